@@ -67,6 +67,7 @@ impl Evidence {
     /// [`Error::Malformed`] for an n with a prime factor below 10.
     pub fn new(n: Modulus, ciphertext: &Ciphertext) -> Result<Self> {
         let (ring, c) = Ring::of(&n, ciphertext);
+        // χ is T⁹ less T⁹ modulo χ, so its coefficients are those of the remainder, negated.
         let powers = Powers::new(&ring, &c)?;
         let limbs = n.limbs();
 
@@ -99,6 +100,8 @@ impl Evidence {
             ));
         }
 
+        // The exact test costs nine products modulo n: fractions rule out nearly all candidates
+        // before.
         Ok((0..records)
             .filter(|&index| self.may_be(index + 1) && self.is_root(index + 1))
             .collect())
@@ -111,6 +114,8 @@ impl Evidence {
             .iter()
             .rev()
             .fold([0; WORDS], |value, fraction| times_plus(value, i, fraction));
+        // Fractions are rounded down, and nine products with numbers up to 2^30 leave errors below
+        // 2^271 of 2^384: the top word of a multiple of n is all zeros or all ones.
         matches!(value[WORDS - 1], 0 | u64::MAX)
     }
 
@@ -128,6 +133,7 @@ impl Evidence {
         let n = &self.n;
         let mut roots = Vec::new();
 
+        // Horner's rule on whole blocks: the arithmetic modulo n works on many numbers at a time.
         for candidates in candidates.chunks(BLOCK * words) {
             let candidates = n.enter(candidates, words);
             let count = candidates.len() / n.limbs();
@@ -161,6 +167,7 @@ impl Evidence {
 /// Same as [`Evidence::of`] and [`Evidence::indices`].
 pub fn positions(batch: &[u8], buckets: usize, records: u64) -> Result<Vec<Vec<u64>>> {
     let payload = payload(batch)?;
+    // A batch of no bytes or of no buckets has no query to divide by.
     let query = payload.len() / buckets.max(1);
     Error::check_length(
         "a batch of newton's queries",
@@ -188,6 +195,7 @@ fn times_plus(value: [u64; WORDS], i: u64, fraction: &[u64; WORDS]) -> [u64; WOR
 
 /// Returns the payload of a query with or without an envelope.
 fn payload(query: &[u8]) -> Result<&[u8]> {
+    // A payload has twelve numbers of whole words, a multiple of 96 bytes. An envelope adds 32.
     if query.len().is_multiple_of(8 * (3 + RANK)) {
         return Ok(query);
     }

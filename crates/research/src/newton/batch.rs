@@ -98,6 +98,7 @@ impl<V: BatchVariant> Server<NewtonBucket<V>> for BucketServer<V> {
         _rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
+        // All buckets get the first one's n, so that a client's queries are under one modulus.
         let modulus = first.public().modulus.as_ref().map(Arc::clone);
         NewtonServer::setup_under(params, modulus, records, progress).map(Self)
     }

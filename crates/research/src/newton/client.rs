@@ -48,6 +48,7 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonState {
         let modulus = Modulus::new(V::MODULUS_BITS, &words_of(reader.raw(number)?))?;
         let exponent = Zeroizing::new(words_of(reader.raw(number)?));
 
+        // A d that does not fit n would open answers to wrong records.
         let key = SecretKey::from_parts(Arc::new(modulus), &exponent)?;
         Ok(Self {
             key: Arc::new(key),
@@ -116,6 +117,7 @@ impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
     ) -> Result<(NewtonSecret, NewtonQuery)> {
         check_indices(V::NAME, &self.params.shape(), indices, 1)?;
 
+        // With one n for all clients there is no key, whatever state the caller has.
         let key = match state {
             _ if !V::REGISTERED => None,
             Some(state) => {
@@ -147,6 +149,8 @@ impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
         let opening = match key {
             Some(key) => Opening::Key {
                 key,
+                // The point follows from these cubes and d when the answer comes, so that it is not
+                // kept meanwhile.
                 cubes: [ciphertext.u.clone(), ciphertext.v.clone()],
             },
             None => Opening::Point(point),

@@ -87,6 +87,8 @@ fn inverse_factorials(n: &Modulus, count: usize) -> Result<Vec<u64>> {
     let mut products = n.enter(&integers, 1);
 
     let row_limbs = LANES * limbs;
+    // Each row is multiplied by the one below, in all lanes at once: afterwards an entry has the
+    // product from its row to the last one of its lane.
     for row in (0..rows.saturating_sub(1)).rev() {
         let (row, below) = products[row * row_limbs..][..2 * row_limbs].split_at_mut(row_limbs);
         n.wide().multiply(row, below);
@@ -102,6 +104,7 @@ fn inverse_factorials(n: &Modulus, count: usize) -> Result<Vec<u64>> {
         carries[lane * limbs..][..limbs].copy_from_slice(&next);
     }
 
+    // 1/(count − 1)! times (count − 1)!/k! is 1/k!: one inversion serves all.
     let all = n.product(&carries[..limbs], &products[..limbs]);
     n.wide().multiply_all(&mut carries, &n.inverse(&all)?);
     products

@@ -44,9 +44,11 @@ impl<'a> Convolution<'a> {
         let words = n.words();
         let count = sequence.len() / n.words();
 
+        // A block fills half of a transform, so that the product of two blocks does not wrap.
         let degree = (2 * count)
             .next_power_of_two()
             .clamp(*DEGREES.start(), *DEGREES.end());
+        // A term is a sum of at most `count` products of two numbers of as many words.
         let bits = 128 * words as u32 + count.next_power_of_two().ilog2();
 
         let primes = primes(degree, bits);
@@ -85,6 +87,8 @@ impl<'a> Convolution<'a> {
 
         for (part, values) in values.chunks_mut(ROWS).enumerate() {
             let primes = self.system.primes_of(part);
+            // Numbers come in pairs that start at an even place, so the second one is always
+            // negated.
             let alternating = |numbers: [&[i32]; 2]| {
                 let [first, mut second] = self.system.residues_by(&powers, part, numbers);
                 let odd = second.iter_mut().zip(primes);
@@ -137,6 +141,7 @@ impl<'a> Convolution<'a> {
             progress.advance(1);
         }
 
+        // Lifting needs neither: freed first, as each holds residues modulo 64 primes.
         drop((values, residues));
         progress.stage("lift", self.count.div_ceil(LIFTED) as u64);
 
@@ -171,6 +176,7 @@ impl<'a> Convolution<'a> {
             let digits = digits(integers, words);
             for (two, residues) in digits.chunks(2 * each).zip(residues.chunks_mut(2)) {
                 let (first, second) = two.split_at(each);
+                // An odd number at the end is paired with itself, and only its first half is kept.
                 let both = residues_of([first, if second.is_empty() { first } else { second }]);
                 residues.copy_from_slice(&both[..residues.len()]);
             }
@@ -218,6 +224,8 @@ impl<'a> Convolution<'a> {
 
         for k in 0..self.blocks() {
             sums.fill(0);
+            // Block k of the result has the products of blocks i and k − i. The upper halves
+            // overlap the next block, so they are added there.
             for i in 0..=k {
                 let other = block_of(&self.values[prime], 2 * half, k - i);
                 pointwise::mul_accumulate(&mut sums, block_of(values, 2 * half, i), other);

@@ -82,6 +82,7 @@ pub fn encrypt_at(
     let mut c = n.random(RANK, rng);
     let values = Zeroizing::new(n.product(&c, &point.monomials));
 
+    // The random constant coefficient is replaced, so its value is left out of the sum.
     let others = values[limbs..].chunks_exact(limbs).map(|value| (value, -1));
     let first = n.sum(std::iter::once((message, 1)).chain(others));
     c[..limbs].copy_from_slice(&first);
@@ -155,6 +156,7 @@ impl<'a> Ring<'a> {
                 .add_multiples(&mut wide[(5 * i + j) * limbs..][..limbs], [(product, 1)]);
         }
 
+        // x³ is u: rows of x³ and x⁴ fold onto those of 1 and x.
         let (low, high) = wide.split_at_mut(15 * limbs);
         self.n.wide().multiply_all(high, &self.u);
         self.n
@@ -163,6 +165,7 @@ impl<'a> Ring<'a> {
 
         let mut out = Vec::with_capacity(RANK * limbs);
         for row in low.chunks_exact_mut(5 * limbs) {
+            // y³ is v: y³ and y⁴ fold onto 1 and y.
             let (low, high) = row.split_at_mut(3 * limbs);
             self.n.wide().multiply_all(high, &self.v);
             self.n

@@ -38,6 +38,7 @@ impl Powers {
             .map(|power| n.sum([(&power[..limbs], RANK as i64)]))
             .collect();
 
+        // The ninth power was needed for its trace only.
         powers.truncate(RANK);
         let elementary = elementary(n, &traces)?;
 
@@ -114,6 +115,7 @@ impl Powers {
 /// Computes the elementary symmetric functions e₁ to e₉ from power sums by Newton's identities:
 /// k·eₖ = Σ (−1)^(i−1)·e_(k−i)·pᵢ.
 fn elementary(n: &Modulus, sums: &[Vec<u64>]) -> Result<Vec<Vec<u64>>> {
+    // One inversion for all k: 1/k is 9!/k times 1/9!, and 9!/k is an integer.
     let factorial: i64 = (1..=RANK as i64).product();
     let inverse = n.inverse(&n.small(factorial as u64))?;
 

@@ -37,6 +37,8 @@ impl SecretKey {
 
             let one = BoxedUint::one_with_precision(p.bits_precision());
             let [p, q] = [p, q].map(|prime| Zeroizing::new(prime.wrapping_sub(&one)));
+            // φ(n) is (p − 1)·(q − 1). Both primes are 2 modulo 3, so it is 1 modulo 3, as `third`
+            // needs.
             let order = Zeroizing::new(p.concatenating_mul(&*q));
             let exponent = third(&Zeroizing::new(words_of(&order.to_le_bytes())));
 
@@ -84,6 +86,8 @@ impl SecretKey {
         let mut roots = Zeroizing::new(elements.to_vec());
         self.modulus
             .wide()
+            // All bits of the exponent's words are used, so that the time does not tell how long d
+            // is.
             .power(&mut roots, &self.exponent, 64 * self.exponent.len());
         roots
     }
@@ -120,6 +124,8 @@ fn no_primes(bits: u32) -> Error {
 /// Returns 1/3 modulo φ for a φ that is 1 modulo 3: (2φ + 1)/3, which is below φ.
 fn third(order: &[u64]) -> Zeroizing<Vec<u64>> {
     let mut out = Zeroizing::new(vec![0; order.len()]);
+    // Long division of 2φ + 1: φ is shifted by one bit as its words are read, and the last word
+    // gets the one.
     let mut rest = order.last().map_or(0, |top| u128::from(top >> 63));
 
     for k in (0..order.len()).rev() {

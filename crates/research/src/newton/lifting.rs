@@ -31,6 +31,7 @@ impl Lifting {
         let mut tiles = vec![0; digit_count(n.words()).div_ceil(ROWS) * columns * ROWS];
 
         for (column, cofactor) in system.cofactors.iter().enumerate() {
+            // The last one is P, which is subtracted.
             let sign = if column + 1 < columns { 1 } else { -1 };
             let number = n.leave(&n.sum([(&n.enter(cofactor, cofactor.len())[..], sign)]));
             for (row, digit) in digits(&number, n.words()).into_iter().enumerate() {
@@ -57,6 +58,7 @@ impl Lifting {
         let columns = self.reciprocals.len() + 1;
         // Numbers are multiplied in pairs, so an odd count is padded.
         let mut factors = vec![0; count.next_multiple_of(2) * columns];
+        // Starts at one half, so that truncation rounds to the nearest integer.
         let mut quotients = vec![0.5; count];
 
         for (prime, reciprocal) in self.reciprocals.iter().enumerate() {
@@ -106,6 +108,7 @@ pub(super) fn digits(integers: &[u64], words: usize) -> Vec<i32> {
         let mut bits = 0;
 
         for word in number {
+            // At most 25 bits are left over before a word of 64 joins them.
             held |= u128::from(*word) << bits;
             bits += 64;
             while bits >= DIGIT_BITS {
@@ -134,6 +137,8 @@ fn join(digits: &[i64], number: &mut [u64]) {
 
     for word in number {
         while bits < 64 {
+            // A digit is a sum of up to 300 products below 2^54 and the carry below 2^37: together
+            // they stay below 2^63.
             carry += digits.next().copied().unwrap_or(0);
             held |= u128::from(carry as u32 & DIGIT as u32) << bits;
             carry >>= DIGIT_BITS;

@@ -117,6 +117,7 @@ impl Modulus {
 
     /// Returns uniformly random elements, up to a bias of 2⁻¹²⁸.
     pub fn random(&self, count: usize, rng: &mut dyn CryptoRng) -> Zeroizing<Vec<u64>> {
+        // 128 bits more than n has: the residues of so long a number are uniform up to 2^-128.
         let words = self.words() + 2;
         let mut bytes = Zeroizing::new(vec![0; 8 * words * count]);
         rng.fill_bytes(&mut bytes);
@@ -140,6 +141,7 @@ impl Modulus {
 
     /// Returns the lowest N words of ⌊a·2^(64·N)/n⌋ for an element a.
     pub(super) fn fraction<const N: usize>(&self, a: &[u64]) -> [u64; N] {
+        // N zero words below a make it a·2^(64·N). As many above n give both numbers one length.
         let shifted = [vec![0; N], self.leave(a)].concat();
         let modulus = number(&[&self.words[..], &[0; N]].concat());
         let mut out = [0; N];

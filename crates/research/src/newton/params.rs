@@ -201,6 +201,7 @@ impl<V: Variant> NewtonParams<V> {
         }
 
         let bytes = self.shape.record_bytes();
+        // The rest is the digest, if there is one, and padding, which is zero.
         let (record, rest) = stored.split_at(bytes);
 
         let mut expected = vec![0; rest.len()];

@@ -106,6 +106,7 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         _rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
+        // Clients' coefficients are of the old records: the new version starts without any.
         let packed = stored_records::change(self.params.shape(), &self.packed, changes)?;
         let modulus = self.public.modulus.clone();
         Self::prepared(self.params.clone(), modulus, packed, progress)
@@ -118,6 +119,7 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(RECORDS, &[&self.packed])?;
 
+        // Coefficients modulo the n of clients are a cache, and are not stored.
         let Some(modulus) = &self.public.modulus else {
             return Ok(());
         };
@@ -186,6 +188,8 @@ impl<V: Variant> NewtonServer<V> {
         session: Session<'_, Newton<V>>,
         query: &NewtonQuery,
     ) -> Result<NewtonAnswer> {
+        // The coefficients of another n would be prepared for as long as a setup: it is refused
+        // before.
         let modulus = self.modulus_of(&session)?;
         if query.modulus != modulus.integer() {
             let expected = if V::REGISTERED {
@@ -293,6 +297,7 @@ impl<V: Variant> NewtonServer<V> {
             .iter()
             .position(|one| one.modulus.integer() == modulus.integer())?;
 
+        // Moved to the end, as the first one is dropped when the cache is full.
         let found = kept.remove(place);
         kept.push(Arc::clone(&found));
         Some(found)

@@ -89,6 +89,7 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonQuery {
     fn decode(params: &NewtonParams<V>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("newton's query", bytes.len(), params.query_bytes())?;
 
+        // Numbers may be n and more: the conversion to elements reduces them.
         let mut numbers = words_of(bytes).into_iter();
         let [modulus, u, v, c] = [1, 1, 1, RANK].map(|count| {
             numbers

@@ -21,6 +21,8 @@ pub fn answer(ring: &Ring<'_>, c: &[u64], values: &[u64]) -> Result<Vec<u64>> {
     for (i, value) in values.chunks_exact(limbs).enumerate() {
         let mut numerator = one.clone();
         let mut denominator = n.wide().one().to_vec();
+        // The numerator is encrypted and takes products in the ring; the denominator has public
+        // numbers.
         for j in (0..count).filter(|&j| j != i) {
             numerator = step(ring, c, &numerator, j as i64 + 1);
             let difference = n.sum([(n.wide().one(), i as i64 - j as i64)]);

@@ -49,6 +49,7 @@ impl Hashes {
         for &item in items {
             let places = self.bins_of(item);
             for (i, &place) in places.iter().enumerate() {
+                // Two of an item's bins may coincide, and an element occurs once in a bin.
                 if places[..i].contains(&place) {
                     continue;
                 }
@@ -98,6 +99,7 @@ fn insert(
             return true;
         }
 
+        // A random occupant: always the first one could cycle between the same bins.
         let place = places[rng.next_u32() as usize % HASHES];
         item = table[place].replace(item).unwrap_or(item);
     }

@@ -37,6 +37,7 @@ pub fn elements(request: &Request, candidates: &[Item]) -> Result<Vec<Item>> {
 
     let mut found = Vec::new();
     for (bin, tried) in request.bins.iter().zip(&tried) {
+        // The first power is the element itself.
         let c = bin.powers.first().cloned().unwrap_or_default();
         let ciphertext = Ciphertext {
             u: bin.u.clone(),
@@ -56,6 +57,7 @@ pub fn elements(request: &Request, candidates: &[Item]) -> Result<Vec<Item>> {
     }
 
     found.sort_unstable();
+    // A candidate whose bins coincide is tested twice.
     found.dedup();
     Ok(found)
 }

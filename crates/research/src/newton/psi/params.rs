@@ -40,6 +40,7 @@ impl PsiParams {
         // Cuckoo hashing with three functions can fill nine tenths of the bins; small tables need
         // more space.
         let bins = receiver + receiver.div_ceil(2) + HASHES;
+        // A bin has an element at most once, so never more than the set.
         let load = load(HASHES * sender, bins).min(sender);
         let modulus_bits = MODULUS_BITS;
 
@@ -158,6 +159,7 @@ fn load(balls: usize, bins: usize) -> usize {
     // log₂ of bins·C(balls, k)·bins^−k.
     let mut chance = log_bins;
     for k in 0..balls {
+        // C(balls, k + 1) from C(balls, k), in logarithms: the binomials themselves exceed an f64.
         chance += ((balls - k) as f64 / (k + 1) as f64).log2() - log_bins;
         if chance <= -OVERFLOW_BITS {
             return k;

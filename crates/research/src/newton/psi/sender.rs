@@ -52,6 +52,8 @@ impl Sender {
         let bins =
             Hashes::new(&request.seed, self.params.bins()).simple(&self.params, &self.items)?;
 
+        // The generator is drawn from in order, before the parallel part: answers do not depend on
+        // threads.
         let mut parts = Vec::with_capacity(bins.len());
         for items in &bins {
             let mut of_bin: Vec<Part> = Vec::new();
@@ -169,7 +171,7 @@ fn polynomial(n: &Modulus, r: &[u64], roots: &[u64]) -> Zeroizing<Vec<u64>> {
         let mut lower = coefficients.clone();
         n.wide().multiply_all(&mut lower, root);
 
-        // Times T.
+        // T·f is f moved up by one place, and x·f is subtracted from it.
         let length = lower.len();
         coefficients.resize(length + limbs, 0);
         coefficients.copy_within(..length, limbs);

@@ -32,6 +32,8 @@ pub fn encrypt_powers(
 pub fn all_powers(ring: &Ring<'_>, sent: &[Vec<u64>], degree: usize) -> Vec<Vec<u64>> {
     let mut powers = vec![ring.one()];
     for k in 1..=degree {
+        // k is its highest power of two and a rest: at most one product from powers that exist
+        // already.
         let log = k.ilog2() as usize;
         let rest = k - (1 << log);
 
