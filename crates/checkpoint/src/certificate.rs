@@ -166,6 +166,7 @@ impl Certificate {
         let issuer = issuer.parse::<VerifyingKey>()?.of_notes()?;
         let subject = subject.parse::<VerifyingKey>()?.of_notes()?;
 
+        // The new key of a rotation signs too: it vouches for the old one in the time of overlap.
         let mut signers = vec![&issuer];
         signers.extend((grant == Grant::Rotate).then_some(&subject));
         for signer in signers {
@@ -173,6 +174,7 @@ impl Certificate {
                 return Err(bad(&format!("no signature of {signer}")));
             }
         }
+        // The name is a part of every log's origin, so it stays.
         if grant == Grant::Rotate && issuer.name() != subject.name() {
             return Err(bad("a rotation to another name"));
         }
@@ -256,6 +258,7 @@ fn time(line: &str, word: &str) -> Result<u64> {
 
 /// A database's name as one word, percent-encoded as in an origin.
 fn escaped(database: &str) -> Result<String> {
+    // An origin encodes the name already. The one of the shortest key name differs by two bytes.
     let origin = "x".parse::<KeyName>()?.origin(database)?;
     match origin.as_str().strip_prefix("x/") {
         Some(word) if !word.is_empty() => Ok(word.to_owned()),

@@ -47,6 +47,7 @@ impl Checkpoint {
         else {
             return Err(bad("fewer than three lines"));
         };
+        // Extension lines are not empty (tlog-checkpoint).
         if lines.any(str::is_empty) {
             return Err(bad("an empty line"));
         }

@@ -154,6 +154,7 @@ impl Leaf {
         let sequence = reader.u64()?;
         let time = reader.u64()?;
         let base = Base::of(kind, reader.array::<HASH_BYTES>()?)?;
+        // A leaf has one encoding, since its hash stands for it: other flags are refused.
         let delta_root = match reader.u8()? {
             0 => None,
             1 => Some(reader.array()?),

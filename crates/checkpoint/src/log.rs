@@ -95,6 +95,7 @@ impl Log {
         certificates: &[Certificate],
     ) -> Result<Self> {
         if let Some(former) = former {
+            // The new signature covers the former leaves, so they must have been signed before.
             former.check_signed()?;
             former.check_database(&statement.database)?;
         }
@@ -129,6 +130,7 @@ impl Log {
             note,
             certificates,
         };
+        // A log that is too long could be written, but not read again.
         log.check_length()?;
 
         // A log that clients would refuse is not published.
@@ -244,12 +246,15 @@ impl Log {
     /// # Errors
     /// [`Error::Options`] for the note of another checkpoint; the errors of [`Note::parse`].
     pub fn add_cosignatures(&mut self, text: &str) -> Result<usize> {
+        // A whole note has an empty line, lines of signatures have none.
         let whole = if text.contains("\n\n") {
             text.to_owned()
         } else {
             format!("{}\n{text}", self.note.text())
         };
         let cosigned = Note::parse(whole.as_bytes())?;
+        // Over this text such a line is an invalid signature, for which clients refuse the whole
+        // note.
         if cosigned.text() != self.note.text() {
             let found = "signatures of another checkpoint";
             return Err(Error::options(found, "those of the newest one"));
@@ -269,6 +274,7 @@ impl Log {
     /// # Errors
     /// [`papir_core::Error::OutOfBounds`] for too many.
     pub fn add_certificates(&mut self, certificates: &[Certificate]) -> Result<()> {
+        // Time 0 is before every end, so that nothing is dropped.
         self.certificates = merge(&self.certificates, certificates, 0)?;
         Ok(())
     }
@@ -347,6 +353,7 @@ impl Log {
             });
         }
 
+        // The leaves are read and hashed as they are, so the root covers every byte of them.
         let tree = Frontier::of(&self.hashes);
         if checkpoint.size != tree.size() || checkpoint.root != tree.root() {
             return Err(Error::NotIncluded {
@@ -411,6 +418,7 @@ fn time_after(former: Option<u64>, now: u64) -> u64 {
 fn merge(old: &[Certificate], new: &[Certificate], time: u64) -> Result<Vec<Certificate>> {
     let mut merged: Vec<Certificate> = Vec::new();
     for certificate in old.iter().chain(new) {
+        // Rotations stay: a client that pins an old key follows them at any later time.
         let ended = *certificate.grant() != Grant::Rotate && certificate.until() < time;
         if !ended && !merged.contains(certificate) {
             merged.push(certificate.clone());

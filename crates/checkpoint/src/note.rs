@@ -121,6 +121,7 @@ impl Note {
     /// # Errors
     /// The errors of [`Note::add`].
     pub fn sign(&mut self, key: &SigningKey, name: &KeyName) -> Result<()> {
+        // The id covers the name under which a key signs.
         let id = key.public().renamed(name).id();
         let signature = key.sign(self.text.as_bytes()).to_vec();
         self.add(NoteSignature {
@@ -174,6 +175,7 @@ impl Note {
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The text ends with a newline, so this one makes the empty line.
         writeln!(f, "{}", self.text)?;
         for line in &self.signatures {
             writeln!(f, "{line}")?;

@@ -103,6 +103,8 @@ impl<'a> Policy<'a> {
             sequence: leaf.sequence,
             leaf: leaf.hash()?,
         };
+        // The leaf's time chose the keys above. Only here it is proved to be of a leaf that they
+        // signed.
         check_inclusion(proof, &checkpoint, &seen)?;
         if let Some(highest) = &self.highest {
             seen.check(highest)?;

@@ -84,6 +84,7 @@ impl Proof {
             Ok(text) if text.len() <= MAX_PROOF_BYTES => text,
             _ => return Err(bad("other bytes, or too many")),
         };
+        // The first empty line ends the head: the note has one of its own.
         let Some((head, note)) = text.split_once("\n\n") else {
             return Err(bad("no empty line"));
         };

@@ -117,6 +117,7 @@ impl StateStorage for ApplicationStorage {
 
         Ok(bytes.map(|mut bytes| {
             let kept = usize::try_from(limit).map_or(bytes.len(), |limit| limit.min(bytes.len()));
+            // Truncation alone would leave the rest of a secret in memory.
             bytes[kept..].zeroize();
             bytes.truncate(kept);
             bytes

@@ -117,6 +117,7 @@ pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> R
         progress.stage("queries", effort.runs as u64 + 1);
         let mut ratios = Vec::new();
         for run in 0..=effort.runs {
+            // Alternately, so that both are measured under the same load.
             let one = single.look_up(&distinct(shape, 1), &records)?;
             let many = batch.look_up(&distinct(shape, config.capacity), &records)?;
             ratios.push(many / one);

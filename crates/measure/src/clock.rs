@@ -32,6 +32,7 @@ impl<'a> StageClock<'a> {
             .unwrap_or_else(PoisonError::into_inner);
         let (names, times): (Vec<String>, Vec<Instant>) = marks.into_iter().unzip();
 
+        // A stage ends where the next one starts, the last one now.
         let starts = std::iter::once(self.start).chain(times.iter().copied().skip(1));
         let ends = times.iter().copied().skip(1).chain([now]);
         let lasted = starts

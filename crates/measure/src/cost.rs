@@ -115,6 +115,7 @@ impl Cost {
             ..
         } = description.sizes;
 
+        // Work that a scheme does not count is unknown, not free: no seconds are no prediction.
         let seconds =
             |counts: &Counts| Some(counts.seconds(rates, threads)).filter(|&seconds| seconds > 0.0);
         let milliseconds = |counts| seconds(counts).map(|seconds| 1e3 * seconds);

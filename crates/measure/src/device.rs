@@ -157,6 +157,7 @@ impl Groups<'_> {
         let (expected, cpu, _) = self.answers(&*self.prepared.server, &queries, 1)?;
         let (found, seconds, stages) =
             self.answers(self.placed, &queries, self.plan.effort.runs + 1)?;
+        // An answer depends on its query alone, so both places must give the same bytes.
         self.correct &= found == expected;
 
         let client = self.client()?;

@@ -110,6 +110,7 @@ fn product_seconds(
     bits: u32,
 ) -> Result<[f64; 2]> {
     let columns = config.matrix_columns;
+    // By number of clients, then by size.
     let mut times = [[0.0; 2]; 2];
     let group = TileShape {
         words,
@@ -144,6 +145,7 @@ fn product_seconds(
         }
     }
 
+    // The difference of both sizes leaves out what does not depend on the bytes.
     let bytes = (sizes[1] - sizes[0]) as f64;
     let [one, group] = times.map(|[small, large]| (large - small) / bytes);
     Ok([one, group / GROUP as f64])
@@ -182,6 +184,7 @@ fn external_seconds(
                 return Ok(None);
             };
 
+            // The stage also reads the matrix and the packs, at rates that are known already.
             let products = [Operation::Select16, Operation::Matrix];
             let read = products.map(|op| clients as f64 * known.of(i, op) * work.times(op));
             times[i] = seconds - read.iter().sum::<f64>();

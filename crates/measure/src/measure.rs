@@ -167,6 +167,8 @@ impl Prepared {
         let clients = plan.effort.clients;
         let alone = median(tally.answer.clone());
 
+        // A client alone has the server's threads to itself, and counts as if they all worked all
+        // the time.
         let (wall, core) = match clients {
             1 => (alone, alone * plan.effort.threads as f64),
             _ => (group.seconds(), group.core_seconds()),

@@ -206,6 +206,7 @@ impl Prepared {
 
         let mut answer = Vec::new();
         for run in 0..answers {
+            // Just before the answer, so that both times are taken under the same load.
             self.read(&mut tally.reads)?;
             answer = self.answer(registration.as_deref(), &query, tally)?;
             if run == 0 && answers > 1 {
@@ -232,6 +233,7 @@ impl Prepared {
         query: &[u8],
         tally: &mut Tally,
     ) -> Result<Vec<u8>> {
+        // A copy: the amount after setup is the same for every answer.
         let mut resident = self.resident;
         if let Some(resident) = &mut resident {
             resident.before_answer();
@@ -366,6 +368,7 @@ pub(crate) fn indices(records: u64, count: usize) -> Vec<u64> {
 
     while chosen.len() < count {
         let index = rng.next_u64() % records;
+        // Repeated indices are taken only when every record was chosen once.
         if seen.insert(index) || seen.len() as u64 == records {
             chosen.push(index);
         }

@@ -272,6 +272,8 @@ impl Prepared {
                 bundle,
                 longest,
             } => {
+                // A receiver starts from the bytes that it downloads, so decoding them is a part of
+                // its time.
                 let (lookup, starting) = timed(|| client_of(bundle));
                 run.receiver += starting;
                 look_up(

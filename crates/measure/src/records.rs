@@ -57,6 +57,7 @@ impl Records for Synthetic {
         stream.seek(first * bits / 8);
         stream.fill(out);
 
+        // The stream has bits after the last record, and a packed read has zeros there.
         if let (Some(last), used @ 1..) = (out.last_mut(), (count * bits) % 8) {
             *last &= (1 << used) - 1;
         }

@@ -219,6 +219,8 @@ struct Equation {
 impl Equation {
     /// The rates of two operations whose seconds were measured together in two databases.
     fn solve(one: &Self, two: &Self) -> [f64; 2] {
+        // Cramer's rule. It is not 0 as long as the databases have the operations in different
+        // proportions.
         let determinant = one.first * two.second - one.second * two.first;
         let first = one.seconds * two.second - one.second * two.seconds;
         let second = one.first * two.seconds - two.first * one.seconds;
@@ -339,6 +341,7 @@ impl Observed {
         // The first database has one pack, which is prepared on one thread.
         let selected = self.selected.after_encoding() - one.of(Operation::Pack);
         let hint = selected / self.selected.setup(Operation::HintTransform);
+        // The difference of two noisy times may be below 0, or above the time of one thread.
         let hint = hint.clamp(0.0, one.of(Operation::HintTransform));
         let packed =
             self.packed.after_encoding() - hint * self.packed.setup(Operation::HintTransform);
@@ -436,6 +439,7 @@ impl Observed {
     fn word(&self) -> f64 {
         let seconds = self.selected.stages(&WORD_STAGES) + self.packed.stages(&WORD_STAGES);
         let words = self.selected.answer(Operation::Word) + self.packed.answer(Operation::Word);
+        // The selections process these words, and their stages are not among the timed ones.
         let lifted = self.selecting_words() + Self::columns_and_rows(&self.packed);
         seconds / (words - lifted)
     }
@@ -508,6 +512,7 @@ fn copy_seconds(bytes: usize) -> f64 {
     let start = std::time::Instant::now();
     let copy = papir_core::AlignedBytes::copy_of(std::hint::black_box(&source));
     let seconds = start.elapsed().as_secs_f64();
+    // A copy that nobody uses might not be made.
     std::hint::black_box(copy.as_ref().len());
     seconds / source.len() as f64
 }
@@ -556,6 +561,7 @@ fn lookup_seconds() -> f64 {
         return f64::NAN;
     };
 
+    // All but the first coordinate, which the points share.
     let rows = (0..3)
         .map(|row| (0..POINTS).map(|i| mixed_word(modulus, i, row)).collect())
         .collect();

@@ -71,6 +71,7 @@ pub fn plan(
 
     let mut deltas = Vec::with_capacity(LENGTHS.len());
     for delta_bytes in LENGTHS {
+        // A delta has at least one change, also if its value is longer than the delta should be.
         let changes = (delta_bytes / (value_bytes + CHANGE_BYTES)).max(1);
         let delta = delta_of(changes, value_bytes, demand, rates)?;
         let between_merges_s = changes as f64 * 3600.0 / changes_per_hour as f64;

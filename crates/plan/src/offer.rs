@@ -85,6 +85,7 @@ impl Offer {
         let answers = rates.of_answers(sizes.device);
         let (group, group_core_s) =
             demand.group(|clients| work.answer.group_seconds(&answers, clients));
+        // An answer of a group is ready when the whole group is.
         let answer_s = match group {
             1 => work.answer.seconds(&answers, demand.threads),
             _ => group as f64 * group_core_s / demand.threads as f64,

@@ -120,6 +120,7 @@ pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
     let (mut fit, too_large): (Vec<_>, Vec<_>) = offers
         .into_iter()
         .partition(|offer| demand.fits(offer.memory_bytes));
+    // A stable sort: offers of equal time stay in the order of schemes.
     fit.sort_by(|a, b| a.lookup_s.total_cmp(&b.lookup_s));
 
     let least = too_large.iter().map(|offer| offer.memory_bytes).min();
@@ -215,6 +216,7 @@ fn batch_offers(demand: &Demand, rates: &Rates, capacity: usize) -> Found {
         found.add(batches.scheme.name(), offers);
     }
 
+    // Batches over other schemes were offered above.
     for scheme in private().filter(|scheme| registry::batches_named(scheme.name()).is_none()) {
         let most = limits_of(scheme, demand).map_or(1, |limits| limits.batch);
         if most == 1 {

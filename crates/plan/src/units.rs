@@ -41,6 +41,7 @@ const BYTE_SUFFIXES: [(&str, u32); 5] =
 /// # Errors
 /// [`Error::Size`] for malformed text, zero, and numbers from 2⁶⁴ on.
 pub fn parse_bytes(text: &str) -> Result<u64> {
+    // `B` ends all other units, so it is the last one that is tried.
     let unit = BYTE_SUFFIXES
         .iter()
         .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
@@ -103,6 +104,7 @@ pub fn duration(seconds: f64) -> String {
 
 /// Formats a number with three digits.
 fn three_digits(value: f64) -> String {
+    // The limits are those of rounding: from 9.995 on, two decimals give 10.00.
     let decimals = if value < 9.995 {
         2
     } else if value < 99.95 {

@@ -36,6 +36,7 @@ pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, proof: &[Hash], root
         place >>= 1;
         last >>= 1;
     }
+    // A proof that ends before the root leaves `last` above 0.
     last == 0 && hash == *root
 }
 
@@ -67,6 +68,7 @@ pub fn verify_consistency(old: (u64, &Hash), new: (u64, &Hash), proof: &[Hash]) 
         }
 
         if place & 1 == 1 || place == last {
+            // Left siblings belong to both trees, right ones to the new tree only.
             old_hash = node_hash(&node, &old_hash);
             hash = node_hash(&node, &hash);
             while place & 1 == 0 && place != 0 {

@@ -151,6 +151,7 @@ impl FieldBench<'_> {
             (self.effort.runs + 1) as f64 * work.answer.seconds(&self.rates.rates, threads);
         let expected = work.setup.seconds(&self.rates.rates, threads) + answers;
 
+        // Decided by the prediction: nothing is prepared to find out that it takes too long.
         if expected > LONGEST || !fits_memory(description) {
             return Ok(Status::Predicted(Cost::predicted(
                 description,
