@@ -136,6 +136,7 @@ impl FieldBench<'_> {
                 status,
                 ..refused(name, private, String::new())
             }),
+            // A refusal is a row. Any other error would hold for every scheme.
             Err(error @ (Error::Core(_) | Error::Usage { .. })) => {
                 Ok(refused(name, private, error.to_string()))
             }

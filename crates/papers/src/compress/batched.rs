@@ -155,6 +155,7 @@ impl Curve {
         let (compressed, compress_ms) = milliseconds(|| self.compress(encryptions));
         let (encryptions, ciphertexts) = compressed.map_err(Error::parameters)?;
 
+        // Phases are compared with those of the rescaled encryptions: these were compressed.
         let samples = Samples {
             lwe: *self.layout.lwe(),
             secret: self.samples.secret.clone(),

@@ -132,6 +132,7 @@ impl RingSample {
     ) -> Result<bool> {
         let n = self.secret.len();
         let product = self.mask.iter().enumerate().fold(0u64, |sum, (i, a)| {
+            // X^n is −1: a product that wraps around counts negatively.
             let j = (n + k - i) % n;
             let term = a.wrapping_mul(self.secret[j]);
             if i + j == k {
@@ -162,6 +163,7 @@ impl Samples {
             .iter()
             .zip(&self.encryptions)
             .all(|(&found, encryption)| {
+                // An error may have either sign.
                 let off = found.wrapping_sub(self.phase(encryption)) & self.mask();
                 off.min(off.wrapping_neg() & self.mask()) <= layout.phase_error()
             }))

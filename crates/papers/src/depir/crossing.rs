@@ -261,6 +261,7 @@ impl<'a> Series<'a> {
     fn against(&self, lines: &Self) -> String {
         let comparisons = self.comparisons(lines);
         let who = format!("{}: {}", self.machine.name, self.name);
+        // Comparisons ascend by records: the last one is of the most.
         let Some(Comparison {
             records: most,
             tables: longest,

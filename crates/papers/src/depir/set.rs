@@ -277,6 +277,7 @@ impl Bench {
         let params = self.server.params();
         let mut rng = UnwrapErr(SysRng);
         let count = params.shape().records();
+        // Indices may repeat: each has a slot of its own.
         let indices: Vec<u64> = (0..params.ring_degree())
             .map(|_| rng.next_u64() % count)
             .collect();

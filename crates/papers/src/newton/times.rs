@@ -87,6 +87,7 @@ fn measure_column(log_records: u32, runs: usize) -> Result<Times> {
     let records = Synthetic::of(params.shape());
     let rng = &mut UnwrapErr(SysRng);
     let server = NewtonServer::<Symmetric>::setup(params.clone(), &records, rng, &NoProgress)?;
+    // The server has the coefficients for its own n already, so another n is timed.
     let fresh = SecretKey::generate(Symmetric::MODULUS_BITS, rng)?;
     let (prepared, setup_s) = timed(|| server.coefficients(fresh.modulus(), &NoProgress));
     drop(prepared?);
@@ -144,6 +145,7 @@ pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagr
         *word = rng.next_u64();
     }
 
+    // Records count from 1: this is the last one.
     let (ciphertext, point) = encrypt(n, count as u64, rng);
     let (ring, c) = Ring::of(n, &ciphertext);
     let answer = xu::answer(&ring, &c, &n.enter(&values, n.words())).map_err(Error::parameters)?;

@@ -211,6 +211,7 @@ impl<'a> Bench<'a> {
             shape,
             threads,
         };
+        // A configuration may be in several tables and figures, and a measurement takes minutes.
         if let Some(seen) = self
             .seen
             .iter()

@@ -190,6 +190,7 @@ impl ScaledRow<'_> {
         } = *self;
 
         let one = counted.of_status(self.one, rates, 1);
+        // A printed time whose cores share nothing is one of a single core.
         let several = threads > 1 && shared != Shared::Nothing;
         let all = if several {
             counted.of_status(self.all, rates, threads)

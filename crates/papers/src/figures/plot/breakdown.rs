@@ -103,6 +103,7 @@ fn draw_panel(
     names: &[(String, RGBColor)],
 ) -> Result<()> {
     let places = places(points);
+    // An axis needs a range, also if all bars are empty.
     let highest = points
         .iter()
         .map(|point| height(quantity, point))

@@ -47,6 +47,7 @@ pub(crate) fn picture(
     area.fill(&plotters::style::WHITE).map_err(drawing_error)?;
     paint(&area)?;
     area.present().map_err(drawing_error)?;
+    // The area borrows the text until here.
     drop(area);
 
     Ok(text)
