@@ -15,12 +15,14 @@ fn checkpoint(log: &Log) -> Checkpoint {
 fn every_version_extends_the_one_before() {
     let owner = key("example.org/owner", 1);
     let mut former = append(None, 0, &owner).unwrap();
+
     for number in 1..20 {
         let next = append(Some(&former), number, &owner).unwrap();
         let old = checkpoint(&former);
         let new = checkpoint(&next);
         assert_eq!((old.size, new.size), (number.into(), u64::from(number) + 1));
         assert_eq!(new.origin.as_str(), "example.org/owner/words");
+
         let hashes: Vec<Hash> = next
             .leaves()
             .iter()
@@ -32,11 +34,13 @@ fn every_version_extends_the_one_before() {
             (new.size, &new.root),
             &proof
         ));
+
         let newest = next.newest().unwrap();
         assert_eq!(
             (newest.sequence, newest.time),
             (number.into(), version(number).time)
         );
+
         former = next;
     }
 }
@@ -48,9 +52,11 @@ fn golden_bytes_of_the_log_and_of_the_proof() {
     let grant =
         Certificate::delegate(&owner, &publisher.public(), None, (START, START + 9)).unwrap();
     let log = certified(None, 0, &publisher, &[grant]).unwrap();
+
     let bytes = log.encode().unwrap();
     assert_eq!(bytes[..2], [1, 0]);
     assert_eq!(Log::decode(&bytes).unwrap(), log);
+
     let proof = log.proof().unwrap();
     let text = proof.encode().unwrap();
     assert!(
@@ -59,6 +65,7 @@ fn golden_bytes_of_the_log_and_of_the_proof() {
     );
     assert!(text.contains("\nindex 0\n\no/words\n1\n"), "{text}");
     assert_eq!(Proof::parse(text.as_bytes()).unwrap(), proof);
+
     let golden = |bytes: &[u8]| blake3::hash(bytes).to_hex()[..16].to_owned();
     assert_eq!(
         (golden(&bytes).as_str(), golden(text.as_bytes()).as_str()),
@@ -71,10 +78,12 @@ fn truncated_and_changed_logs_are_refused() {
     let owner = key("o", 1);
     let log = log(3, &owner);
     let bytes = log.encode().unwrap();
+
     for length in (0..bytes.len()).step_by(7) {
         assert!(Log::decode(&bytes[..length]).is_err(), "{length}");
     }
     assert!(Log::decode(&[&bytes[..], &[0]].concat()).is_err());
+
     // A changed leaf no longer leads to the root.
     let leaf = log.leaves()[1].encode().unwrap();
     let place = bytes
@@ -87,12 +96,14 @@ fn truncated_and_changed_logs_are_refused() {
         Log::decode(&changed).unwrap_err().code(),
         "checkpoint_proof"
     );
+
     // Leaves in another order, or of another database.
     for (at, value) in [(place + 8, 7), (place + 3, b'v')] {
         let mut changed = bytes.clone();
         changed[at] = value;
         assert_eq!(Log::decode(&changed).unwrap_err().code(), "malformed");
     }
+
     let newer = [&[2, 0], &bytes[2..]].concat();
     assert!(
         Log::decode(&newer)
@@ -111,6 +122,7 @@ fn truncated_and_changed_proofs_are_refused() {
             "{length}"
         );
     }
+
     for (from, to) in [
         ("@v1", "@v2"),
         ("extra ", "extra"),
@@ -122,6 +134,7 @@ fn truncated_and_changed_proofs_are_refused() {
         assert_ne!(changed, text);
         assert!(Proof::parse(changed.as_bytes()).is_err(), "{changed}");
     }
+
     let hash = format!("{}=\n", "A".repeat(43));
     let long = text.replacen("\n\no/words", &format!("\n{}\no/words", hash.repeat(65)), 1);
     assert!(
@@ -141,14 +154,17 @@ fn only_certified_keys_append() {
         append(Some(&first), 1, &stranger).unwrap_err().code(),
         "checkpoint_untrusted"
     );
+
     let witness = of_kind("o", Kind::Cosignature, 1);
     assert_eq!(append(None, 0, &witness).unwrap_err().code(), "malformed");
+
     let other = Statement {
         database: "numbers".into(),
         ..version(1)
     };
     let error = Log::append(Some(&first), &other, &owner, &[]).unwrap_err();
     assert_eq!(error.code(), "checkpoint_database");
+
     // A log that was tampered with is not continued: this note is signed by another key.
     let forged = append(None, 0, &stranger).unwrap().encode().unwrap();
     let found = stranger.public().to_string();
@@ -178,12 +194,14 @@ fn ended_delegations_are_dropped() {
         Certificate::delegate(&owner, &publisher.public(), None, (START, START + 9000)).unwrap();
     let first = certified(None, 2, &publisher, std::slice::from_ref(&grant)).unwrap();
     assert_eq!(first.owner(), &owner.public());
+
     let second = append(Some(&first), 2, &publisher).unwrap();
     assert_eq!(second.certificates(), [grant]);
     assert_eq!(
         append(Some(&second), 3, &publisher).unwrap_err().code(),
         "checkpoint_untrusted"
     );
+
     let third = append(Some(&second), 3, &owner).unwrap();
     assert_eq!(third.certificates(), []);
 }
@@ -212,13 +230,16 @@ fn a_rotation_moves_the_owner_and_keeps_the_origin() {
     let new = key("o", 2);
     let rotation = Certificate::rotate(&old, &new, (version(1).time, version(3).time)).unwrap();
     let first = append(None, 0, &old).unwrap();
+
     let early = certified(Some(&first), 0, &new, std::slice::from_ref(&rotation));
     assert_eq!(early.unwrap_err().code(), "checkpoint_untrusted");
+
     let second = certified(Some(&first), 1, &new, std::slice::from_ref(&rotation)).unwrap();
     assert_eq!(
         (second.owner(), checkpoint(&second).origin.as_str()),
         (&new.public(), "o/words")
     );
+
     // In the time of overlap the old key still signs, afterwards it does not.
     let third = append(Some(&second), 3, &old).unwrap();
     assert_eq!(third.owner(), &new.public());
@@ -226,6 +247,7 @@ fn a_rotation_moves_the_owner_and_keeps_the_origin() {
         append(Some(&third), 4, &old).unwrap_err().code(),
         "checkpoint_untrusted"
     );
+
     let fourth = append(Some(&third), 4, &new).unwrap();
     assert_eq!(fourth.certificates(), [rotation]);
 }
@@ -267,11 +289,14 @@ fn cosignatures_are_carried_until_the_next_version() {
     let owner = key("o", 1);
     let witness = of_kind("w", Kind::Cosignature, 9);
     let mut log = log(3, &owner);
+
     let line = cosign(log.note(), &witness, START);
     assert_eq!(log.add_cosignatures(&format!("{line}\n")).unwrap(), 1);
     assert_eq!(log.add_cosignatures(&log.note().to_string()).unwrap(), 0);
     let stored = Log::decode(&log.encode().unwrap()).unwrap();
     assert_eq!(stored.note().signatures()[1..], [line]);
+
+    // A new version has another text, which the witness has not signed.
     let next = append(Some(&stored), 3, &owner).unwrap();
     assert_eq!(next.note().signatures().len(), 1);
     let other = next.note().to_string();
@@ -292,6 +317,7 @@ fn requests_to_witnesses_have_the_format_of_the_specification() {
     let request = log.witness_request(3).unwrap();
     let (head, note) = request.split_once("\n\n").unwrap();
     assert_eq!(Note::parse(note.as_bytes()).unwrap(), *log.note());
+
     // From three to five leaves: two nodes of the old tree, one beside it, and the fifth leaf.
     assert_eq!(head.lines().next(), Some("old 3"));
     assert_eq!(head.lines().count(), 5);
@@ -324,6 +350,8 @@ fn names_of_databases_with_odd_bytes() {
     let log = Log::append(None, &statement, &key("o", 1), &[]).unwrap();
     assert_eq!(checkpoint(&log).origin.as_str(), "o/a%20b%2F%C3%BC");
     assert_eq!(Log::decode(&log.encode().unwrap()).unwrap(), log);
+
+    // The name is not too long for a leaf, but its origin is.
     let long = Statement {
         database: "x".repeat(255),
         ..version(0)
@@ -334,6 +362,7 @@ fn names_of_databases_with_odd_bytes() {
             .code(),
         "malformed"
     );
+
     let leaf = Leaf {
         database: DATABASE.into(),
         ..log.newest().unwrap().clone()

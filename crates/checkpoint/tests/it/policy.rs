@@ -43,6 +43,7 @@ fn another_owner_database_or_origin_is_refused() {
         panic!("accepted")
     };
     assert_eq!(found, format!("o/words+{}", hex_id(&owner)));
+
     let public = owner.public();
     assert_eq!(
         code(
@@ -54,6 +55,7 @@ fn another_owner_database_or_origin_is_refused() {
         ),
         "checkpoint_database"
     );
+
     let renamed = public.renamed(&"q".parse().unwrap());
     assert_eq!(code(policy(&renamed).accept(&proof)), "checkpoint_origin");
 }
@@ -86,10 +88,12 @@ fn leaves_that_are_not_the_newest_of_the_tree_are_refused() {
     let public = owner.public();
     let old = sent(&log(4, &owner));
     let new = sent(&log(5, &owner));
+
     let mut path = new.clone();
     path.path[0][3] ^= 1;
     let mut leaf = new.clone();
     leaf.leaf.public_part[0] ^= 1;
+
     // An old leaf, with its true path, under the new checkpoint.
     let log = log(5, &owner);
     let hashes: Vec<_> = log
@@ -104,20 +108,24 @@ fn leaves_that_are_not_the_newest_of_the_tree_are_refused() {
             .unwrap(),
         ..new.clone()
     };
+
     let size = resigned(&new, &owner, |checkpoint| checkpoint.size = 6);
     let root = resigned(&new, &owner, |checkpoint| checkpoint.root[0] ^= 1);
     let mixed = Proof {
         note: old.note.clone(),
         ..new.clone()
     };
+
     for bad in [path, leaf, hidden, size, root, mixed] {
         assert_eq!(code(policy(&public).accept(&bad)), "checkpoint_proof");
     }
+
     let unsigned = resigned(&new, &key("o", 3), |_| ());
     assert_eq!(
         code(policy(&public).accept(&unsigned)),
         "checkpoint_untrusted"
     );
+
     let mut forged = new.clone();
     let text = forged.note.to_string().replacen("\n5\n", "\n6\n", 1);
     forged.note = Note::parse(text.as_bytes()).unwrap();
@@ -135,16 +143,19 @@ fn rollbacks_and_two_versions_under_one_sequence_are_refused() {
     let seen = |proof: &Proof| policy(&public).accept(proof).unwrap().seen;
     let proof = sent(&log);
     let highest = seen(&sent(&log));
+
     let with = |highest: Seen| Policy {
         highest: Some(highest),
         ..policy(&public)
     };
+
     assert_eq!(code(with(highest).accept(&proof)), "accepted");
     let other = append(Some(&log_of_four(&owner)), 9, &owner).unwrap();
     assert_eq!(
         code(with(highest).accept(&sent(&other))),
         "checkpoint_equivocation"
     );
+
     let Err(Error::Rollback {
         found: 3,
         highest: 4,
@@ -152,6 +163,7 @@ fn rollbacks_and_two_versions_under_one_sequence_are_refused() {
     else {
         panic!("accepted")
     };
+
     let next = append(Some(&log), 5, &owner).unwrap();
     assert_eq!(code(with(highest).accept(&sent(&next))), "accepted");
 }
@@ -165,6 +177,7 @@ fn ages_are_limited() {
     let owner = key("o", 1);
     let public = owner.public();
     let proof = sent(&log(5, &owner));
+
     let aged = |now, max| {
         code(
             Policy {
@@ -179,11 +192,13 @@ fn ages_are_limited() {
         (aged(NOW + 60, 60), aged(NOW + 61, 60)),
         ("accepted", "checkpoint_too_old")
     );
+
     // Clocks may differ a little.
     assert_eq!(
         (aged(NOW - SKEW, 60), aged(NOW - SKEW - 1, 60)),
         ("accepted", "checkpoint_future")
     );
+
     assert_eq!(
         code(
             Policy {
@@ -202,10 +217,12 @@ fn cosignatures_of_known_witnesses_are_required() {
     let public = owner.public();
     let mut log = log(5, &owner);
     let all = [1, 2, 3].map(|seed| of_kind(&format!("w/{seed}"), Kind::Cosignature, seed));
+
     for witness in &all[..2] {
         let line = cosign(log.note(), witness, NOW);
         log.add_cosignatures(&format!("{line}\n")).unwrap();
     }
+
     let known = all.each_ref().map(SigningKey::public);
     let with = |witnesses: &[VerifyingKey], cosignatures| {
         Policy {
@@ -215,6 +232,7 @@ fn cosignatures_of_known_witnesses_are_required() {
         }
         .accept(&sent(&log))
     };
+
     assert_eq!(with(&known, 2).unwrap().cosignatures, 2);
     assert_eq!(with(&known[1..], 0).unwrap().cosignatures, 1);
     assert_eq!(code(with(&known, 3)), "checkpoint_cosignatures");
@@ -228,12 +246,14 @@ fn clients_follow_rotations_and_delegations() {
     let publisher = key("p", 3);
     let first = old.public();
     let second = new.public();
+
     let log = log(4, &old);
     let rotation = Certificate::rotate(&old, &new, (NOW, NOW + 600)).unwrap();
     let grant =
         Certificate::delegate(&new, &publisher.public(), Some(DATABASE), (NOW, NOW + 900)).unwrap();
     let log = certified(Some(&log), 4, &publisher, &[rotation, grant]).unwrap();
     let proof = sent(&log);
+
     assert_eq!(proof.owner, second);
     for owner in [&first, &second] {
         let accepted = policy(owner).accept(&proof).unwrap();
@@ -261,6 +281,7 @@ fn clients_follow_rotations_and_delegations() {
             "checkpoint_untrusted"
         );
     }
+
     // The rotation was attached before the new key signed: clients of both keys accept the old one.
     let mut before = append(Some(&log_of_four(&old)), 4, &old).unwrap();
     before.add_certificates(&log.certificates()[..1]).unwrap();
@@ -277,5 +298,6 @@ fn clients_follow_rotations_and_delegations() {
             "checkpoint_untrusted"
         );
     }
+
     assert_eq!(version(4).time, NOW);
 }

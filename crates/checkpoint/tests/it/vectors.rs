@@ -37,8 +37,10 @@ impl Client<'_> {
             cosignatures,
             ..
         } = &self.policy;
+
         let accepted = self.policy.accept(&self.proof);
         let outcome = accepted.and_then(|accepted| accepted.leaf.check_public_part(self.bundle));
+
         json!({
             "name": self.name,
             "owner": owner.to_string(),
@@ -69,6 +71,7 @@ fn client<'a>(name: &'a str, log: &Log, owner: &'a VerifyingKey) -> Client<'a> {
 fn plain(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
     let four = log(4, owner);
     let five = log(5, owner);
+
     let new = |name| client(name, &five, public);
     let stranger = key("o", 9).public();
     let seen = |log: &Log| {
@@ -78,11 +81,13 @@ fn plain(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
             leaf: leaf.hash().unwrap(),
         }
     };
+
     let with = |name, change: &dyn Fn(&mut Policy<'_>)| {
         let mut one = client(name, &five, public);
         change(&mut one.policy);
         one.vector()
     };
+
     let hashes: Vec<_> = five
         .leaves()
         .iter()
@@ -94,6 +99,7 @@ fn plain(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
         path,
         ..five.proof().unwrap()
     };
+
     let mut checkpoint = Checkpoint::of_text(five.note().text()).unwrap();
     checkpoint.size = 6;
     let mut note = checkpoint.to_note().unwrap();
@@ -102,7 +108,9 @@ fn plain(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
         note,
         ..five.proof().unwrap()
     };
+
     let fork = append(Some(&four), 9, owner).unwrap();
+
     vec![
         new("the owner's signature").vector(),
         client("another owner", &five, &stranger).vector(),
@@ -156,11 +164,13 @@ fn plain(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
 fn witnessed(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
     let mut log = log(5, owner);
     let all = [1, 2, 3].map(|seed| of_kind(&format!("w/{seed}"), Kind::Cosignature, seed));
+
     for witness in &all[..2] {
         let line = cosign(log.note(), witness, NOW);
         log.add_cosignatures(&format!("{line}\n")).unwrap();
     }
     let known = all.each_ref().map(SigningKey::public);
+
     let with = |name, witnesses: &[VerifyingKey], cosignatures| {
         let mut one = client(name, &log, public);
         one.policy = Policy {
@@ -170,6 +180,7 @@ fn witnessed(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
         };
         one.vector()
     };
+
     vec![
         with("two witnesses of two", &known, 2),
         with("two witnesses of three", &known, 3),
@@ -189,14 +200,17 @@ fn certified_clients(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
     let publisher = key("p", 4);
     let newest = new.public();
     let before = log(4, owner);
+
     let rotation = Certificate::rotate(owner, &new, (NOW, NOW + 600)).unwrap();
     let grant = |database| {
         Certificate::delegate(&new, &publisher.public(), database, (NOW, NOW + 900)).unwrap()
     };
+
     let signed =
         |by: &SigningKey, more: &[Certificate]| certified(Some(&before), 4, by, more).unwrap();
     let rotated = signed(&new, std::slice::from_ref(&rotation));
     let delegated = signed(&publisher, &[rotation.clone(), grant(Some(DATABASE))]);
+
     let mut overlapping = append(Some(&before), 4, owner).unwrap();
     overlapping
         .add_certificates(std::slice::from_ref(&rotation))
@@ -208,6 +222,7 @@ fn certified_clients(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
     let checkpoint = Checkpoint::of_text(by_thief.note.text()).unwrap();
     by_thief.note = checkpoint.to_note().unwrap();
     by_thief.note.sign(&thief, &checkpoint.origin).unwrap();
+
     let logs = [
         (
             "a new key's signature",
@@ -230,6 +245,7 @@ fn certified_clients(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
             vec![0, 601],
         ),
     ];
+
     let mut vectors = Vec::new();
     for (name, proof, times) in logs {
         for (trusted, known) in [("the old key", public), ("the new key", &newest)] {
@@ -260,7 +276,9 @@ fn clients_of_signed_databases() {
         witnessed(&owner, &public),
         certified_clients(&owner, &public),
     ];
+
     let vectors = json!({ "database": DATABASE, "clients": parts.concat() });
+
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
     if env::var_os("PAPIR_WRITE_VECTORS").is_some() {
         fs::write(
@@ -269,6 +287,7 @@ fn clients_of_signed_databases() {
         )
         .unwrap();
     }
+
     let golden: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     assert!(golden == vectors, "{} differs", path.display());
 }

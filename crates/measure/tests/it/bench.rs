@@ -104,14 +104,17 @@ fn every_benchmark_runs_small_and_is_correct() {
         definitions::ALL.len(),
         "two benchmarks have the same name"
     );
+
     for definition in definitions::ALL {
         assert!(
             registry::by_name(definition.name).is_err(),
             "{} is a scheme",
             definition.name
         );
+
         let outcome = perform(definition.tiny, EFFORT, &NoProgress).unwrap();
         outcome.check().unwrap();
+
         if let Outcome::Schemes(reports, _) = outcome {
             for report in reports {
                 let parts = report.encode_s + report.hint_s + report.material_s;
@@ -121,6 +124,7 @@ fn every_benchmark_runs_small_and_is_correct() {
                     "{}: {report:?}",
                     definition.name
                 );
+
                 let stages: f64 = report.stages.0.iter().map(|stage| stage.1).sum();
                 assert!(
                     report.answer_ms > 0.0 && stages > 0.0,
@@ -140,9 +144,11 @@ fn json_has_exactly_the_fields() {
     for scheme in ["inspire", "simple", "double", "plain", "inspire2"] {
         let line = format!("{scheme} --records 1000 --record-bytes 8 --runs 2 --threads 3 --json");
         let report: Value = serde_json::from_str(&output(&line).unwrap()).unwrap();
+
         let object = report.as_object().unwrap();
         let found: BTreeSet<&str> = object.keys().map(String::as_str).collect();
         assert_eq!(found, BTreeSet::from(FIELDS), "{scheme}");
+
         assert_eq!(object["scheme"], scheme);
         assert_eq!(
             (&object["records"], &object["record_bytes"]),
@@ -152,6 +158,7 @@ fn json_has_exactly_the_fields() {
             (&object["threads"], &object["correct"]),
             (&3.into(), &true.into())
         );
+
         assert!(object["stages"].as_object().unwrap().contains_key("parse"));
         let upload = object["upload_bytes"].as_u64().unwrap();
         assert!(upload >= object["query_bytes"].as_u64().unwrap());
@@ -170,12 +177,14 @@ fn several_clients_are_answered_together() {
             (&3.into(), &true.into()),
             "{scheme}"
         );
+
         assert_eq!(figure("alone_ms"), figure("answer_ms"));
         assert!(
             figure("group_ms") > 0.0
                 && figure("core_ms_per_lookup") > 0.0
                 && figure("floor_ms") > 0.0
         );
+
         let expected = 3.0 * figure("read_gbps") * figure("read_ms") / figure("group_ms");
         assert!(
             (figure("effective_gbps") / expected - 1.0).abs() < 1e-6,
@@ -183,6 +192,7 @@ fn several_clients_are_answered_together() {
         );
         assert!(report["once_bytes"].as_u64().unwrap() > 0);
     }
+
     assert!(error("inspire --clients 0 --records 10").contains("1 to 4096 clients"));
     assert!(error("psi --clients 2").contains("expected a scheme"));
     assert!(error("--clients 2 batch").contains("expected a scheme"));
@@ -196,6 +206,7 @@ fn newtons_digests_and_batches_are_measured() {
         let without = output(&line.replace("--digests ", "")).unwrap();
         let [with, without] =
             [with, without].map(|json| serde_json::from_str::<Value>(&json).unwrap());
+
         assert_eq!(
             [&with["correct"], &without["correct"]],
             [true, true],
@@ -203,6 +214,7 @@ fn newtons_digests_and_batches_are_measured() {
         );
         assert_eq!(with["scheme"], without["scheme"]);
     }
+
     let line = "batch --over newtonsym --records 64 --record-bytes 4 --batch 4 --runs 1 --json";
     let report: Value = serde_json::from_str(&output(line).unwrap()).unwrap();
     assert_eq!(
@@ -215,6 +227,7 @@ fn newtons_digests_and_batches_are_measured() {
 fn inspire_reports_the_stages_of_its_server() {
     let line = "inspire --records 4096 --dim0 32 --runs 1 --json";
     let report: Value = serde_json::from_str(&output(line).unwrap()).unwrap();
+
     let stages: BTreeSet<&str> = report["stages"]
         .as_object()
         .unwrap()
@@ -231,6 +244,8 @@ fn inspire_reports_the_stages_of_its_server() {
         "seal",
     ];
     assert_eq!(stages, BTreeSet::from(expected));
+
+    // A key is sent with each query, and counted apart from it.
     let keys = report["keys_bytes"].as_u64().unwrap();
     let query = report["query_bytes"].as_u64().unwrap();
     assert!(keys > 0 && query > 0);
@@ -241,6 +256,7 @@ fn inspire_reports_the_stages_of_its_server() {
 fn a_comparison_is_one_table_or_one_array() {
     let line = "--compare simple,plain --size 64KiB --record-bytes 64 --runs 1";
     let table = output(line).unwrap();
+
     let first = table
         .lines()
         .next()
@@ -262,6 +278,7 @@ fn a_comparison_is_one_table_or_one_array() {
         1,
         "{table}"
     );
+
     let reports: Value = serde_json::from_str(&output(&format!("{line} --json")).unwrap()).unwrap();
     let shapes: Vec<_> = reports
         .as_array()
@@ -280,11 +297,13 @@ fn the_list_is_complete() {
         list.lines().any(|line| line.starts_with("inspire-1gib  ")),
         "{list}"
     );
+
     let json: Value = serde_json::from_str(&output("--list --json").unwrap()).unwrap();
     assert_eq!(
         (&json[0]["kind"], &json[0]["name"]),
         (&"benchmark".into(), &definitions::ALL[0].name.into())
     );
+
     let named: BTreeSet<String> = json
         .as_array()
         .unwrap()
@@ -313,6 +332,7 @@ fn a_comparison_reports_failing_schemes() {
         3,
         "{table}"
     );
+
     let json: Value = serde_json::from_str(&output(&format!("{line} --json")).unwrap()).unwrap();
     assert_eq!(
         (&json[1]["scheme"], &json[2]["scheme"]),
@@ -474,6 +494,7 @@ fn wrong_records_are_not_correct() {
 #[ignore = "long"]
 fn wrong_records_of_no_scheme_are_correct() {
     let mut names = schemes::names().unwrap();
+
     // A ticket of zipdouble takes seconds per byte of a record.
     names.retain(|name| *name != "zipdouble");
     wrong_records_are_found_in(&names);
