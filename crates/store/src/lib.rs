@@ -51,7 +51,8 @@ pub use snapshot::{
     SourceSummary, Verifier, division_of, open_shard, parse_timestamp, timestamp,
 };
 pub use source::{
-    Cell, ChangeColumns, ChangeRow, Format, Given, GivenRows, SkippedRow, read_changes,
+    Cell, ChangeColumns, ChangeRow, Format, Given, GivenRows, SkippedRow, each_csv_row,
+    read_changes, without_mark,
 };
 pub use update::{
     AppendOptions, DeltaReport, Earlier, MergeOptions, Prediction, REBUILD_ROOM,

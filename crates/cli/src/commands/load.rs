@@ -116,21 +116,21 @@ fn core_seconds(connection: &Connection) -> Result<f64, Failure> {
 
 /// Reads keys from a CSV file, with their values if it has a second column.
 fn keys(file: &Path) -> Result<Vec<KnownKey>, Failure> {
-    let mut reader = csv::Reader::from_path(file).map_err(|error| Failure::at(file, error))?;
     let mut keys = Vec::new();
-
-    for row in reader.byte_records() {
-        let row = row.map_err(|error| Failure::at(file, error))?;
-        let key = row.get(0).unwrap_or_default().to_vec();
-        let value = row.get(1).map(<[u8]>::to_vec);
-        keys.push((key, value));
-        if keys.len() > MAX_KEYS {
-            return Err(Failure::at(
-                file,
-                format!("too many keys: expected at most {MAX_KEYS}"),
-            ));
+    papir_store::each_csv_row(file, &mut |line, row| {
+        if keys.len() == MAX_KEYS {
+            return Err(papir_store::Error::Line {
+                file: file.display().to_string(),
+                line,
+                reason: format!("too many keys: expected at most {MAX_KEYS}"),
+            });
         }
-    }
+
+        let mut fields = row.iter().map(|field| field.to_vec());
+        let key = fields.next().unwrap_or_default();
+        keys.push((key, fields.next()));
+        Ok(())
+    })?;
 
     if keys.is_empty() {
         return Err(Failure::at(

@@ -5,10 +5,10 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::arrived::Arrived;
-use super::rows::{MAX_ROW, first_row, lines, rows_within, too_long};
+use super::rows::{GrowingText, MAX_ROW, too_long};
 use crate::error::{Error, Result};
 use crate::snapshot::Followed;
-use crate::source::Format;
+use crate::source::{Format, count_lines};
 
 /// Number of bytes before a place that identify the source.
 const BEFORE: u64 = 4096;
@@ -31,14 +31,14 @@ pub(super) fn arrived(
     let from = from.filter(|from| from.bytes > 0);
     let (start, before) = match from {
         Some(from) => (from.bytes, from.lines),
-        None => (header.len() as u64, lines(&header)),
+        None => (header.len() as u64, count_lines(&header)),
     };
     if let Some(from) = from {
         source.check(from)?;
     }
 
     let mut rows = source.part(start, MAX_ROW as u64)?;
-    let whole = rows_within(format, &rows, most);
+    let whole = growing(format, &rows).rows_within(most);
     if whole == 0 && rows.len() == MAX_ROW {
         return Err(too_long(path, before + 1));
     }
@@ -50,7 +50,7 @@ pub(super) fn arrived(
     let bytes = start + whole as u64;
     let after = Followed {
         bytes,
-        lines: before + lines(&rows),
+        lines: before + count_lines(&rows),
         before: source.hash_before(bytes)?,
     };
     Ok(Some(Arrived {
@@ -59,6 +59,15 @@ pub(super) fn arrived(
         lines: before,
         after: Some(after),
     }))
+}
+
+/// A part of a file, to which more may be appended.
+fn growing(format: Format, text: &[u8]) -> GrowingText<'_> {
+    GrowingText {
+        format,
+        text,
+        ended: false,
+    }
 }
 
 /// A file that grows.
@@ -93,7 +102,7 @@ impl<'a> Source<'a> {
         }
 
         let begin = self.part(0, self.length.min(MAX_ROW as u64))?;
-        match first_row(format, &begin) {
+        match growing(format, &begin).first_row() {
             Some(end) => Ok(Some(begin[..end].to_vec())),
             None if begin.len() == MAX_ROW => Err(too_long(self.path, 1)),
             None => Ok(None),

@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
 use super::arrived::Arrived;
-use super::rows::{MAX_ROW, lines, rows_within, too_long};
+use super::rows::{GrowingText, MAX_ROW, too_long};
 use crate::error::Result;
-use crate::source::Format;
+use crate::source::{Format, count_lines};
 
 /// Bytes of one read.
 const READ: usize = 1 << 16;
@@ -73,7 +73,7 @@ impl Pipe {
     /// Removes the next `bytes` bytes, which are whole rows, from the text.
     pub(super) fn pass(&mut self, bytes: usize) -> Vec<u8> {
         let passed: Vec<u8> = self.text.drain(..bytes).collect();
-        self.lines += lines(&passed);
+        self.lines += count_lines(&passed);
         passed
     }
 
@@ -81,13 +81,16 @@ impl Pipe {
     /// yet.
     fn whole(&self, format: Format, most: usize) -> Result<Option<usize>> {
         let begin = &self.text[..self.text.len().min(MAX_ROW)];
-        let whole = match rows_within(format, begin, most) {
-            0 if begin.len() == MAX_ROW => return Err(too_long(Path::new("-"), self.lines + 1)),
-            0 if self.ended => begin.len(),
-            whole => whole,
+        let text = GrowingText {
+            format,
+            text: begin,
+            ended: self.ended && begin.len() == self.text.len(),
         };
 
-        Ok((whole > 0).then_some(whole))
+        match text.rows_within(most) {
+            0 if begin.len() == MAX_ROW => Err(too_long(Path::new("-"), self.lines + 1)),
+            whole => Ok((whole > 0).then_some(whole)),
+        }
     }
 
     /// Reads on until a row of the longest length is there.
@@ -176,9 +179,9 @@ mod tests {
         let all: Vec<_> = of(&[(1, "1,\"a\nb\"\n"), (3, "2,c\n3,d\n"), (5, "4,e")]);
         assert_eq!(parts("k,v\n1,\"a\nb\"\n2,c\n3,d\n4,e", 8).unwrap(), all);
 
-        // A quote that is not closed is closed by the end.
-        let open: Vec<_> = of(&[(1, "1,a\n"), (2, "2,\"b\n")]);
-        assert_eq!(parts("k,v\n1,a\n2,\"b\n", 8).unwrap(), open);
+        // A quote that is not closed at the end leaves the rows after it alone.
+        let open: Vec<_> = of(&[(1, "1,a\n"), (2, "2,\"b\n"), (3, "3,c\n")]);
+        assert_eq!(parts("k,v\n1,a\n2,\"b\n3,c\n", 8).unwrap(), open);
         assert_eq!(parts("k,v", 8).unwrap(), []);
     }
 

@@ -4,34 +4,91 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::file::name_of;
-use crate::source::Format;
+use crate::source::{Format, RowScanner, Scanned, StrayQuote, is_line_end, line_end};
 
 /// Maximum length of a row, and of the header of CSV, in bytes.
 pub(super) const MAX_ROW: usize = 1 << 20;
 
-/// Length of the whole rows at the beginning of a text: up to the last line end, in CSV outside
-/// quotes. A row without a line end may still grow.
-fn whole_rows(format: Format, text: &[u8]) -> usize {
-    ends(format, text).last().unwrap_or(0)
+/// The beginning of a text that grows, at the beginning of a row.
+#[derive(Clone, Copy)]
+pub(super) struct GrowingText<'a> {
+    pub(super) format: Format,
+    pub(super) text: &'a [u8],
+    /// Set if nothing follows: the last row is whole without a line end.
+    pub(super) ended: bool,
 }
 
-/// Length of the first row, with its line end and the empty lines before it.
-pub(super) fn first_row(format: Format, text: &[u8]) -> Option<usize> {
-    let empty = text
-        .iter()
-        .take_while(|byte| matches!(byte, b'\r' | b'\n'))
-        .count();
-    ends(format, text).find(|&end| end > empty)
+impl<'a> GrowingText<'a> {
+    /// Length of the first row, with its line end and the empty lines before it.
+    pub(super) fn first_row(&self) -> Option<usize> {
+        let empty = self
+            .text
+            .iter()
+            .copied()
+            .take_while(|byte| is_line_end(byte));
+        let empty = empty.count();
+        self.ends().find(|&end| end > empty)
+    }
+
+    /// Length of the whole rows within the first `most` bytes, or of the first row if it is longer;
+    /// 0 without a whole row.
+    pub(super) fn rows_within(&self, most: usize) -> usize {
+        let length = self.text.len().min(most);
+        let within = Self {
+            text: &self.text[..length],
+            ended: self.ended && length == self.text.len(),
+            ..*self
+        };
+
+        match within.ends().last() {
+            Some(whole) => whole,
+            None => self.first_row().unwrap_or(0),
+        }
+    }
+
+    /// The places after whole rows and empty lines.
+    fn ends(self) -> Ends<'a> {
+        Ends {
+            text: self,
+            scanner: RowScanner::new(MAX_ROW),
+            begin: 0,
+        }
+    }
 }
 
-/// Length of the whole rows within the first `most` bytes of a text, or of the first row if it is
-/// longer.
-pub(super) fn rows_within(format: Format, text: &[u8], most: usize) -> usize {
-    let whole = whole_rows(format, &text[..text.len().min(most)]);
-    if whole > 0 {
-        whole
-    } else {
-        first_row(format, text).unwrap_or(0)
+/// The places in a text after whole rows and empty lines.
+struct Ends<'a> {
+    text: GrowingText<'a>,
+    scanner: RowScanner,
+    begin: usize,
+}
+
+impl Iterator for Ends<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let GrowingText {
+            format,
+            text,
+            ended,
+        } = self.text;
+        let rest = &text[self.begin..];
+        let first = rest.first()?;
+
+        let length = if format != Format::Csv {
+            let end = rest.iter().position(|&byte| byte == b'\n');
+            end.map(|end| end + 1).or(ended.then_some(rest.len()))
+        } else if is_line_end(first) {
+            line_end(rest, 0, ended)
+        } else {
+            match self.scanner.scan(rest, ended) {
+                Scanned::Row(length) | Scanned::Stray(StrayQuote { length, .. }) => Some(length),
+                Scanned::Torn | Scanned::TooLong => None,
+            }
+        };
+
+        self.begin += length?;
+        Some(self.begin)
     }
 }
 
@@ -45,48 +102,6 @@ pub(super) fn too_long(path: &Path, line: u64) -> Error {
     }
 }
 
-/// Number of lines in whole rows.
-pub(super) fn lines(text: &[u8]) -> u64 {
-    text.iter().filter(|&&byte| byte == b'\n').count() as u64
-}
-
-/// The places after the line ends that end a row, from the beginning of one.
-fn ends(format: Format, text: &[u8]) -> impl Iterator<Item = usize> {
-    let mut place = Place::Begin;
-    text.iter().enumerate().filter_map(move |(at, &byte)| {
-        let inside = place == Place::Quoted;
-        if format == Format::Csv {
-            place = place.after(byte);
-        }
-        (byte == b'\n' && !inside).then_some(at + 1)
-    })
-}
-
-/// A place in a field of CSV, by the rules of the reader of whole files.
-#[derive(Clone, Copy, PartialEq)]
-enum Place {
-    /// Its beginning. Only here does a quote open one that may contain line ends.
-    Begin,
-    /// In a field without quotes, or after the closing quote: further quotes are letters.
-    Plain,
-    /// Within quotes.
-    Quoted,
-    /// After a quote within quotes: it closes them unless another one follows.
-    Quote,
-}
-
-impl Place {
-    /// The place after another byte.
-    fn after(self, byte: u8) -> Self {
-        match (self, byte) {
-            (Self::Quoted, b'"') => Self::Quote,
-            (Self::Quoted, _) | (Self::Begin | Self::Quote, b'"') => Self::Quoted,
-            (_, b',' | b'\n' | b'\r') => Self::Begin,
-            _ => Self::Plain,
-        }
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -95,7 +110,20 @@ mod tests {
 
     use super::*;
 
-    /// The fields of all rows, as a build reads them.
+    /// The places after the rows and empty lines of a text that may grow.
+    fn ends(text: &str) -> Vec<usize> {
+        growing(Format::Csv, text.as_bytes()).ends().collect()
+    }
+
+    fn growing(format: Format, text: &[u8]) -> GrowingText<'_> {
+        GrowingText {
+            format,
+            text,
+            ended: false,
+        }
+    }
+
+    /// The fields of all rows, as another reader finds them.
     fn fields(text: &str) -> Vec<Vec<String>> {
         let reader = ReaderBuilder::new()
             .has_headers(false)
@@ -105,42 +133,55 @@ mod tests {
     }
 
     proptest! {
-        /// A row ends at exactly the line ends after which the reader of whole files begins another
-        /// one.
+        /// A row ends at exactly the line ends after which another reader begins another row, in a
+        /// text without stray quotes.
         #[test]
-        fn rows_of_csv_end_where_its_reader_ends_them(text in "[\",\r\na]{0,24}") {
-            let found: Vec<usize> = ends(Format::Csv, text.as_bytes()).collect();
-            for (at, _) in text.match_indices('\n') {
-                let before = &text[..=at];
+        fn rows_of_csv_end_where_its_reader_ends_them(
+            rows in "(((a{0,2}|\"(a|,|\n|\"\"){0,4}\"),){0,3}a?(\n|\r\n)){0,3}",
+        ) {
+            let found = ends(&rows);
+            for (at, _) in rows.match_indices('\n') {
+                let before = &rows[..=at];
                 let next = [fields(before), vec![vec!["x".to_owned()]]].concat();
                 let ends = fields(&format!("{before}x")) == next;
-                assert_eq!(found.contains(&(at + 1)), ends, "{text:?} at {at}");
+                assert_eq!(found.contains(&(at + 1)), ends, "{rows:?} at {at}");
             }
         }
     }
 
     #[test]
     fn a_quote_within_a_field_is_a_letter() {
-        let csv = b"k1,5\" disk\nk4,\"two\nlines\"\n";
-        assert_eq!(ends(Format::Csv, csv).collect::<Vec<_>>(), [11, csv.len()]);
+        let csv = "k1,5\" disk\nk4,\"two\nlines\"\n";
+        assert_eq!(ends(csv), [11, csv.len()]);
+    }
+
+    #[test]
+    fn a_row_with_a_stray_quote_ends_with_its_line() {
+        assert_eq!(ends("a,\"1\nb,\"2\nc,3\n"), [5, 10, 14]);
+
+        // Given up once the row is too long.
+        let open = format!("a,\"1\n{}", "b,2\n".repeat(MAX_ROW / 4));
+        assert_eq!(ends(&open[..MAX_ROW - 1]), []);
+        assert_eq!(ends(&open)[..2], [5, 9]);
     }
 
     #[test]
     fn rows_end_at_line_ends_outside_quotes() {
         let csv = b"key,value\n1,\"two\nlines\"\n2,\"a \"\"quoted\"\" word\"\n3,torn";
-        assert_eq!(whole_rows(Format::Csv, csv), csv.len() - 6);
-        assert_eq!(whole_rows(Format::Csv, &csv[..16]), 10, "inside quotes");
-        assert_eq!(first_row(Format::Csv, csv), Some(10));
+        let whole = |text| growing(Format::Csv, text).rows_within(MAX_ROW);
+        assert_eq!(whole(csv), csv.len() - 6);
+        assert_eq!(whole(&csv[..16]), 10, "inside quotes");
+        assert_eq!(growing(Format::Csv, csv).first_row(), Some(10));
 
         let json = b"{\"a\":\"\\\"\"}\n{\"b\"";
-        assert_eq!((whole_rows(Format::JsonLines, json), lines(json)), (11, 1));
+        assert_eq!(growing(Format::JsonLines, json).rows_within(MAX_ROW), 11);
 
-        assert_eq!(
-            (
-                whole_rows(Format::Csv, b"torn"),
-                first_row(Format::Csv, b"torn")
-            ),
-            (0, None)
-        );
+        let torn = growing(Format::Csv, b"torn");
+        let end = GrowingText {
+            ended: true,
+            ..torn
+        };
+        assert_eq!(torn.first_row(), None);
+        assert_eq!(end.first_row(), Some(4));
     }
 }

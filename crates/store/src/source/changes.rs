@@ -118,7 +118,7 @@ pub(crate) fn changes_in(
     let request = request(path, format, columns, if skips { u64::MAX } else { 0 });
 
     // The parser counts the header, which is not in front of these rows.
-    let before = lines - header.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    let before = lines - csv::count_lines(header);
     let mut filter = RowFilter::new(&request);
     let mut changes = Vec::new();
     let mut on_row = |position: Position<'_>, row| {

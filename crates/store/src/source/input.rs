@@ -12,9 +12,10 @@ use crate::file::{is_standard_input, name_of};
 
 /// The first bytes of a gzip stream (RFC 1952). No CSV or JSON text begins with them.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Number of bytes read to tell gzip from other content. The CSV reader skips a byte order mark
-/// only if its first read also returns text.
+/// Number of bytes read to tell gzip from other content.
 const PREFIX: u64 = 4096;
+/// A byte order mark of UTF-8, which some programs write before a text.
+const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// A stream that counts its bytes and reports progress.
 pub(crate) struct Input<'a> {
@@ -23,8 +24,6 @@ pub(crate) struct Input<'a> {
     progress: &'a dyn Progress,
     /// Bytes read so far.
     pub(super) bytes: u64,
-    /// The number of bytes after which reading more fails.
-    pub(super) most: u64,
 }
 
 impl<'a> Input<'a> {
@@ -77,7 +76,6 @@ impl<'a> Input<'a> {
             reader,
             progress,
             bytes: 0,
-            most: u64::MAX,
         }
     }
 
@@ -87,12 +85,13 @@ impl<'a> Input<'a> {
     }
 }
 
+/// The beginning of a text without its byte order mark.
+pub fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(&MARK).unwrap_or(text)
+}
+
 impl Read for Input<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.bytes >= self.most {
-            return Err(io::Error::other(format!("more than {} bytes", self.most)));
-        }
-
         let read = self.reader.read(buffer)?;
         self.bytes += read as u64;
         self.progress.advance(read as u64);

@@ -48,10 +48,11 @@
 //!
 //! # Bad rows
 //!
-//! A row is bad if it has more or fewer fields than the header, is not a JSON object, lacks a field
-//! or a key, has invalid UTF-8 where text is needed, or has a value that is too long. A file of a
-//! folder is bad if it is too long or not a regular file. A bad row fails with an error that names
-//! it, unless the caller allows bad rows to be skipped. Faults that make the rest of the source
+//! A row is bad if it has more or fewer fields than the header, has a quoted field that is not
+//! closed or goes on after its closing quote, is not a JSON object, lacks a field or a key, has
+//! invalid UTF-8 where text is needed, or has a value that is too long. The next row begins after
+//! the line of a stray quote. A file of a folder is bad if it is too long or not a regular file. A
+//! bad row fails with an error that names it, unless the caller allows bad rows to be skipped. Faults that make the rest of the source
 //! unreadable (a damaged Parquet or SQLite file, a missing column) are always errors. Duplicate
 //! keys are handled by [`papir_lookup::OnDuplicate`].
 
@@ -65,6 +66,7 @@ mod given;
 mod input;
 mod json;
 mod jsonl;
+mod named;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod raw;
@@ -78,9 +80,12 @@ mod table;
 pub use cell::Cell;
 pub use changes::{ChangeColumns, ChangeRow, read_changes};
 pub(crate) use changes::{PartOfSource, changes_in, format_of_changes};
+pub use csv::each_csv_row;
+pub(crate) use csv::{RowScanner, Scanned, StrayQuote, count_lines, is_line_end, line_end};
 pub use format::Format;
 pub use given::{Given, GivenRows};
 pub(crate) use input::Input;
+pub use input::without_mark;
 #[cfg(feature = "postgres")]
 pub(crate) use json::{json_object, json_string};
 pub(crate) use raw::{PackedRecords, is_stream, records as raw_records, shape as raw_shape};

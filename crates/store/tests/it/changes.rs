@@ -120,10 +120,38 @@ fn a_row_whose_quotes_are_not_closed_does_not_fill_the_memory() {
         let error = read_changes(&path, None, &columns(&["v"], None), &read)
             .unwrap_err()
             .to_string();
-        let expected =
-            format!("c.csv, line {line}: a row of 16777216 bytes or more: expected a shorter one");
+        let expected = format!("c.csv, line {line}: a quote opens a field and is not closed");
         assert!(error.contains(&expected), "{error}");
         assert!(read.0.into_inner() < 18 << 20);
+    }
+}
+
+#[test]
+fn a_row_without_an_end_does_not_fill_the_memory() {
+    let folder = folder();
+    let text = format!("k,v\n1,{}", "x".repeat(20 << 20));
+    let path = source(folder.path(), "c.csv", text);
+    let read = Bytes::default();
+    let error = read_changes(&path, None, &columns(&["v"], None), &read)
+        .unwrap_err()
+        .to_string();
+    let expected = "c.csv, line 2: a row of 16777216 bytes or more: expected a shorter one";
+    assert!(error.ends_with(expected), "{error}");
+    assert!(read.0.into_inner() < 18 << 20);
+}
+
+#[test]
+fn a_quote_opened_in_one_row_and_closed_in_the_next_is_refused() {
+    for text in [
+        "k,v\n\"a,1\n\"b,2\n",
+        "k,v\na,1\nb,\"2\n",
+        "k,v\na,\"1\"x\n",
+    ] {
+        let error = read("q.csv", text, &columns(&["v"], None))
+            .unwrap_err()
+            .to_string();
+        let line = if text.starts_with("k,v\na,1") { 3 } else { 2 };
+        assert!(error.contains(&format!("q.csv, line {line}: ")), "{error}");
     }
 }
 

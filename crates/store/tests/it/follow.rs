@@ -209,6 +209,33 @@ fn bad_rows_are_named_and_stop_or_are_skipped() {
     );
 }
 
+#[test]
+fn a_stray_quote_in_a_followed_file_costs_its_own_row_only() {
+    let folder = folder();
+    let source = Source::new(folder.path(), "changes.csv");
+    source.append("word,meaning,gone\r\n\"word 1\"x,one,\r\nword 2,two,\r\n");
+    let error = step(&mut source.follower()).unwrap_err().to_string();
+    assert!(error.contains("changes.csv, line 2: text after"), "{error}");
+
+    let mut skipping = Follower::new(source.options(OnBadRow::Skip)).unwrap();
+    let taken = step(&mut skipping).unwrap();
+    assert_eq!(taken.skipped[0].place, "line 2");
+    source.append("word 3,\"three,\r\nword 4,\"four,\r\nword 5,five,\r\n");
+    let taken = step(&mut skipping).unwrap();
+    let places: Vec<_> = taken.skipped.iter().map(|row| row.place.as_str()).collect();
+    assert_eq!(places, ["line 4"]);
+    check(
+        &source,
+        &[
+            ("word 1", Some("meaning 1")),
+            ("word 2", Some("two")),
+            ("word 3", Some("meaning 3")),
+            ("word 4", Some("meaning 4")),
+            ("word 5", Some("meaning 5")),
+        ],
+    );
+}
+
 /// A database of ten records of two bytes.
 fn numbers(folder: &Path) -> PathBuf {
     let mut build = options(&source(folder, "numbers.bin", [7; 20]));

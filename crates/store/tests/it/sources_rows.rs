@@ -147,6 +147,104 @@ fn bad_rows_of_csv() {
 }
 
 #[test]
+fn a_stray_quote_costs_its_own_row_only() {
+    let folder = folder();
+    let mut rows = "rank,word\n".to_owned();
+    for rank in 1..=3000 {
+        let quote = if [700, 2200].contains(&rank) {
+            "\""
+        } else {
+            ""
+        };
+        rows += &format!("{rank},{quote}word {rank}\n");
+    }
+    let options = keyed(&source(folder.path(), "a.csv", rows), "rank", &["word"]);
+    let error = skipped(&options, 0).unwrap_err();
+    assert!(
+        error.contains("a.csv, line 701: text after the closing quote"),
+        "{error}"
+    );
+    assert_eq!(skipped(&options, 2).unwrap(), ["line 701", "line 2201"]);
+
+    let snapshot = Snapshot::open(&options.out).unwrap();
+    assert_eq!(snapshot.metadata.source.entries, 2998);
+    for rank in ["699", "701", "1500", "2201", "3000"] {
+        let value = format!("word {rank}").into_bytes();
+        assert_eq!(by_key(&snapshot, rank), Some(value), "{rank}");
+    }
+    assert_eq!(
+        (by_key(&snapshot, "700"), by_key(&snapshot, "2200")),
+        (None, None)
+    );
+
+    for (rows, fault) in [
+        (
+            "k,v\na,1\nb,\"2\nc,3\n",
+            "line 3: a quote opens a field and is not closed",
+        ),
+        (
+            "k,v\na,1\n\"b\"x,2\n",
+            "line 3: text after the closing quote",
+        ),
+        (
+            "k,v\na,1\nb,\"A \"B\" C\"\n",
+            "line 3: text after the closing quote",
+        ),
+        (
+            "k,v\na,1\nb,\"half of a val",
+            "line 3: a quote opens a field and is not closed",
+        ),
+        (
+            "k,\"v\na,1\n",
+            "line 1: a quote opens a field and is not closed",
+        ),
+    ] {
+        let options = keyed(&source(folder.path(), "b.csv", rows), "k", &["v"]);
+        let error = skipped(&options, 0).unwrap_err();
+        assert!(error.contains(fault), "{rows:?}: {error}");
+    }
+}
+
+#[test]
+fn lines_are_counted_in_every_line_ending() {
+    let folder = folder();
+    for end in ["\n", "\r\n", "\r"] {
+        let rows = ["k,v", "a,1", "", "b,\"two", "lines\"", "c", "d,4"].join(end);
+        let options = keyed(&source(folder.path(), "a.csv", rows), "k", &["v"]);
+        assert_eq!(skipped(&options, 1).unwrap(), ["line 6"], "{end:?}");
+        let snapshot = Snapshot::open(&options.out).unwrap();
+        let two = format!("two{end}lines").into_bytes();
+        assert_eq!(by_key(&snapshot, "b"), Some(two));
+        assert_eq!(by_key(&snapshot, "d").unwrap(), b"4");
+    }
+}
+
+#[test]
+fn every_row_of_a_list_is_read_or_named() {
+    let folder = folder();
+    let read = |text: &str| {
+        let path = source(folder.path(), "keys.csv", text);
+        let mut rows = Vec::new();
+        let read = papir_store::each_csv_row(&path, &mut |line, row| {
+            let fields: Vec<_> = row.iter().map(|field| field.to_vec()).collect();
+            rows.push((line, fields.join(&b'|')));
+            Ok(())
+        });
+        read.map(|()| rows).map_err(|error| error.to_string())
+    };
+
+    let rows = read("\u{feff}k,v\r\na,1\r\n\r\n\"b\"\"\",2").unwrap();
+    assert_eq!(rows, [(2, b"a|1".to_vec()), (4, b"b\"|2".to_vec())]);
+    assert!(read("k,v\na\n").unwrap_err().contains("line 2: 1 fields"));
+    assert!(
+        read("k,v\na,\"1\n")
+            .unwrap_err()
+            .contains("line 2: a quote")
+    );
+    assert_eq!(read("").unwrap(), []);
+}
+
+#[test]
 fn bad_rows_of_json_lines() {
     let folder = folder();
     let lines = [

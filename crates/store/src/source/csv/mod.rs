@@ -1,0 +1,182 @@
+//! Reads comma-separated values.
+
+mod reader;
+mod scan;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use super::input::Input;
+use super::json::{json_object, json_string, text};
+use super::named::index_of;
+use super::request::{Columns, Deletes};
+use super::row::{Fault, OnRow, Position, Row, is_deletion};
+use crate::error::{Error, Result};
+use crate::file::name_of;
+use reader::{NextRow, RowReader};
+
+pub(crate) use scan::{RowScanner, Scanned, StrayQuote, count_lines, is_line_end, line_end};
+
+/// Indices of the requested columns in a row.
+struct ColumnIndices<'a> {
+    key: Option<usize>,
+    values: Vec<(&'a str, usize)>,
+    delete: Option<usize>,
+    /// Number of columns.
+    count: usize,
+}
+
+/// Reads all rows. The header is on the first line with text; an empty file has no rows. Returns
+/// the bytes read.
+pub(super) fn rows(
+    path: &Path,
+    input: Input<'_>,
+    columns: Columns<'_>,
+    on_row: &mut OnRow<'_>,
+) -> Result<u64> {
+    let mut reader = RowReader::new(path, input)?;
+    let Some(names) = first_row(path, &mut reader)? else {
+        return Ok(reader.bytes());
+    };
+
+    let indices = ColumnIndices::find(path, &names, columns)?;
+    loop {
+        match reader.next()? {
+            NextRow::Row(line) => on_row(Position::Line(line), indices.row(&reader))?,
+            NextRow::Stray(line, reason) => {
+                let fault = Fault::Reason(reason.to_owned());
+                on_row(Position::Line(line), Err(fault))?;
+            }
+            NextRow::End => return Ok(reader.bytes()),
+        }
+    }
+}
+
+/// The names of the columns; none for an empty file.
+pub(super) fn header(path: &Path, input: Input<'_>) -> Result<Vec<String>> {
+    let names = first_row(path, &mut RowReader::new(path, input)?)?;
+    Ok(names.unwrap_or_default())
+}
+
+/// Passes the fields of every row after the header to `on_row`, with the row's line. A row with
+/// more or fewer fields than the header is an error.
+///
+/// # Errors
+/// [`Error::Line`] for a bad row, [`papir_core::Error::Io`], and errors of `on_row`.
+pub fn each_csv_row(
+    path: &Path,
+    on_row: &mut dyn FnMut(u64, &[Cow<'_, [u8]>]) -> Result<()>,
+) -> Result<()> {
+    let input = Input::open_unpacked(path, &papir_core::NoProgress)?;
+    let mut reader = RowReader::new(path, input)?;
+    let Some(names) = first_row(path, &mut reader)? else {
+        return Ok(());
+    };
+
+    loop {
+        match reader.next()? {
+            NextRow::Row(line) => {
+                check_count(&reader, names.len()).map_err(|fault| bad_line(path, line, fault))?;
+                let fields: Vec<_> = (0..names.len()).map(|index| reader.field(index)).collect();
+                on_row(line, &fields)?;
+            }
+            NextRow::Stray(line, reason) => return Err(bad_line(path, line, reason)),
+            NextRow::End => return Ok(()),
+        }
+    }
+}
+
+/// The fields of the header; `None` for an empty file.
+fn first_row(path: &Path, reader: &mut RowReader<'_>) -> Result<Option<Vec<String>>> {
+    match reader.next()? {
+        NextRow::Row(_) => {
+            let names = (0..reader.count())
+                .map(|index| String::from_utf8_lossy(&reader.field(index)).into_owned());
+            Ok(Some(names.collect()))
+        }
+        NextRow::Stray(line, reason) => Err(bad_line(path, line, reason)),
+        NextRow::End => Ok(None),
+    }
+}
+
+/// The error for a bad row.
+fn bad_line(path: &Path, line: u64, reason: impl ToString) -> Error {
+    Error::Line {
+        file: name_of(path),
+        line,
+        reason: reason.to_string(),
+    }
+}
+
+/// Refuses a row with more or fewer than `expected` fields.
+fn check_count(reader: &RowReader<'_>, expected: usize) -> Result<(), Fault> {
+    let found = reader.count();
+    if found == expected {
+        return Ok(());
+    }
+
+    let reason = format!("{found} fields: expected {expected}, as in the header");
+    Err(Fault::Reason(reason))
+}
+
+impl<'a> ColumnIndices<'a> {
+    fn find(path: &Path, names: &[String], columns: Columns<'a>) -> Result<Self> {
+        let key = match columns.key {
+            Some(name) => Some(index_of(path, names, name)?),
+            None => None,
+        };
+
+        let mut values = Vec::new();
+        for name in columns.values {
+            values.push((name.as_str(), index_of(path, names, name)?));
+        }
+
+        let delete = match columns.deletes {
+            Deletes::Marked(Some(name)) => Some(index_of(path, names, name)?),
+            Deletes::Marked(None) | Deletes::None => None,
+        };
+
+        Ok(Self {
+            key,
+            values,
+            delete,
+            count: names.len(),
+        })
+    }
+
+    /// Converts the current row of a reader.
+    fn row(&self, row: &RowReader<'_>) -> Result<Row, Fault> {
+        check_count(row, self.count)?;
+        let key = match self.key {
+            Some(index) => row.field(index).into_owned(),
+            None => Vec::new(),
+        };
+
+        // Looked at before the values: a deletion's values are ignored, even if they are bad.
+        let delete = match self.delete {
+            Some(index) => is_deletion(&row.field(index))?,
+            None => false,
+        };
+        let value = if delete {
+            None
+        } else {
+            Some(value(row, &self.values)?)
+        };
+        Ok(Row { key, value })
+    }
+}
+
+/// The value of a row: a single column as it is, several as an object of strings, none as empty.
+fn value(row: &RowReader<'_>, columns: &[(&str, usize)]) -> Result<Vec<u8>, Fault> {
+    match columns {
+        [] => Ok(Vec::new()),
+        [(_, index)] => Ok(row.field(*index).into_owned()),
+        several => {
+            let mut members = Vec::with_capacity(several.len());
+            for &(name, index) in several {
+                members.push((name, json_string(text(name, &row.field(index))?)));
+            }
+            Ok(json_object(members).into_bytes())
+        }
+    }
+}
