@@ -42,6 +42,12 @@ impl KeyArguments {
 }
 
 impl SignArguments {
+    /// The files of the key and the certificates, which no output may replace.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        let KeyArguments { sign, certificate } = &self.key;
+        sign.iter().chain(certificate).map(PathBuf::as_path)
+    }
+
     /// The key and certificates to sign with, if any.
     pub(crate) fn sign(&self) -> Result<Option<Sign>, Failure> {
         self.key.sign()

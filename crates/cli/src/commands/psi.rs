@@ -54,9 +54,12 @@ enum What {
 struct PrepareArguments {
     /// A text file with one element per line; - is standard input.
     set: PathBuf,
-    /// The file to write; an existing file is replaced.
+    /// The file to write; an existing prepared set is replaced.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+    /// Replace a file at --out that papir did not write.
+    #[arg(long)]
+    force: bool,
     /// Each line has a label after its first tab or, if it has no tab, its first comma.
     #[arg(long)]
     labels: bool,
@@ -134,6 +137,7 @@ fn prepare_set(arguments: &PrepareArguments) -> Outcome {
         kind,
         scheme: arguments.scheme.clone(),
         batch: arguments.batch,
+        force: arguments.force,
         ..PsiOptions::new(&arguments.set, &arguments.out)
     };
 

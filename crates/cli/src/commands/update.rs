@@ -42,6 +42,9 @@ pub(crate) struct Arguments {
     /// Write the new version here, and leave FILE unchanged.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Replace a file at --out that papir did not write.
+    #[arg(long, requires = "out")]
+    force: bool,
     /// Keep the replaced version as FILE.VERSION, and at most N such files, for `papir versions`
     /// and `papir rollback`.
     #[arg(long, value_name = "N", conflicts_with = "out")]
@@ -80,8 +83,17 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // again.
     papir_research::register()?;
 
+    if let Some(out) = &arguments.out {
+        let mut inputs = vec![arguments.from.as_path()];
+        inputs.extend(arguments.encrypt.as_deref());
+        inputs.extend(arguments.signing.files());
+        // The database itself is updated in place.
+        papir_store::check_output(out, &inputs, arguments.force)?;
+    }
+
     let options = UpdateOptions {
         out: arguments.out.clone(),
+        force: arguments.force,
         keep: arguments.keep,
         rebuild: arguments.rebuild,
         rates: papir_plan::rates_file::load(None)?.rates,

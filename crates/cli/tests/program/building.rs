@@ -45,6 +45,30 @@ fn built(name: &str, source: impl AsRef<[u8]>, more: &[&str], get: &[&str]) -> V
 }
 
 #[test]
+fn an_output_that_is_an_input_is_refused() {
+    let folder = Folder::new();
+    let source = folder.write("a.csv", "word,meaning\na,1\n");
+    let key = folder.path("words.key");
+    let mut arguments = vec!["build", &source, "--out", &key, "--encrypt", &key];
+    arguments.extend(KEYED);
+    fails_with(&arguments, &["words.key", "which is an input, too"]);
+    assert_eq!(folder.names(), ["a.csv"], "no key was created");
+
+    let mut arguments = vec!["build", &source, "--out", &source, "--force"];
+    arguments.extend(KEYED);
+    arguments.extend(PLAIN);
+    fails_with(&arguments, &["a.csv", "which is an input, too"]);
+
+    let notes = folder.write("notes.txt", "precious");
+    let mut arguments = vec!["build", &source, "--out", &notes];
+    arguments.extend(KEYED);
+    arguments.extend(PLAIN);
+    fails_with(&arguments, &["papir did not write it", "--force"]);
+    arguments.push("--force");
+    succeeds(&arguments);
+}
+
+#[test]
 fn empty_and_oversized_sources_are_refused() {
     refused("a.csv", "", &KEYED, &["a.csv"]);
     refused(

@@ -168,6 +168,7 @@ fn build_records_for(
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
     options.check()?;
+    options.check_output(false)?;
     if options.memory.is_some() {
         return Err(Error::options(
             "records in memory with a limit of memory",
@@ -240,6 +241,7 @@ fn build_for(
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
     options.check()?;
+    options.check_output(options.given.is_none())?;
     let former = options.former_log()?;
     let signing = options.signing(former.clone())?;
 

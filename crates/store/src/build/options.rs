@@ -14,6 +14,7 @@ use super::tasks::TaskOptions;
 use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
 use crate::file::{is_standard_input, stem_of};
+use crate::publish::check_output;
 use crate::snapshot::{Sign, Signing};
 use crate::source::{Columns, Deletes, Format, Given, Request, Selection};
 use crate::versions::{log_to_continue, refuse_published, stored_log};
@@ -82,8 +83,11 @@ pub struct BuildOptions {
     pub verifiable: bool,
     /// Free room of the keyword table for keys added by later updates, in per cent.
     pub room: u32,
-    /// The snapshot file; an existing one is replaced.
+    /// The snapshot file; an existing one is replaced. It must not be the source. In the folder of
+    /// a source, it and the files beside it are no records.
     pub out: PathBuf,
+    /// Replaces a file at `out` that papir did not write.
+    pub force: bool,
     /// The database's name; `None` takes the stem of the snapshot file.
     pub name: Option<String>,
     /// Allows schemes without privacy.
@@ -128,6 +132,7 @@ impl BuildOptions {
             verifiable: false,
             room: 0,
             out: out.into(),
+            force: false,
             name: None,
             allow_not_private: false,
             encrypt: None,
@@ -285,9 +290,17 @@ impl BuildOptions {
             columns,
             selection,
             given: self.given.as_ref(),
+            out: Some(&self.out),
             longest: limit.unwrap_or(u64::MAX),
             skip_bad: self.skip_bad,
         }
+    }
+
+    /// Refuses an output that is the source, if that is read, or that papir did not write.
+    pub(super) fn check_output(&self, is_read: bool) -> Result<()> {
+        let source = self.source.as_path();
+        let inputs = if is_read { &[source][..] } else { &[] };
+        check_output(&self.out, inputs, self.force)
     }
 
     /// Refuses options that contradict each other.

@@ -146,6 +146,7 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
         },
         selection: Selection::Whole,
         given: Some(rows),
+        out: None,
         longest: MAX_VALUE_BYTES as u64,
         skip_bad: 0,
     };

@@ -25,6 +25,12 @@ pub(crate) const ALIGNMENT: u64 = 4096;
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 64;
 const MAGIC: [u8; 8] = *b"PIRSNAPS";
+
+/// Returns whether a file begins like a snapshot.
+pub(crate) fn has_magic(begin: &[u8]) -> bool {
+    begin.starts_with(&MAGIC)
+}
+
 /// Maximum number of sections, more than any scheme has. Bounds the memory for a damaged file.
 const MAX_SECTIONS: u32 = 4096;
 

@@ -22,7 +22,7 @@ mod section_names;
 mod sections;
 mod writer;
 
-pub(crate) use format::Section;
+pub(crate) use format::{Section, has_magic};
 pub(crate) use map::{create_mapped, map, map_blob, read};
 pub use memory::free_memory;
 pub(crate) use names::{is_standard_input, name_of, stem_of};

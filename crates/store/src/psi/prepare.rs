@@ -17,7 +17,7 @@ use super::rows::rows;
 use super::set::{FILTER, HEADER, KEY, PsiSummary};
 use crate::error::{Error, Result};
 use crate::file::{name_of, stem_of};
-use crate::publish::{Keyword, Prepared, Readers, publish, put};
+use crate::publish::{Keyword, Prepared, Readers, check_output, publish, put};
 use crate::snapshot::{KeywordSummary, Metadata, SourceSummary, timestamp};
 
 /// Default number of lookups per batch; smaller for small tables.
@@ -39,8 +39,10 @@ pub struct PsiOptions {
     pub scheme: String,
     /// Number of lookups per batch.
     pub batch: Option<usize>,
-    /// The file; an existing one is replaced.
+    /// The file; an existing one is replaced. It must not be the source.
     pub out: PathBuf,
+    /// Replaces a file at `out` that papir did not write.
+    pub force: bool,
 }
 
 impl PsiOptions {
@@ -55,6 +57,7 @@ impl PsiOptions {
             scheme: "inspire".to_owned(),
             batch: None,
             out,
+            force: false,
         }
     }
 }
@@ -93,6 +96,7 @@ pub fn prepare(
     }
 
     let batches = registry::batches_over(&options.scheme)?;
+    check_output(&options.out, &[&options.source], options.force)?;
     let rows = rows(&options.source, options.labels, progress)?;
     let key = Key::generate(rng)?;
     let entries = rows.len() as u64;

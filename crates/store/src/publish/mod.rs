@@ -3,9 +3,11 @@
 //! | file | contents |
 //! |---|---|
 //! | `mod` | writes, copies and locks files; each appears under its name complete or not at all |
+//! | `output` | checks of output files, and the files that paths name |
 //! | `save` | writes a prepared database to a snapshot file |
 //! | `version_names` | names of the files of versions next to a snapshot |
 
+mod output;
 mod save;
 mod version_names;
 
@@ -18,8 +20,12 @@ use papir_core::FileLock;
 use crate::error::{Error, Result};
 use crate::file::SnapshotWriter;
 
+pub use output::check_output;
+pub(crate) use output::{check_special, resolved, same_file, split};
 pub(crate) use save::{Keyword, Prepared, SchemeSections, SnapshotFile, put, save, sign};
-pub(crate) use version_names::{DELTA_SUFFIX, VersionFile, delta_of, files_of_versions, kept_path};
+pub(crate) use version_names::{
+    DELTA_SUFFIX, VersionFile, belongs_to, delta_of, files_of_versions, kept_path,
+};
 
 /// Suffix of the name of an unfinished file.
 const PARTIAL: &str = ".papir-partial";
@@ -36,18 +42,21 @@ pub(crate) enum Readers<'a> {
 }
 
 /// Writes a snapshot to a temporary file in the directory of `path`, makes it durable, and renames
-/// it. `nonce` distinguishes the temporary files of different builds. Returns the snapshot's length
-/// in bytes. On error the temporary file is removed, and an existing file at `path` stays
-/// unchanged.
+/// it. A link at `path` stays, and its file is replaced. `nonce` distinguishes the temporary files
+/// of different builds. Returns the snapshot's length in bytes. On error the temporary file is
+/// removed, and an existing file at `path` stays unchanged.
 pub(crate) fn publish(
     path: &Path,
     nonce: u64,
     readers: Readers<'_>,
     write: impl FnOnce(&mut SnapshotWriter<File>) -> Result<()>,
 ) -> Result<u64> {
+    // A rename would replace a device or a pipe by a file.
+    check_special(path)?;
     let (directory, name) = split(path)?;
+    let target = directory.join(&name);
     remove_stale(&directory, &name);
-    let partial = Partial::create(directory.join(partial_name(&name, nonce)), path, readers)?;
+    let partial = Partial::create(directory.join(partial_name(&name, nonce)), &target, readers)?;
     let file = partial
         .file
         .try_clone()
@@ -59,7 +68,7 @@ pub(crate) fn publish(
 
     // Synced before the rename: after a power loss the name must not stand for missing bytes.
     file.sync_all().map_err(Error::io("writing", path))?;
-    fs::rename(&partial.path, path).map_err(Error::io("naming", path))?;
+    fs::rename(&partial.path, &target).map_err(Error::io("naming", path))?;
     sync_directory(&directory)?;
     Ok(length)
 }
@@ -113,24 +122,6 @@ pub(crate) fn keep_access(old: &Path, new: &Path) -> Result<()> {
 #[cfg(not(unix))]
 pub(crate) fn keep_access(_: &Path, _: &Path) -> Result<()> {
     Ok(())
-}
-
-/// Splits the path of a file to be written into directory and name.
-pub(crate) fn split(path: &Path) -> Result<(PathBuf, OsString)> {
-    let name = path.file_name().ok_or_else(|| {
-        Error::options(
-            format!("the output `{}`", path.display()),
-            "a path that ends with a file name",
-        )
-    })?;
-
-    let directory = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    Ok((
-        directory.unwrap_or(Path::new(".")).to_owned(),
-        name.to_owned(),
-    ))
 }
 
 fn partial_prefix(name: &OsString) -> OsString {

@@ -4,13 +4,38 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::split;
+use super::{PARTIAL, split};
 use crate::error::{Error, Result};
 
 /// Hexadecimal digits of a version.
 const VERSION_DIGITS: usize = 16;
 /// End of the name of a version's delta.
 pub(crate) const DELTA_SUFFIX: &str = ".delta";
+
+/// Ends of the names of hidden files and folders beside a snapshot.
+const HIDDEN: [&str; 5] = [
+    PARTIAL,
+    ".papir-build",
+    ".papir-download",
+    ".papir-passed",
+    ".delta-lock",
+];
+
+/// Returns whether `found`, in the folder of the snapshot `name`, is the snapshot, a version or
+/// delta of it, or a hidden file that papir writes beside it.
+pub(crate) fn belongs_to(name: &OsString, found: &OsString) -> bool {
+    let mut prefix = OsString::from(".");
+    prefix.push(name);
+    prefix.push(".");
+
+    let bytes = found.as_encoded_bytes();
+    let is_hidden = bytes.starts_with(prefix.as_encoded_bytes())
+        && HIDDEN.iter().any(|end| bytes.ends_with(end.as_bytes()));
+    let is_version = ["", DELTA_SUFFIX]
+        .into_iter()
+        .any(|end| version_in(name, found, end).is_some());
+    found == name || is_hidden || is_version
+}
 
 /// A file named like that of a kept version.
 pub(crate) struct VersionFile {

@@ -10,7 +10,7 @@ use papir_core::{FileLock, Progress};
 
 use super::manifest::Manifest;
 use crate::error::{Error, Result};
-use crate::publish::{keep_access, split, sync_directory};
+use crate::publish::{check_special, keep_access, split, sync_directory};
 
 /// Suffix of the name of an unfinished download.
 const UNFINISHED: &str = ".papir-download";
@@ -37,6 +37,7 @@ impl Partial {
         // On a file system without locks, two downloads of one snapshot may run at once. That is
         // safe: both write the same bytes to the same offsets, and both check the whole file before
         // they rename it.
+        check_special(target)?;
         let (directory, name) = split(target)?;
         let lock = File::open(&directory).map_err(Error::io("opening", &directory))?;
         let lock = FileLock::wait(lock).ok();
@@ -55,9 +56,9 @@ impl Partial {
             .map_err(Error::io("writing", &path))?;
 
         Ok(Self {
+            target: directory.join(&name),
             directory,
             path,
-            target: target.to_owned(),
             model,
             file,
             _lock: lock,

@@ -167,6 +167,7 @@ fn request<'a>(
         columns,
         selection: Selection::Whole,
         given: None,
+        out: None,
         longest: *longest_value,
         skip_bad,
     }

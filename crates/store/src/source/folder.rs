@@ -1,13 +1,16 @@
 //! Reads folders of files: keys are paths, values are contents.
 
-use std::fs::{DirEntry, File, FileType};
+use std::ffi::OsString;
+use std::fs::{DirEntry, File, FileType, canonicalize};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use papir_core::Progress;
 
+use super::request::Request;
 use super::row::{Fault, OnRow, Position, Row};
 use crate::error::{Error, Result};
+use crate::publish::{belongs_to, split};
 
 /// A file of the folder.
 struct Found {
@@ -23,17 +26,52 @@ enum Content {
     Bad(Fault),
 }
 
-/// Reads all files in the order of their keys. Symbolic links are neither read nor followed.
-/// Returns the bytes read.
+/// The files of a database that is built in the folder of its source.
+struct Output {
+    directory: PathBuf,
+    name: OsString,
+}
+
+impl Output {
+    /// The output of a build from `folder`; `None` if it is elsewhere.
+    fn within(folder: &Path, out: Option<&Path>) -> Result<Option<Self>> {
+        let Some(out) = out else { return Ok(None) };
+        let (directory, name) = split(out)?;
+
+        // Without links: the output may be named by another path than the folder.
+        let (Ok(root), Ok(directory)) = (canonicalize(folder), canonicalize(directory)) else {
+            return Ok(None);
+        };
+        let below = directory.strip_prefix(&root).ok();
+        Ok(below.map(|below| Self {
+            directory: folder.join(below),
+            name,
+        }))
+    }
+
+    /// Returns whether a file or folder is the output, or is written beside it.
+    fn has(&self, entry: &DirEntry) -> bool {
+        let parent = entry.path();
+        let parent = parent.parent();
+        // Paths are compared by components: the output may be in the folder itself.
+        parent == Some(self.directory.as_path()) && belongs_to(&self.name, &entry.file_name())
+    }
+}
+
+/// Reads all files in the order of their keys. Symbolic links are neither read nor followed. The
+/// output of the build is left out. Returns the bytes read.
 pub(super) fn rows(
-    folder: &Path,
-    longest: u64,
+    request: &Request<'_>,
     progress: &dyn Progress,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
+    let folder = request.path;
+    let longest = request.longest;
+    let output = Output::within(folder, request.out)?;
+
     // Sorted, so that the same files give the same rows on every file system.
     let mut files = Vec::new();
-    collect(folder, &[], &mut files)?;
+    collect(folder, &[], output.as_ref(), &mut files)?;
     files.sort_unstable_by(|a, b| a.key.cmp(&b.key));
 
     progress.stage("reading", files.len() as u64);
@@ -57,17 +95,25 @@ pub(super) fn rows(
     Ok(total)
 }
 
-/// Collects everything below a folder except folders and symbolic links.
-fn collect(folder: &Path, prefix: &[u8], files: &mut Vec<Found>) -> Result<()> {
+/// Collects everything below a folder except folders, symbolic links and the output.
+fn collect(
+    folder: &Path,
+    prefix: &[u8],
+    output: Option<&Output>,
+    files: &mut Vec<Found>,
+) -> Result<()> {
     let entries = std::fs::read_dir(folder).map_err(Error::io("reading", folder))?;
     for entry in entries {
         let entry = entry.map_err(|error| Error::io("reading", folder)(error))?;
         let path = entry.path();
         let kind = entry.file_type().map_err(Error::io("reading", &path))?;
         let key = key(prefix, &entry);
+        if output.is_some_and(|output| output.has(&entry)) {
+            continue;
+        }
 
         if kind.is_dir() {
-            collect(&path, &key, files)?;
+            collect(&path, &key, output, files)?;
         } else if !kind.is_symlink() {
             files.push(Found { key, path, kind });
         }

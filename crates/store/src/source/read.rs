@@ -102,7 +102,7 @@ fn read_file(
         Format::Parquet => parquet::rows(path, columns, progress, on_row),
         #[cfg(feature = "sqlite")]
         Format::Sqlite => sqlite::rows(path, columns, request.selection, progress, on_row),
-        Format::Folder => folder::rows(path, request.longest, progress, on_row),
+        Format::Folder => folder::rows(request, progress, on_row),
         Format::Raw => Err(Error::options("columns of a raw source", "csv or jsonl")),
         Format::Given => Err(Error::options(
             "a table without rows",

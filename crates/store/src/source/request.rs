@@ -44,6 +44,8 @@ pub(crate) struct Request<'a> {
     pub(crate) selection: Selection<'a>,
     /// The table of a program, in the format of such tables.
     pub(crate) given: Option<&'a Given>,
+    /// The file that is built; in the folder of a source, it is no record.
+    pub(crate) out: Option<&'a Path>,
     /// Maximum length of a value in bytes.
     pub(crate) longest: u64,
     /// Maximum number of bad rows to skip.

@@ -119,6 +119,7 @@ fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Resu
         columns,
         selection: Selection::Whole,
         given: None,
+        out: None,
         longest,
         skip_bad: 0,
     };

@@ -61,6 +61,7 @@ pub fn update(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<UpdateReport> {
+    options.check_output()?;
     let _lock = lock(&options.file)?;
     // Before anything that takes long: a signed file needs a key.
     let begun = Newest::of(&options.file)?;

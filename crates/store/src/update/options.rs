@@ -1,14 +1,12 @@
 //! Options of an update.
 
-use std::ffi::OsString;
-use std::fs::canonicalize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use papir_core::OwnerKey;
 use papir_core::cost::Rates;
 
 use crate::error::{Error, Result};
-use crate::publish::split;
+use crate::publish::{check_output, same_file};
 use crate::snapshot::{Metadata, Sign};
 use crate::source::{ChangeColumns, Format};
 
@@ -38,6 +36,8 @@ pub struct UpdateOptions {
     pub delete: Option<String>,
     /// The path of the new snapshot; `None` replaces the old one.
     pub out: Option<PathBuf>,
+    /// Replaces a file at `out` that papir did not write.
+    pub force: bool,
     /// The most versions to keep next to the file ([`crate::versions()`]), the replaced one among
     /// them; older ones are removed. `None` keeps none and removes none. Without effect if `out` is
     /// set.
@@ -65,6 +65,7 @@ impl UpdateOptions {
             values: Vec::new(),
             delete: None,
             out: None,
+            force: false,
             keep: None,
             rebuild: false,
             encrypt: None,
@@ -77,7 +78,15 @@ impl UpdateOptions {
     /// Returns whether the next version replaces the file.
     pub(super) fn is_in_place(&self) -> bool {
         let Some(out) = &self.out else { return true };
-        *out == self.file || place(out).is_some_and(|out| place(&self.file) == Some(out))
+        *out == self.file || same_file(out, &self.file)
+    }
+
+    /// Refuses an output that is the file of changes, or that papir did not write.
+    pub(super) fn check_output(&self) -> Result<()> {
+        let out = self.out.as_ref().unwrap_or(&self.file);
+        // In place, the error of a file that is no snapshot is the clearer one.
+        let replace = self.force || self.is_in_place();
+        check_output(out, &[&self.changes], replace)
     }
 
     /// The columns to read.
@@ -106,10 +115,4 @@ impl UpdateOptions {
             longest_value,
         })
     }
-}
-
-/// The folder of a file, without links, and its name.
-fn place(file: &Path) -> Option<(PathBuf, OsString)> {
-    let (folder, name) = split(file).ok()?;
-    Some((canonicalize(folder).ok()?, name))
 }

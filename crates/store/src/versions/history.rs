@@ -11,7 +11,9 @@ use std::time::{Duration, SystemTime};
 use papir_core::Version;
 
 use crate::error::{Error, Result};
-use crate::publish::{DELTA_SUFFIX, VersionFile, copy, delta_of, files_of_versions, kept_path};
+use crate::publish::{
+    DELTA_SUFFIX, VersionFile, copy, delta_of, files_of_versions, kept_path, resolved,
+};
 use crate::snapshot::{Metadata, OpenOptions, Snapshot};
 
 /// A version in a file.
@@ -95,6 +97,7 @@ pub(crate) fn remove_others(file: &Path, wanted: Option<&Path>) -> Result<()> {
 /// Keeps the version at `file`, before it is replaced.
 pub(crate) fn keep(file: &Path, version: Version) -> Result<()> {
     let kept = kept_path(file, &version.to_string())?;
+    let file = &resolved(file)?;
     match fs::hard_link(file, &kept) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         // A file system without hard links. No two copies of a version are made at a time, so its

@@ -17,6 +17,7 @@ mod follow;
 mod given;
 mod killed;
 mod meanwhile;
+mod outputs;
 #[cfg(feature = "cloud")]
 mod remote;
 mod shards;

@@ -36,9 +36,13 @@ use papir_plan::units::parse_bytes;
 pub(crate) struct Arguments {
     /// The file or folder to read; `-` for standard input (csv, jsonl or raw; needs --format).
     source: PathBuf,
-    /// The prepared database to write; an existing file is replaced.
+    /// The prepared database to write; an existing one is replaced. Written into the source's
+    /// folder, it is no record.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+    /// Replace a file at --out that papir did not write.
+    #[arg(long)]
+    force: bool,
     /// The source's format [default: from the extension .csv, .jsonl, .ndjson, .parquet, .sqlite,
     /// .sqlite3 or .db]. CSV and JSON Lines may be compressed by gzip (.csv.gz), and so
     /// may raw records in a file named .gz.
@@ -255,6 +259,11 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         papir_research::register()?;
     }
 
+    let mut inputs = vec![arguments.source.as_path()];
+    inputs.extend(arguments.encrypt.as_deref());
+    inputs.extend(arguments.signing.files());
+    papir_store::check_output(&arguments.out, &inputs, arguments.force)?;
+
     let scheme = scheme(arguments);
     let encrypt = match &arguments.encrypt {
         Some(path) => Some(owner_key::read_or_create(path)?),
@@ -286,6 +295,7 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         sign: arguments.signing.sign()?,
         former: arguments.former.clone(),
         unsigned: arguments.signing.unsigned(),
+        force: arguments.force,
         allow_not_private: allows_not_private(arguments, scheme),
         ..BuildOptions::new(&arguments.source, &arguments.out)
     })
