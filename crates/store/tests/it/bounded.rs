@@ -198,13 +198,37 @@ fn one_build_of_a_file_at_a_time() {
     let folder = folder();
     let source = source(folder.path(), "words.csv", words(10));
     let options = words_options(&source);
-    fs::create_dir(folder_of(&options)).unwrap();
+    let mut private = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+    private.create(folder_of(&options)).unwrap();
     let lock = fs::File::create(folder_of(&options).join("lock")).unwrap();
     lock.lock().unwrap();
     let error = bounded(&options).unwrap_err().to_string();
     assert!(error.contains("another build of"), "{error}");
     drop(lock);
     assert!(bounded(&options).is_ok());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_place_of_the_folder_is_not_followed() {
+    let folder = folder();
+    let source = source(folder.path(), "words.csv", words(10));
+    let options = words_options(&source);
+    let precious = folder.path().join("precious");
+    fs::create_dir(&precious).unwrap();
+    fs::write(precious.join("text"), "precious").unwrap();
+    std::os::unix::fs::symlink(&precious, folder_of(&options)).unwrap();
+
+    let error = bounded(&options).unwrap_err().to_string();
+    assert!(
+        error.contains("the folder of the build, no folder"),
+        "{error}"
+    );
+    let names = fs::read_dir(&precious).unwrap();
+    assert_eq!(names.count(), 1, "nothing was written or removed there");
+    assert!(precious.join("text").exists() && !options.out.exists());
 }
 
 /// Environment variables of the process to be killed: its source, and the stage at which it ends.

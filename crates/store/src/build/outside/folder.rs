@@ -12,6 +12,7 @@ use papir_lookup::outside::{IdSeed, Runs, Storage};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
+use super::claim::{BUILD, LOCK, claim};
 use super::runs::RunFile;
 use crate::build::options::BuildOptions;
 use crate::build::parts::{RowColumns, RowParts};
@@ -24,10 +25,6 @@ use crate::source::Format;
 
 /// Suffix of the folder's name.
 const FOLDER: &str = ".papir-build";
-/// The file that a running build has locked.
-const LOCK: &str = "lock";
-/// The file with the build's options and seed.
-const BUILD: &str = "build.json";
 /// Suffix of files that are not parts, but needed to make one.
 const RUNS: &str = ".runs";
 
@@ -85,11 +82,16 @@ impl BuildFolder {
         let folder = directory.join(hidden);
 
         fs::create_dir_all(&directory).map_err(Error::io("creating", &directory))?;
-        create_private(&folder)?;
+        claim(&folder)?;
 
         // Locked before it is read or cleared: another build may still write its parts there.
         let lock = folder.join(LOCK);
-        let lock = File::create(&lock).map_err(Error::io("creating", &lock))?;
+        let lock = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&lock)
+            .map_err(Error::io("creating", &lock))?;
         let lock = only_one("build", &options.out, lock)?;
 
         let mut fresh = Build {
@@ -118,11 +120,12 @@ impl BuildFolder {
 
     /// Removes the parts of another build, and writes the description of this one.
     fn begin(&self) -> Result<()> {
-        for file in self.files()? {
-            if file != LOCK {
-                fs::remove_file(self.folder.join(file))
-                    .map_err(Error::io("clearing", &self.folder))?;
-            }
+        // The description goes last: without it, parts are not known as a build's own.
+        let mut files = self.files()?;
+        files.retain(|file| file != LOCK);
+        files.sort_unstable_by_key(|file| file == BUILD);
+        for file in files {
+            fs::remove_file(self.folder.join(file)).map_err(Error::io("clearing", &self.folder))?;
         }
 
         let json = serde_json::to_vec_pretty(&self.build).map_err(std::io::Error::from);
@@ -315,20 +318,6 @@ impl Storage for BuildFolder {
     }
 }
 
-/// Creates a folder that only its owner may read: it holds rows in plain text.
-fn create_private(folder: &Path) -> Result<()> {
-    let mut private = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
-
-    match private.create(folder) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            Err(Error::io("creating", folder)(error))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The path of a file of a build on every machine, without links.
 fn absolute(path: &Path) -> CoreResult<PathBuf> {
     fs::canonicalize(path).map_err(|source| io("finding", path, source))
@@ -359,6 +348,7 @@ fn identity(options: &BuildOptions) -> Option<String> {
         sign: None,
         former: None,
         unsigned: false,
+        force: false,
         memory: None,
         tasks: None,
         ..options.clone()

@@ -5,6 +5,7 @@
 //! Finished parts stay there if the build is interrupted. The next build with the same options
 //! continues with them.
 
+mod claim;
 mod folder;
 mod read;
 mod runs;
