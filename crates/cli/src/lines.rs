@@ -18,9 +18,9 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     read.map_err(|error| Failure::at(file, error))
 }
 
-/// Splits bytes into lines, without their terminators.
+/// Splits bytes into lines, without their terminators and a byte order mark.
 pub(crate) fn of(bytes: &[u8]) -> Vec<&[u8]> {
-    let mut lines: Vec<&[u8]> = bytes
+    let mut lines: Vec<&[u8]> = papir_store::without_mark(bytes)
         .split(|&byte| byte == b'\n')
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
         .collect();
@@ -28,4 +28,17 @@ pub(crate) fn of(bytes: &[u8]) -> Vec<&[u8]> {
     // Empty if the text ends with a line feed.
     lines.pop_if(|last| last.is_empty());
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_no_terminators_and_no_mark() {
+        let lines = of(b"\xef\xbb\xbfa\r\n\nb");
+        assert_eq!(lines, [&b"a"[..], b"", b"b"]);
+        assert_eq!(of(b"a\n"), [b"a"]);
+        assert!(of(b"").is_empty() && of(b"\xef\xbb\xbf").is_empty());
+    }
 }

@@ -11,7 +11,7 @@ use papir_client::ProxySetting;
 use papir_lookup::delta::MAX_DELTA_BYTES;
 use papir_plan::units::parse_bytes;
 use papir_server::Login;
-use papir_store::{FollowOptions, OnBadRow, SlotOptions, UpdateOptions};
+use papir_store::{FollowOptions, OnBadRow, SlotOptions, UpdateOptions, Waiting};
 use serde_json::json;
 
 use super::update::explain;
@@ -48,7 +48,8 @@ pub(crate) struct Arguments {
     key: KeyArguments,
     #[command(flatten)]
     proxy: ProxyArguments,
-    /// Publish what is there, and exit.
+    /// Publish what is there, and exit; standard input is read to its end. The last row of a file
+    /// without a line end may still be written: it is not published but reported.
     #[arg(long)]
     once: bool,
     /// Print one JSON object per line for each version, merge, skipped row and failed connection.
@@ -218,6 +219,7 @@ fn text_line(event: &Event<'_>) -> String {
         ),
         Event::Skipped(row) => format!("skipped {}: {}", row.place, row.reason),
         Event::Trouble(reason) => format!("waiting: {reason}"),
+        Event::Waiting(waiting) => format!("waiting: {}", describe(waiting)),
         Event::Merged(report, time) => {
             format!(
                 "merged into version {} in {:.1} s",
@@ -226,6 +228,12 @@ fn text_line(event: &Event<'_>) -> String {
             )
         }
     }
+}
+
+/// The beginning of a row that waits for its end, in words.
+fn describe(waiting: &Waiting) -> String {
+    let Waiting { line, bytes } = waiting;
+    format!("line {line}: {bytes} bytes of a row whose end has not arrived")
 }
 
 fn json_line(event: &Event<'_>) -> String {
@@ -243,6 +251,12 @@ fn json_line(event: &Event<'_>) -> String {
             json!({ "event": "skipped", "place": row.place, "reason": row.reason })
         }
         Event::Trouble(reason) => json!({ "event": "waiting", "reason": reason }),
+        Event::Waiting(waiting) => json!({
+            "event": "waiting",
+            "reason": describe(waiting),
+            "line": waiting.line,
+            "bytes": waiting.bytes,
+        }),
         Event::Merged(report, time) => json!({
             "event": "merged",
             "version": report.metadata.version,

@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use papir_core::NoProgress;
 use papir_store::{
-    DeltaReport, Error, FollowOptions, Follower, MergeOptions, SkippedRow, Step, UpdateReport, Way,
-    merge,
+    DeltaReport, Error, FollowOptions, Follower, MergeOptions, SkippedRow, Step, UpdateReport,
+    Waiting, Way, merge,
 };
 
 /// Pause between two looks at the source.
 const POLL: Duration = Duration::from_millis(20);
+/// Time after which the beginning of a row that does not grow is reported.
+const QUIET: Duration = Duration::from_secs(5);
 
 /// An event while a source is followed.
 pub(crate) enum Event<'a> {
@@ -23,6 +25,8 @@ pub(crate) enum Event<'a> {
     Merged(&'a UpdateReport, Duration),
     /// The source could not be read, and is tried again.
     Trouble(&'a str),
+    /// The source ends in the beginning of a row, which is not published.
+    Waiting(Waiting),
 }
 
 /// Options of following a source.
@@ -32,8 +36,37 @@ pub(crate) struct Following {
     pub(crate) every: Duration,
     /// The bytes of changes from which the delta is merged; `None` never merges.
     pub(crate) merge_at: Option<u64>,
-    /// Ends once everything that is there has been published.
+    /// Ends once everything that is there has been published; standard input is read to its end.
     pub(crate) once: bool,
+}
+
+/// The beginning of a row that waits for its end.
+#[derive(Default)]
+struct Unfinished {
+    waiting: Option<Waiting>,
+    /// The time at which it was seen first.
+    since: Option<Instant>,
+    reported: bool,
+}
+
+impl Unfinished {
+    /// Notes what waits now. Returns it once if it is the same for [`QUIET`].
+    fn look(&mut self, waiting: Option<Waiting>) -> Option<Waiting> {
+        if waiting != self.waiting {
+            *self = Self {
+                waiting,
+                since: Some(Instant::now()),
+                reported: false,
+            };
+        }
+
+        let is_quiet = self.since.is_some_and(|since| since.elapsed() >= QUIET);
+        if self.reported || !is_quiet {
+            return None;
+        }
+        self.reported = true;
+        waiting
+    }
 }
 
 /// A merge in the background.
@@ -58,6 +91,7 @@ impl Following {
         let mut last: Option<Instant> = None;
         // Set if the last merge made no new version, and nothing was published since.
         let mut idle = false;
+        let mut unfinished = Unfinished::default();
 
         while !stop.load(Ordering::Relaxed) {
             if merging.as_ref().is_some_and(JoinHandle::is_finished) {
@@ -96,12 +130,20 @@ impl Following {
                 }
             }
 
-            if !step.arrived && (self.once || follower.has_ended()) {
+            if step.arrived {
+                continue;
+            }
+            // A stream that has not ended may still hold the rest of its last row.
+            if follower.has_ended() || (self.once && !follower.is_stream()) {
+                if let Some(waiting) = follower.waiting() {
+                    on_event(Event::Waiting(waiting));
+                }
                 break;
             }
-            if !step.arrived {
-                thread::sleep(POLL);
+            if let Some(waiting) = unfinished.look(follower.waiting()) {
+                on_event(Event::Waiting(waiting));
             }
+            thread::sleep(POLL);
         }
 
         finish(merging, on_event).map(drop)

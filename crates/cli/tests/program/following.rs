@@ -256,6 +256,50 @@ fn a_file_is_followed_once_and_bad_rows_are_named_or_skipped() {
 }
 
 #[test]
+fn the_last_row_is_published_at_the_end_of_input_or_reported() {
+    let folder = Folder::new();
+    let words = build(&folder);
+    let changes = "word,meaning\nword 1,one\nword 2,two";
+    let mut child = program()
+        .args(["follow", "-", "--format", "csv", "--publish", &words])
+        .args(["--once", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(changes.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let rows: u64 = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<Value>(line).unwrap()["rows"]
+                .as_u64()
+                .unwrap()
+        })
+        .sum();
+    assert_eq!(rows, 2);
+
+    // The last row of a file may still be written, and an open quote may still be closed.
+    for text in [changes.to_owned(), format!("{changes},\"\nword 3,")] {
+        let source = folder.write("changes.csv", &text);
+        let words = build(&folder);
+        let follow = ["follow", &source, "--publish", &words, "--once"];
+        let output = succeeds(&follow);
+        assert!(output.contains(": 1 rows in "), "{output}");
+        let bytes = text.len() - "word,meaning\nword 1,one\n".len();
+        let waiting = format!("waiting: line 3: {bytes} bytes of a row");
+        assert!(output.contains(&waiting), "{output}");
+    }
+}
+
+#[test]
 fn a_service_merges_what_another_program_publishes() {
     let folder = Folder::new();
     let words = build(&folder);

@@ -1,10 +1,11 @@
 //! Reads the rows appended to a file.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::time::SystemTime;
 
-use super::arrived::Arrived;
+use super::arrived::{Arrived, Waiting};
 use super::rows::{GrowingText, MAX_ROW, too_long};
 use crate::error::{Error, Result};
 use crate::snapshot::Followed;
@@ -13,29 +14,63 @@ use crate::source::{Format, count_lines};
 /// Number of bytes before a place that identify the source.
 const BEFORE: u64 = 4096;
 
-/// Reads the whole rows after a place, one or at most `most` bytes of them; `None` if there are
-/// none yet. A source that is not the one that the place is in is refused, and so is a row longer
-/// than [`MAX_ROW`].
+/// The state of a file, which tells whether it has changed: also if another file of the same length
+/// has replaced it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FileState {
+    length: u64,
+    modified: Option<SystemTime>,
+    #[cfg(unix)]
+    inode: [u64; 2],
+}
+
+impl FileState {
+    pub(super) fn of(path: &Path) -> Result<Self> {
+        let found = fs::metadata(path).map_err(Error::io("reading", path))?;
+
+        Ok(Self {
+            length: found.len(),
+            modified: found.modified().ok(),
+            #[cfg(unix)]
+            inode: {
+                use std::os::unix::fs::MetadataExt;
+                [found.dev(), found.ino()]
+            },
+        })
+    }
+}
+
+/// The text after a place.
+pub(super) enum Found {
+    /// Whole rows.
+    Rows(Arrived),
+    /// No whole row yet; the beginning of one, if there is any.
+    Waiting(Option<Waiting>),
+}
+
+/// Reads the whole rows after a place, one or at most `most` bytes of them. A source that is not
+/// the one that the place is in is refused, and so is a row longer than [`MAX_ROW`].
 pub(super) fn arrived(
     path: &Path,
     format: Format,
     from: Option<&Followed>,
     most: usize,
-) -> Result<Option<Arrived>> {
+) -> Result<Found> {
     let mut source = Source::open(path)?;
-    let Some(header) = source.header(format)? else {
-        return Ok(None);
-    };
-
     // A version that was rolled back to before the source was followed states its beginning.
     let from = from.filter(|from| from.bytes > 0);
+    // Checked before the header is read: an emptied file has none.
+    if let Some(from) = from {
+        source.check(from)?;
+    }
+
+    let Some(header) = source.header(format)? else {
+        return Ok(Found::Waiting(Waiting::of(source.length, 1)));
+    };
     let (start, before) = match from {
         Some(from) => (from.bytes, from.lines),
         None => (header.len() as u64, count_lines(&header)),
     };
-    if let Some(from) = from {
-        source.check(from)?;
-    }
 
     let mut rows = source.part(start, MAX_ROW as u64)?;
     let whole = growing(format, &rows).rows_within(most);
@@ -43,7 +78,7 @@ pub(super) fn arrived(
         return Err(too_long(path, before + 1));
     }
     if whole == 0 {
-        return Ok(None);
+        return Ok(Found::Waiting(Waiting::of(rows.len() as u64, before + 1)));
     }
     rows.truncate(whole);
 
@@ -53,7 +88,7 @@ pub(super) fn arrived(
         lines: before + count_lines(&rows),
         before: source.hash_before(bytes)?,
     };
-    Ok(Some(Arrived {
+    Ok(Found::Rows(Arrived {
         header,
         rows,
         lines: before,

@@ -5,8 +5,8 @@ use std::io::stdin;
 use papir_core::Progress;
 use rand_core::CryptoRng;
 
-use super::arrived::{Arrived, REPLACED};
-use super::file;
+use super::arrived::{Arrived, REPLACED, Waiting};
+use super::file::{self, FileState, Found};
 use super::options::{FollowOptions, OnBadRow, SlotOptions};
 use super::pipe::Pipe;
 #[cfg(feature = "postgres")]
@@ -58,8 +58,10 @@ enum Source {
 /// Places in a file.
 #[derive(Default)]
 struct Places {
-    /// Length of the file when it had no more whole rows.
-    read_up_to: Option<u64>,
+    /// The file when it had no more whole rows.
+    read_up_to: Option<FileState>,
+    /// The beginning of a row at its end.
+    waiting: Option<Waiting>,
     /// Number of bytes before the place that the newest version stated.
     stated: u64,
 }
@@ -68,8 +70,8 @@ struct Places {
 enum Taken {
     /// Rows of standard input.
     FromPipe(Arrived),
-    /// The new length of a file.
-    Grown(u64),
+    /// A file that has changed.
+    Changed(FileState),
     /// Messages of a slot.
     #[cfg(feature = "postgres")]
     FromSlot(Peeked),
@@ -134,6 +136,22 @@ impl Follower {
     /// Returns whether the source has ended. Only standard input does.
     pub fn has_ended(&self) -> bool {
         matches!(&self.source, Source::Pipe(pipe) if pipe.has_ended())
+    }
+
+    /// Returns whether the source is a stream, whose last row is whole once it has ended.
+    pub fn is_stream(&self) -> bool {
+        matches!(&self.source, Source::Pipe(_))
+    }
+
+    /// The beginning of a row of a file or of standard input whose end has not arrived, after a
+    /// step without rows.
+    pub fn waiting(&self) -> Option<Waiting> {
+        match &self.source {
+            Source::File(places) => places.waiting,
+            Source::Pipe(pipe) => pipe.waiting(),
+            #[cfg(feature = "postgres")]
+            Source::Slot(_) => None,
+        }
     }
 
     /// Publishes one version with the whole rows that have arrived, if there are any.
@@ -218,10 +236,9 @@ impl Follower {
         match &mut self.source {
             Source::File(places) => {
                 let path = &self.options.update.changes;
-                let length = std::fs::metadata(path)
-                    .map_err(Error::io("reading", path))?
-                    .len();
-                Ok((places.read_up_to != Some(length)).then_some(Taken::Grown(length)))
+                let state = FileState::of(path)?;
+                let is_new = places.read_up_to.as_ref() != Some(&state);
+                Ok(is_new.then_some(Taken::Changed(state)))
             }
             Source::Pipe(pipe) => Ok(pipe
                 .arrived(self.format, self.at_once)?
@@ -237,7 +254,7 @@ impl Follower {
         let from = later(self.passed.as_ref(), stated);
 
         match (taken, &mut self.source) {
-            (Taken::Grown(length), Source::File(places)) => {
+            (Taken::Changed(state), Source::File(places)) => {
                 let path = &self.options.update.changes;
                 let now = stated.map_or(0, |stated| stated.bytes);
                 if now < places.stated {
@@ -245,11 +262,17 @@ impl Follower {
                 }
                 places.stated = now;
 
-                let arrived = file::arrived(path, self.format, from, self.at_once)?;
-                if arrived.is_none() {
-                    places.read_up_to = Some(length);
+                match file::arrived(path, self.format, from, self.at_once)? {
+                    Found::Rows(arrived) => {
+                        places.waiting = None;
+                        Ok(Some(arrived))
+                    }
+                    Found::Waiting(waiting) => {
+                        places.waiting = waiting;
+                        places.read_up_to = Some(state);
+                        Ok(None)
+                    }
                 }
-                Ok(arrived)
             }
             (Taken::FromPipe(arrived), _) => Ok(Some(arrived)),
             #[cfg(feature = "postgres")]

@@ -20,5 +20,6 @@ mod rows;
 #[cfg(feature = "postgres")]
 mod slot;
 
+pub use arrived::Waiting;
 pub use follower::{Follower, Step};
 pub use options::{FollowOptions, OnBadRow, SlotOptions};

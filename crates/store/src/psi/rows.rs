@@ -8,7 +8,7 @@ use papir_lookup::psi::Row;
 
 use crate::error::{Error, Result};
 use crate::file::name_of;
-use crate::source::Input;
+use crate::source::{Input, without_mark};
 
 /// Maximum length of a line in bytes.
 const MAX_LINE_BYTES: usize = 1 << 20;
@@ -34,7 +34,12 @@ pub(super) fn rows(path: &Path, labels: bool, progress: &dyn Progress) -> Result
             return Err(bad_line(path, line, reason));
         }
 
-        let trimmed = text.strip_suffix(b"\n").unwrap_or(&text);
+        let begin = if line == 1 {
+            without_mark(&text)
+        } else {
+            &text
+        };
+        let trimmed = begin.strip_suffix(b"\n").unwrap_or(begin);
         let trimmed = trimmed.strip_suffix(b"\r").unwrap_or(trimmed);
         if trimmed.is_empty() {
             continue;
@@ -131,6 +136,9 @@ mod tests {
             expected
                 .map(|(element, label)| (element.as_bytes().to_vec(), label.as_bytes().to_vec()))
         );
+
+        let marked = read(b"\xef\xbb\xbfa\nb\n", false).unwrap();
+        assert_eq!(marked[0].element, b"a", "without the byte order mark");
 
         let error = read(b"a,1\nb\n", true).unwrap_err().to_string();
         assert!(error.contains("line 2: no label"), "{error}");

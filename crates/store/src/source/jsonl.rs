@@ -1,13 +1,16 @@
 //! Reads JSON Lines: one object per line.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use papir_core::Error as CoreError;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::input::Input;
+use super::input::{Input, without_mark};
 use super::json::json_object;
 use super::request::{Columns, Deletes};
 use super::row::{Fault, OnRow, Position, Row, is_deletion};
@@ -21,7 +24,55 @@ const MAX_LINE_BYTES: u64 = 16 << 20;
 const DELETE: &str = "_delete";
 
 /// The fields of a line, as written.
-type Fields<'a> = HashMap<String, &'a RawValue>;
+struct Fields<'a> {
+    values: HashMap<String, &'a RawValue>,
+    /// The names that several fields have.
+    twins: Vec<String>,
+}
+
+impl<'a> Fields<'a> {
+    /// The value of a field, if there is one. Several of this name are a fault.
+    fn find(&self, name: &str) -> Result<Option<&'a RawValue>, Fault> {
+        if self.twins.iter().any(|twin| twin == name) {
+            let reason = format!("several fields `{name}`: expected one");
+            return Err(Fault::Reason(reason));
+        }
+        Ok(self.values.get(name).copied())
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsOfLine)
+    }
+}
+
+/// Reads the fields of an object, and notes names that it has several times.
+struct FieldsOfLine;
+
+impl<'de> Visitor<'de> for FieldsOfLine {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Fields {
+            values: HashMap::new(),
+            twins: Vec::new(),
+        };
+        while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
+            match fields.values.entry(name) {
+                Entry::Occupied(known) => fields.twins.push(known.key().clone()),
+                Entry::Vacant(free) => {
+                    free.insert(value);
+                }
+            }
+        }
+        Ok(fields)
+    }
+}
 
 /// Reads all rows and skips blank lines. Returns the bytes read.
 pub(super) fn rows(
@@ -51,8 +102,16 @@ pub(super) fn rows(
             reader
                 .skip_until(b'\n')
                 .map_err(|source| failed(path, source))?;
-        } else if !bytes.trim_ascii().is_empty() {
-            on_row(Position::Line(line), row(&bytes, columns))?;
+            continue;
+        }
+
+        let text = if line == 1 {
+            without_mark(&bytes)
+        } else {
+            &bytes
+        };
+        if !text.trim_ascii().is_empty() {
+            on_row(Position::Line(line), row(text, columns))?;
         }
     }
     Ok(reader.get_ref().bytes)
@@ -107,7 +166,7 @@ fn is_deleted(fields: &Fields<'_>, deletes: Deletes<'_>) -> Result<bool, Fault> 
 
 /// Returns whether a field is present and marks the row as a deletion.
 fn marked(fields: &Fields<'_>, name: &str) -> Result<bool, Fault> {
-    match fields.get(name) {
+    match fields.find(name)? {
         None => Ok(false),
         Some(value) if value.get() == "null" => Ok(false),
         Some(value) => is_deletion(&bytes_of(value)?),
@@ -115,8 +174,8 @@ fn marked(fields: &Fields<'_>, name: &str) -> Result<bool, Fault> {
 }
 
 fn field<'a>(fields: &Fields<'a>, name: &str) -> Result<&'a RawValue, Fault> {
-    fields.get(name).copied().ok_or_else(|| {
-        let mut names: Vec<&str> = fields.keys().map(String::as_str).collect();
+    fields.find(name)?.ok_or_else(|| {
+        let mut names: Vec<&str> = fields.values.keys().map(String::as_str).collect();
         names.sort_unstable();
         Fault::Missing {
             column: name.to_owned(),

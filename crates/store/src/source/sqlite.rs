@@ -8,6 +8,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Statement};
 
 use super::cell::{self, Cell};
+use super::named::index_of;
 use super::request::{Columns, Selection};
 use super::row::{OnRow, Position};
 use crate::error::{Error, Result};
@@ -152,12 +153,14 @@ fn table_query(
         .map_err(|error| unreadable(path, &error))?;
     ColumnIndices::find(path, &all, columns)?;
 
-    let names: Vec<String> = columns
-        .key
-        .into_iter()
-        .chain(columns.values.iter().map(String::as_str))
-        .map(quoted)
-        .collect();
+    // Each name once: a column may be both the key and a value.
+    let mut names: Vec<String> = Vec::new();
+    let values = columns.values.iter().map(String::as_str);
+    for name in columns.key.into_iter().chain(values).map(quoted) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     Ok(format!("SELECT {} {from}", names.join(", ")))
 }
 
@@ -182,13 +185,13 @@ impl<'a> ColumnIndices<'a> {
     fn find(path: &Path, statement: &Statement<'_>, columns: Columns<'a>) -> Result<Self> {
         let names: Vec<&str> = statement.column_names().collect();
         let key = match columns.key {
-            Some(name) => Some(find(path, &names, name)?),
+            Some(name) => Some(index_of(path, &names, name)?),
             None => None,
         };
 
         let mut values = Vec::new();
         for name in columns.values {
-            values.push((name.as_str(), find(path, &names, name)?));
+            values.push((name.as_str(), index_of(path, &names, name)?));
         }
         Ok(Self { key, values })
     }
@@ -205,16 +208,6 @@ impl<'a> ColumnIndices<'a> {
         }
         Ok(Cells { key, values })
     }
-}
-
-/// The index of a column among `names`.
-fn find(path: &Path, names: &[&str], name: &str) -> Result<usize> {
-    let index = names.iter().position(|found| *found == name);
-    index.ok_or_else(|| Error::MissingColumn {
-        file: path.display().to_string(),
-        column: name.to_owned(),
-        available: names.join(", "),
-    })
 }
 
 /// Converts a cell. Its type may differ from the declared type of its column.

@@ -6,9 +6,10 @@ use papir_core::Progress;
 
 use super::cell;
 use super::given::Given;
+use super::named::index_of;
 use super::request::Columns;
 use super::row::{OnRow, Position};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Rows between two progress reports.
 const STEP: u64 = 1024;
@@ -65,15 +66,8 @@ pub(crate) fn wanted_columns<'a>(
 
     let Given(given) = rows;
     let available = given.columns();
-    let missing = wanted
-        .iter()
-        .find(|wanted| !available.iter().any(|name| name == *wanted));
-    match missing {
-        None => Ok(wanted),
-        Some(missing) => Err(Error::MissingColumn {
-            file: path.display().to_string(),
-            column: (*missing).to_owned(),
-            available: available.join(", "),
-        }),
+    for name in &wanted {
+        index_of(path, &available, name)?;
     }
+    Ok(wanted)
 }

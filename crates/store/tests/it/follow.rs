@@ -298,6 +298,52 @@ fn another_source_is_found() {
 }
 
 #[test]
+fn another_source_of_the_same_length_and_an_emptied_one_are_found() {
+    for name in ["changes.jsonl", "changes.csv"] {
+        let folder = folder();
+        let source = Source::new(folder.path(), name);
+        let text = |meaning: &str| match name {
+            "changes.csv" => format!("word,meaning,gone\nword 1,{meaning},\n"),
+            _ => format!("{{\"word\":\"word 1\",\"meaning\":\"{meaning}\"}}\n"),
+        };
+        source.append(&text("one"));
+        let mut follower = source.follower();
+        step(&mut follower).unwrap();
+        assert!(!step(&mut follower).unwrap().arrived && follower.waiting().is_none());
+
+        // By renaming, as a rotation does it.
+        let other = crate::common::source(folder.path(), "other", text("two"));
+        fs::rename(&other, &source.path).unwrap();
+        let error = step(&mut follower).unwrap_err().to_string();
+        assert!(error.contains("other text before byte"), "{error}");
+
+        fs::write(&source.path, "").unwrap();
+        let error = step(&mut source.follower()).unwrap_err().to_string();
+        assert!(
+            error.contains("0 bytes: expected the source that was followed"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_row_that_waits_is_counted() {
+    let folder = folder();
+    let source = Source::new(folder.path(), "changes.csv");
+    let mut follower = source.follower();
+    source.append("word,mean");
+    assert!(!step(&mut follower).unwrap().arrived);
+    let waiting = follower.waiting().unwrap();
+    assert_eq!((waiting.line, waiting.bytes), (1, 9));
+
+    source.append("ing,gone\nword 1,one,\nword 2,\"two\n");
+    assert!(step(&mut follower).unwrap().arrived);
+    assert!(!step(&mut follower).unwrap().arrived);
+    let waiting = follower.waiting().unwrap();
+    assert_eq!((waiting.line, waiting.bytes), (3, 12));
+}
+
+#[test]
 fn a_database_that_is_rolled_back_is_not_followed_on() {
     let folder = folder();
     let source = Source::new(folder.path(), "changes.jsonl");

@@ -277,3 +277,57 @@ fn contradictory_options_are_refused() {
     assert_eq!(refusal(&private).code(), "unknown_scheme");
     assert_eq!("xml".parse::<Format>().unwrap_err().code(), "malformed");
 }
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_first_key() {
+    let folder = folder();
+    for (name, text) in [
+        ("a.csv", "\u{feff}\"k\",v\na,1\n"),
+        ("b.jsonl", "\u{feff}{\"k\":\"a\",\"v\":1}\n"),
+        ("c.jsonl", "\u{feff}\n{\"k\":\"a\",\"v\":1}\n"),
+    ] {
+        let options = keyed(&source(folder.path(), name, text), "k", &["v"]);
+        assert_eq!(by_key(&opened(&options), "a").unwrap(), b"1", "{name}");
+    }
+}
+
+#[test]
+fn a_requested_column_that_is_there_twice_is_refused() {
+    let folder = folder();
+    for (name, text, expected) in [
+        (
+            "a.csv",
+            "k,v,v\na,1,2\n",
+            "a.csv: 2 columns `v`: expected one",
+        ),
+        (
+            "b.jsonl",
+            "{\"k\":\"a\",\"v\":1,\"v\":2}\n",
+            "b.jsonl, line 1: several fields `v`: expected one",
+        ),
+        (
+            "c.jsonl",
+            "{\"k\":\"a\",\"v\":1}\n{\"k\":\"b\",\"k\":\"c\",\"v\":2}\n",
+            "c.jsonl, line 2: several fields `k`: expected one",
+        ),
+    ] {
+        let error = refusal(&keyed(&source(folder.path(), name, text), "k", &["v"]));
+        assert!(error.to_string().ends_with(expected), "{name}: {error}");
+    }
+
+    // Other columns may be there twice.
+    let path = source(folder.path(), "d.csv", "k,v,,\na,1,2,3\n");
+    assert_eq!(
+        by_key(&opened(&keyed(&path, "k", &["v"])), "a").unwrap(),
+        b"1"
+    );
+    let path = source(
+        folder.path(),
+        "e.jsonl",
+        "{\"k\":\"a\",\"v\":1,\"w\":2,\"w\":3}\n",
+    );
+    assert_eq!(
+        by_key(&opened(&keyed(&path, "k", &["v"])), "a").unwrap(),
+        b"1"
+    );
+}

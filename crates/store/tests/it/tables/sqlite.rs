@@ -191,3 +191,20 @@ fn files_other_than_sqlite_are_refused() {
     );
     assert!(!folder.path().join("none.db").exists());
 }
+
+#[test]
+fn twin_columns_of_a_query_are_refused() {
+    let folder = folder();
+    let path = write(folder.path(), "a.db", WORDS);
+    let mut twins = keyed(&path, "word", &["n"]);
+    twins.query = Some("SELECT word, n, n + 1 AS n FROM words".to_owned());
+    let error = refusal(&twins).to_string();
+    assert!(
+        error.ends_with("a.db: 2 columns `n`: expected one"),
+        "{error}"
+    );
+
+    // A column may be both the key and a value.
+    let both = keyed(&path, "word", &["word", "n"]);
+    assert_eq!(text(&both, "one"), r#"{"word":"one","n":1}"#);
+}
