@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use papir_core::without_passwords;
+
 /// Exit code of a failure.
 const FAILED: u8 = 2;
 /// Exit code of a failure that a later attempt may not have.
@@ -34,10 +36,11 @@ enum FailureKind {
 }
 
 impl Failure {
-    /// Creates a failure with this message.
+    /// Creates a failure with this message. Passwords of addresses are hidden: messages end up in
+    /// logs and in reports to others.
     pub(crate) fn new(message: impl fmt::Display) -> Self {
         Self {
-            message: one_line(&message.to_string()),
+            message: without_passwords(&one_line(&message.to_string())),
             kind: FailureKind::Lasting,
         }
     }
@@ -122,6 +125,12 @@ mod tests {
     #[test]
     fn several_lines_become_one() {
         assert_eq!(Failure::new("a\n  b\n\nc").to_string(), "a b  c");
+    }
+
+    #[test]
+    fn a_message_has_no_password() {
+        let message = Failure::new("http://u:secret@h: refused").to_string();
+        assert_eq!(message, "http://u:***@h: refused");
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub mod parallel;
 mod prepared;
 mod progress;
 mod records;
+mod redact;
 pub mod scheme;
 pub mod scratch;
 pub mod sections;
@@ -59,6 +60,7 @@ pub use progress::{NoProgress, Progress};
 pub use records::{
     Change, Record, RecordBuffer, Records, check_read, copy_packed, extract_bits, read_record,
 };
+pub use redact::without_passwords;
 pub use shape::{MAX_RECORD_BITS, MAX_RECORDS, Shape};
 pub use sizes::{
     Description, Limits, MAX_MESSAGE_BYTES, MAX_PUBLIC_BYTES, NotPrivate, Privacy, Security, Sizes,

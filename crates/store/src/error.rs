@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::file::name_of;
+use crate::file::{name_of, shown};
 use crate::remote::RemoteError;
 
 /// The result of every fallible function of this crate.
@@ -191,7 +191,7 @@ impl Error {
 
     /// Wraps an I/O error of an operation on a file.
     pub(crate) fn io(doing: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
-        let what = format!("{doing} {}", path.display());
+        let what = format!("{doing} {}", shown(path));
         |source| papir_core::Error::Io { what, source }.into()
     }
 
@@ -206,7 +206,7 @@ impl Error {
 
     /// Wraps an error of a snapshot's content with the file's name.
     pub(crate) fn of_snapshot(path: &Path) -> impl Fn(papir_core::Error) -> Self {
-        let file = path.display().to_string();
+        let file = shown(path);
         move |error| Self::Snapshot {
             file: file.clone(),
             error,
@@ -223,7 +223,7 @@ impl Error {
 
     /// Wraps an error of a checkpoint with the name of its file.
     pub(crate) fn of_checkpoint(path: &Path) -> impl Fn(papir_checkpoint::Error) -> Self {
-        let file = path.display().to_string();
+        let file = shown(path);
         move |error| Self::Checkpoint {
             file: file.clone(),
             error,
@@ -233,7 +233,7 @@ impl Error {
     /// The error for a file with invalid content.
     pub(crate) fn unreadable(path: &Path, reason: impl Into<String>) -> Self {
         Self::Unreadable {
-            file: path.display().to_string(),
+            file: shown(path),
             reason: reason.into(),
         }
     }
@@ -250,7 +250,7 @@ impl Error {
 /// The error of an operation on a file, such as "writing".
 pub(crate) fn io(doing: &str, path: &Path, source: std::io::Error) -> papir_core::Error {
     papir_core::Error::Io {
-        what: format!("{doing} {}", path.display()),
+        what: format!("{doing} {}", shown(path)),
         source,
     }
 }

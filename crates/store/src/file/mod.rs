@@ -25,7 +25,7 @@ mod writer;
 pub(crate) use format::{Section, has_magic};
 pub(crate) use map::{create_mapped, map, map_blob, read};
 pub use memory::free_memory;
-pub(crate) use names::{is_standard_input, name_of, stem_of};
+pub(crate) use names::{is_standard_input, name_of, shown, stem_of};
 pub use section_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
 pub(crate) use section_names::{
     CHUNKS, COMMITMENT, DELTA, DELTA_CHANGES, KEYWORD, METADATA, SCHEME, SET,

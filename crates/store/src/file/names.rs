@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use papir_core::without_passwords;
+
 /// The path for standard input. A file of this name is `./-`.
 const STANDARD_INPUT: &str = "-";
 
@@ -23,6 +25,12 @@ pub(crate) fn name_of(path: &Path) -> String {
     if is_standard_input(path) {
         "standard input".to_owned()
     } else {
-        path.display().to_string()
+        shown(path)
     }
+}
+
+/// A path in errors. It may be the address of a server, given in place of a file: without its
+/// password.
+pub(crate) fn shown(path: &Path) -> String {
+    without_passwords(&path.display().to_string())
 }

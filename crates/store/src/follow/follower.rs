@@ -91,7 +91,7 @@ fn slot_source(options: &FollowOptions, slot: &SlotOptions) -> Result<Source> {
 
 #[cfg(not(feature = "postgres"))]
 fn slot_source(_: &FollowOptions, slot: &SlotOptions) -> Result<Source> {
-    let found = slot.login.address.clone();
+    let found = slot.login.shown();
     Err(Error::MissingFeature {
         found,
         kind: "a PostgreSQL server",

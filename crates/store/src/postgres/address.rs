@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use papir_core::without_passwords;
 use papir_tls::{RootList, RootsError, Verifier};
 use postgres::Config;
 use postgres::config::{Host, SslMode, TargetSessionAttrs};
@@ -25,7 +26,7 @@ pub(crate) fn parse(login: &Login) -> Result<Config> {
     let mut config: Config = login
         .address
         .parse()
-        .map_err(|error| Error::new(format!("its address: {error}")))?;
+        .map_err(|error| Error::new(without_passwords(&format!("its address: {error}"))))?;
     check(&config)?;
 
     if let Some(password) = password(login, &config)? {
@@ -203,6 +204,11 @@ mod tests {
         };
         assert_eq!(parse(&with).unwrap().get_password(), Some(&b"secret"[..]));
         assert!(!format!("{with:?}").contains("secret"));
+
+        // Of an address that is refused, too.
+        let refused = login("postgres://papir:secret@db/papir");
+        assert_eq!(refused.shown(), "postgres://papir:***@db/papir");
+        assert!(!format!("{refused:?}").contains("secret"));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use papir_core::without_passwords;
+
 /// Address of a PostgreSQL server, password and trust.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Login {
@@ -54,6 +56,11 @@ impl Login {
         Vec::new()
     }
 
+    /// The address for errors. It should have no password, and is refused with one.
+    pub(crate) fn shown(&self) -> String {
+        without_passwords(&self.address)
+    }
+
     /// Returns true if `text` is an address of a PostgreSQL server.
     pub fn is_address(text: &str) -> bool {
         text.starts_with("postgres://") || text.starts_with("postgresql://")
@@ -71,7 +78,6 @@ impl fmt::Debug for Login {
     /// Omits the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            address,
             pass_file,
             root_certificates,
             ..
@@ -79,7 +85,7 @@ impl fmt::Debug for Login {
 
         let mut debug = f.debug_struct("Login");
         debug
-            .field("address", address)
+            .field("address", &self.shown())
             .field("pass_file", pass_file);
         debug
             .field("root_certificates", root_certificates)

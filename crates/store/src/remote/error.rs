@@ -1,6 +1,6 @@
 //! Errors of object stores.
 
-use papir_core::Error as CoreError;
+use papir_core::{Error as CoreError, without_passwords};
 
 /// The error of an object store client.
 type StoreError = Box<dyn std::error::Error + Send + Sync>;
@@ -125,5 +125,6 @@ fn reasons(error: &(dyn std::error::Error + 'static)) -> String {
         }
         next = cause.source();
     }
-    words
+    // The store's address may come with a password, from a variable of the environment.
+    without_passwords(&words)
 }

@@ -10,6 +10,7 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
 use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig};
+use papir_core::without_passwords;
 use papir_tls::{RootList, RootSource};
 
 use super::address::{Kind, PROXY_URL, SCHEMES, Settings, StoreProxy, UNKNOWN_SCHEME, is_address};
@@ -238,7 +239,7 @@ fn folder() -> Arc<dyn ObjectStore> {
 /// The error for an address that names no object.
 fn bad_url(url: &str, reason: &str) -> Error {
     RemoteError::BadUrl {
-        url: url.to_owned(),
+        url: without_passwords(url),
         reason: reason.to_owned(),
     }
     .into()

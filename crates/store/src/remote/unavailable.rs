@@ -32,7 +32,7 @@ impl Location {
     /// # Errors
     /// [`Error::MissingFeature`], and [`RemoteError::BadUrl`] for an unknown scheme.
     pub fn parse(url: &str, _name: Option<&str>, _settings: Settings) -> Result<Self> {
-        let url = url.to_owned();
+        let url = papir_core::without_passwords(url);
         if is_address(&url) {
             let kind = "an object store address";
             let support = "object store";

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use papir_core::without_passwords;
 use serde::Serialize;
 
 /// Shortest rest of a certificate's validity without a warning.
@@ -41,7 +42,7 @@ impl Finding {
         Self {
             check,
             status: Status::Ok,
-            detail: detail.to_string(),
+            detail: without_passwords(&detail.to_string()),
             fix: None,
         }
     }
@@ -50,7 +51,7 @@ impl Finding {
         Self {
             check,
             status: Status::Warn,
-            detail: detail.to_string(),
+            detail: without_passwords(&detail.to_string()),
             fix: Some(fix.to_owned()),
         }
     }
@@ -59,8 +60,25 @@ impl Finding {
         Self {
             check,
             status: Status::Fail,
-            detail: detail.to_string(),
+            detail: without_passwords(&detail.to_string()),
             fix: Some(fix.to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn details_have_no_passwords() {
+        let url = "https://u:secret@h";
+        for finding in [
+            Finding::ok("connection", url),
+            Finding::warn("connection", url, ""),
+            Finding::fail("connection", url, ""),
+        ] {
+            assert_eq!(finding.detail, "https://u:***@h");
         }
     }
 }

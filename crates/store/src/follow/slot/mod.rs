@@ -102,7 +102,7 @@ impl Slot {
         stated: Option<Followed>,
     ) -> Result<Self> {
         let connector = Connector::new(&options.login).map_err(|error| Error::Unreadable {
-            file: options.login.address.clone(),
+            file: options.login.shown(),
             reason: error.to_string(),
         })?;
         let mut slot = Self {
@@ -460,7 +460,7 @@ impl Slot {
     fn unreachable(&self, error: &postgres::Error) -> Error {
         let source = std::io::Error::other(reason(error));
         CoreError::Io {
-            what: format!("following {}", self.options.login.address),
+            what: format!("following {}", self.options.login.shown()),
             source,
         }
         .into()
@@ -468,7 +468,7 @@ impl Slot {
 
     fn unreadable(&self, reason: impl Into<String>) -> Error {
         Error::Unreadable {
-            file: self.options.login.address.clone(),
+            file: self.options.login.shown(),
             reason: reason.into(),
         }
     }
