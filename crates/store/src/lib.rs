@@ -49,7 +49,7 @@ pub use follow::{FollowOptions, Follower, OnBadRow, SlotOptions, Step, Waiting};
 pub use publish::check_output;
 pub use snapshot::{
     BucketSummary, Followed, KeywordSummary, Metadata, OpenOptions, SectionInfo, Sign, Snapshot,
-    SourceSummary, Verifier, division_of, open_shard, parse_timestamp, timestamp,
+    SourceSummary, Verifier, division_of, is_database_name, open_shard, parse_timestamp, timestamp,
 };
 pub use source::{
     Cell, ChangeColumns, ChangeRow, Format, Given, GivenRows, SkippedRow, each_csv_row,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_core::device::Device;
-use papir_store::Verify;
+use papir_store::{Verify, is_database_name};
 
 use super::protection::{Guard, Protection};
 use super::state::StateObserver;
@@ -132,7 +132,7 @@ impl ServerConfig {
     pub fn check_names(&self) -> Result<(), Error> {
         let mut seen: BTreeMap<&str, &Path> = BTreeMap::new();
         for DatabaseConfig { name, path } in &self.databases {
-            if !is_name(name) {
+            if !is_database_name(name) {
                 return Err(Error::BadName {
                     name: name.clone(),
                     path: path.clone(),
@@ -198,15 +198,6 @@ pub fn check(config: &ServerConfig) -> Result<(), Error> {
         loaded.outcome?;
     }
     Ok(())
-}
-
-/// Returns whether a name is valid in a URL path without escaping.
-fn is_name(name: &str) -> bool {
-    name.len() <= 128
-        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 #[cfg(test)]

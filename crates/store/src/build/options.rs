@@ -15,7 +15,7 @@ use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
 use crate::file::{is_standard_input, stem_of};
 use crate::publish::check_output;
-use crate::snapshot::{Sign, Signing};
+use crate::snapshot::{Sign, Signing, check_name};
 use crate::source::{Columns, Deletes, Format, Given, Request, Selection};
 use crate::versions::{log_to_continue, refuse_published, stored_log};
 
@@ -305,6 +305,9 @@ impl BuildOptions {
 
     /// Refuses options that contradict each other.
     pub(super) fn check(&self) -> Result<()> {
+        if let Some(name) = &self.name {
+            check_name(name)?;
+        }
         self.check_key()?;
         self.check_tasks()?;
         self.check_memory()?;

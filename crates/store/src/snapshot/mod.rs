@@ -2,6 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `name` | names under which databases can be served |
 //! | `open` | opened snapshots |
 //! | `metadata` | the metadata, stored as JSON |
 //! | `content_hash` | the hash of a prepared database's content |
@@ -14,6 +15,7 @@
 mod commit;
 mod content_hash;
 mod metadata;
+mod name;
 mod open;
 mod sealed_ids;
 mod shard;
@@ -25,6 +27,8 @@ pub(crate) use content_hash::content_hash;
 pub use metadata::{
     BucketSummary, Followed, KeywordSummary, Metadata, SourceSummary, parse_timestamp, timestamp,
 };
+pub(crate) use name::check_name;
+pub use name::is_database_name;
 pub(crate) use open::commitment_top;
 pub use open::{OpenOptions, SectionInfo, Snapshot};
 pub(crate) use sealed_ids::seal;

@@ -9,6 +9,7 @@ use papir_core::sections::SectionSink;
 use papir_lookup::{Bundle, Commitment, KeywordLayout};
 
 use super::content_hash::content_hash;
+use super::name::check_name;
 use crate::error::{Error, Result};
 use crate::file::{CHECKPOINT, Section};
 
@@ -70,6 +71,11 @@ impl<'a> Signing<'a> {
         database: &str,
         file: &Path,
     ) -> Result<Self> {
+        // The first leaf of a log fixes the name.
+        if former.is_none() {
+            check_name(database)?;
+        }
+
         let signing = Self {
             sign,
             former,

@@ -401,3 +401,39 @@ fn copies_carry_the_checkpoint_unchanged() {
     assert_eq!(log(&copy), log(&options.out));
     accept(&copy, 1, START);
 }
+
+#[test]
+fn a_name_that_cannot_be_served_is_refused() {
+    let folder = folder();
+    let csv = source(
+        folder.path(),
+        "words (1).csv",
+        "word,meaning\napple,a fruit\n",
+    );
+    let build = keyed(&csv, "word", &["meaning"]);
+    for name in ["my words", "-words", "", "..", "é"] {
+        let named = BuildOptions {
+            name: Some(name.to_owned()),
+            ..build.clone()
+        };
+        let error = run(&named).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("the database name `{name}`: expected 1 to 128 of")),
+            "{error}"
+        );
+    }
+
+    // Unsigned, the service can give it another name than the file's.
+    run(&build).unwrap();
+    let signed = BuildOptions {
+        sign: Some(signing(1, 1)),
+        ..build.clone()
+    };
+    let error = run(&signed).unwrap_err().to_string();
+    assert!(error.contains("the database name `words (1)`"), "{error}");
+    let named = BuildOptions {
+        name: Some("words".to_owned()),
+        ..signed
+    };
+    run(&named).unwrap();
+}

@@ -130,7 +130,8 @@ pub(crate) struct Arguments {
     /// Skip up to N bad rows, each reported on stderr; more are an error.
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_bad: u64,
-    /// The database's name, instead of FILE without its extension.
+    /// The database's name, instead of FILE without its extension: at most 128 of A-Z a-z 0-9 . _ -
+    /// that begin with a letter or digit.
     #[arg(long)]
     name: Option<String>,
     /// Commit to all records with a Merkle tree: clients check each record against a root that
