@@ -142,6 +142,16 @@ pub enum Error {
         /// Bytes of memory that are free.
         free: u64,
     },
+    /// A file that does not fit on the disk.
+    #[error("{file} needs {needed} bytes of disk, and {free} are free: expected as many")]
+    Disk {
+        /// The file.
+        file: String,
+        /// Bytes that it needs, with other files of the same work.
+        needed: u64,
+        /// Bytes of disk that are free.
+        free: u64,
+    },
     /// An invalid checkpoint in a snapshot, or a signature that cannot be made.
     #[error("{file}: {error}")]
     Checkpoint {
@@ -183,6 +193,7 @@ impl Error {
             Self::Options { .. } => "options",
             Self::DeltaFull { .. } => "delta_full",
             Self::Memory { .. } => "memory",
+            Self::Disk { .. } => "disk",
             Self::Checkpoint { error, .. } => error.code(),
             Self::Signed { .. } => "signed",
             Self::Remote(error) => error.code(),

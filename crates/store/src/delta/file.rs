@@ -13,7 +13,9 @@ use papir_schemes::registry;
 
 use super::metadata::DeltaMetadata;
 use crate::error::{Error, Result};
-use crate::file::{CHECKPOINT, DELTA, DELTA_CHANGES, KEYWORD, Sections, map, read};
+use crate::file::{
+    CHECKPOINT, DELTA, DELTA_CHANGES, KEYWORD, Sections, map, open_regular, open_regular_with, read,
+};
 use crate::publish::{delta_of, keep_access, kept_path, split};
 use crate::snapshot::{OpenOptions, Snapshot, commitment_top, content_hash};
 
@@ -85,10 +87,9 @@ pub(crate) fn lock_deltas(file: &Path) -> Result<Option<FileLock>> {
             Ok(created)
         }
         // Without writing, a file of another user can be locked, too.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => File::options()
-            .write(true)
-            .open(&path)
-            .or_else(|_| File::open(&path)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            open_regular_with(File::options().write(true), &path).or_else(|_| open_regular(&path))
+        }
         Err(error) => Err(error),
     };
 

@@ -26,6 +26,15 @@ pub(crate) const ALIGNMENT: u64 = 4096;
 pub(crate) const HEADER_BYTES: usize = 64;
 const MAGIC: [u8; 8] = *b"PIRSNAPS";
 
+/// The length of a file in bytes that its header states; `None` if it does not begin with an intact
+/// header.
+pub(crate) fn stated_length(begin: &[u8]) -> Option<u64> {
+    let header = begin.get(..HEADER_BYTES)?;
+    let is_intact = has_magic(header) && header[56..] == prefix::<8>(&header[..56]);
+    let stated = header.get(32..40)?.try_into().ok()?;
+    is_intact.then_some(u64::from_le_bytes(stated))
+}
+
 /// Returns whether a file begins like a snapshot.
 pub(crate) fn has_magic(begin: &[u8]) -> bool {
     begin.starts_with(&MAGIC)

@@ -9,6 +9,7 @@ use memmap2::{Mmap, MmapMut};
 use papir_core::{Blob, Error as CoreError};
 
 use super::memory::free_memory;
+use super::open::open_regular;
 use crate::error::{Error, Result, io};
 
 /// Maps a whole file for reading. Refuses an empty one.
@@ -92,18 +93,7 @@ fn reserve(file: &File, bytes: u64) -> std::io::Result<()> {
 
 /// Opens a regular file that is not empty. Returns its length in bytes, too.
 fn open(path: &Path) -> Result<(File, u64)> {
-    // Looked at first: opening a pipe waits for a writer, which may never come.
-    let found = std::fs::metadata(path).map_err(Error::io("opening", path))?;
-    if found.is_dir() {
-        let directory = std::io::Error::from(std::io::ErrorKind::IsADirectory);
-        return Err(Error::io("opening", path)(directory));
-    }
-    if !found.is_file() {
-        let special = std::io::Error::other("found a pipe or device: expected a regular file");
-        return Err(Error::io("opening", path)(special));
-    }
-
-    let file = File::open(path).map_err(Error::io("opening", path))?;
+    let file = open_regular(path).map_err(Error::io("opening", path))?;
     let metadata = file.metadata().map_err(Error::io("opening", path))?;
     if metadata.len() == 0 {
         return Err(Error::of_source(path)(CoreError::EmptyDatabase.into()));

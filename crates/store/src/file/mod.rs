@@ -9,23 +9,29 @@
 //! | `chunks` | the hash tree over a section's chunks |
 //! | `writer` | writes a file section by section |
 //! | `map` | files as bytes: mapped, or read into memory |
+//! | `open` | opens regular files without waiting |
+//! | `disk` | the disk that this process can still use |
 //! | `memory` | the memory that this process can still use |
 //! | `names` | names of files in errors and metadata, and standard input |
 
 mod chunks;
+mod disk;
 mod format;
 pub mod formats;
 mod map;
 mod memory;
 mod names;
+mod open;
 mod section_names;
 mod sections;
 mod writer;
 
-pub(crate) use format::{Section, has_magic};
+pub(crate) use disk::check_disk;
+pub(crate) use format::{HEADER_BYTES, Section, has_magic, stated_length};
 pub(crate) use map::{create_mapped, map, map_blob, read};
 pub use memory::free_memory;
 pub(crate) use names::{is_standard_input, name_of, shown, stem_of};
+pub(crate) use open::{is_special, open_regular, open_regular_with};
 pub use section_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
 pub(crate) use section_names::{
     CHUNKS, COMMITMENT, DELTA, DELTA_CHANGES, KEYWORD, METADATA, SCHEME, SET,

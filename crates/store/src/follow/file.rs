@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use super::arrived::{Arrived, Waiting};
 use super::rows::{GrowingText, MAX_ROW, too_long};
 use crate::error::{Error, Result};
+use crate::file::open_regular;
 use crate::snapshot::Followed;
 use crate::source::{Format, count_lines};
 
@@ -115,7 +116,7 @@ struct Source<'a> {
 
 impl<'a> Source<'a> {
     fn open(path: &'a Path) -> Result<Self> {
-        let file = File::open(path).map_err(Error::io("opening", path))?;
+        let file = open_regular(path).map_err(Error::io("opening", path))?;
         let length = file.metadata().map_err(Error::io("reading", path))?.len();
         Ok(Self { path, file, length })
     }

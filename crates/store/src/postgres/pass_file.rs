@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::error::{Error, Result};
+use crate::file::open_regular;
 
 /// Longest file that is read.
 const MAX_BYTES: u64 = 1 << 20;
@@ -16,7 +17,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// `*`, which matches everything; a backslash escapes `:` and itself. Refuses a file that others
 /// can read.
 pub(crate) fn find(path: &Path, wanted: [&str; 4]) -> Result<Option<String>> {
-    let file = File::open(path).map_err(|error| failed(path, error))?;
+    let file = open_regular(path).map_err(|error| failed(path, error))?;
     #[cfg(unix)]
     check_mode(&file, path)?;
 

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use papir_core::FileLock;
 
 use crate::error::{Error, Result};
-use crate::file::SnapshotWriter;
+use crate::file::{SnapshotWriter, open_regular};
 
 pub use output::check_output;
 pub(crate) use output::{check_special, resolved, same_file, split};
@@ -85,7 +85,7 @@ pub(crate) fn copy(from: &Path, to: &Path, nonce: u64) -> Result<()> {
         Readers::Of(from),
     )?;
 
-    let copied = File::open(from)
+    let copied = open_regular(from)
         .and_then(|mut from| std::io::copy(&mut from, &mut partial.file))
         .and_then(|_| partial.file.sync_all());
     copied.map_err(Error::io("copying to", to))?;
@@ -211,7 +211,7 @@ fn remove_stale(directory: &Path, name: &OsString) {
 
 /// Returns whether no running build holds the file's lock.
 fn abandoned(path: &Path) -> bool {
-    File::open(path)
+    open_regular(path)
         .is_ok_and(|file| !matches!(FileLock::try_new(file), Err(TryLockError::WouldBlock)))
 }
 
@@ -219,7 +219,7 @@ fn abandoned(path: &Path) -> bool {
 /// two updates would undo the earlier. On a file system without locks, an update detects most
 /// conflicts before it renames its file.
 pub(crate) fn lock(file: &Path) -> Result<Option<FileLock>> {
-    let opened = File::open(file).map_err(Error::io("opening", file))?;
+    let opened = open_regular(file).map_err(Error::io("opening", file))?;
     only_one("update", file, opened)
 }
 

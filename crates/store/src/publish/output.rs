@@ -1,12 +1,12 @@
 //! Checks of output files, and the files that paths name.
 
 use std::ffi::OsString;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::file::{has_magic, is_standard_input};
+use crate::file::{has_magic, is_standard_input, open_regular};
 
 /// Refuses an output file that is one of the `inputs`, that exists and is not a regular file, or
 /// that papir did not write. `replace` allows the last one. An empty file may be replaced. The path
@@ -77,7 +77,7 @@ fn existing(file: &Path) -> Result<Option<Metadata>> {
 /// Returns whether a file begins like the files that papir writes.
 fn is_own(file: &Path) -> Result<bool> {
     let mut begin = Vec::new();
-    File::open(file)
+    open_regular(file)
         .and_then(|file| file.take(64).read_to_end(&mut begin))
         .map_err(Error::io("reading", file))?;
     Ok(has_magic(&begin))

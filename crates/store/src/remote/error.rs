@@ -51,7 +51,7 @@ pub enum RemoteError {
         /// The store's error.
         source: StoreError,
     },
-    /// An invalid manifest.
+    /// An invalid manifest, or an object of a folder that is no file.
     #[error("{object}: {error}")]
     Manifest {
         /// Its address.

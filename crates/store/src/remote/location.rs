@@ -10,12 +10,13 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
 use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig};
-use papir_core::without_passwords;
+use papir_core::{Error as CoreError, without_passwords};
 use papir_tls::{RootList, RootSource};
 
 use super::address::{Kind, PROXY_URL, SCHEMES, Settings, StoreProxy, UNKNOWN_SCHEME, is_address};
 use super::error::RemoteError;
 use crate::error::{Error, Result};
+use crate::file::is_special;
 
 /// Timeout of one request. A part must fit over a slow connection.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(600);
@@ -120,6 +121,24 @@ impl Location {
             .find(|(_, kind)| *kind == self.kind)
             .map_or("", |(scheme, _)| scheme);
         format!("{scheme}{}/{key}", self.bucket)
+    }
+
+    /// Refuses an object of a folder that is a pipe, a device or a socket: opening it could wait for
+    /// ever.
+    pub(super) fn check_object(&self, key: &Key) -> Result<(), RemoteError> {
+        if self.kind != Kind::Folder {
+            return Ok(());
+        }
+
+        let path = LocalFileSystem::new().path_to_filesystem(key);
+        if !path.is_ok_and(|path| is_special(&path)) {
+            return Ok(());
+        }
+        let found = "a pipe, a device or a socket";
+        Err(RemoteError::Manifest {
+            object: self.address(key),
+            error: CoreError::malformed("an object", found, "a regular file"),
+        })
     }
 
     /// Returns a client of the store. It may be used in one asynchronous runtime only, the first

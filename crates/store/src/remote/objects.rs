@@ -80,6 +80,7 @@ impl<'a> Objects<'a> {
 
     async fn read_manifest(&self, key: &Key) -> Result<(Manifest, SystemTime)> {
         let object = self.location.address(key);
+        self.location.check_object(key)?;
         let got = self.store.get(key).await;
         let got = got.map_err(refused("fetching", object.clone()))?;
 
@@ -179,6 +180,7 @@ impl<'a> Objects<'a> {
         let hash = manifest.parts[index];
         let key = self.part_key(&hash);
         let object = self.location.address(&key);
+        self.location.check_object(&key).map_err(Fault::Final)?;
 
         let got = match self.store.get(&key).await {
             Ok(got) => got,

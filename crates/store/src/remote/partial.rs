@@ -10,6 +10,7 @@ use papir_core::{FileLock, Progress};
 
 use super::manifest::Manifest;
 use crate::error::{Error, Result};
+use crate::file::{HEADER_BYTES, check_disk, open_regular, open_regular_with, stated_length};
 use crate::publish::{check_special, keep_access, split, sync_directory};
 
 /// Suffix of the name of an unfinished download.
@@ -52,8 +53,13 @@ impl Partial {
             .map(Path::to_owned);
         let opened = open_or_create(&path, model.is_some());
         let file = opened.map_err(Error::io("creating", &path))?;
-        file.set_len(manifest.bytes)
-            .map_err(Error::io("writing", &path))?;
+
+        // Not made longer: the file grows with the parts, so that only what was fetched is hashed.
+        let found = file.metadata().map_err(Error::io("reading", &path))?;
+        if found.len() > manifest.bytes {
+            file.set_len(manifest.bytes)
+                .map_err(Error::io("writing", &path))?;
+        }
 
         Ok(Self {
             target: directory.join(&name),
@@ -65,19 +71,37 @@ impl Partial {
         })
     }
 
-    /// Reads every part. Returns for each part whether it matches the manifest.
+    /// Refuses a snapshot that does not fit on the disk, beside what is fetched already.
+    pub(super) fn check_disk(&self, manifest: &Manifest) -> Result<()> {
+        let found = self.metadata()?;
+        let missing = manifest.bytes.saturating_sub(allocated(&found));
+        check_disk(&self.target, &self.directory, missing)
+    }
+
+    /// Length of the file so far in bytes.
+    pub(super) fn length(&self) -> Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn metadata(&self) -> Result<fs::Metadata> {
+        self.file
+            .metadata()
+            .map_err(Error::io("reading", &self.path))
+    }
+
+    /// Reads the parts that an earlier download has written. Returns for each part whether it
+    /// matches the manifest.
     pub(super) fn present(
         &mut self,
         manifest: &Manifest,
         progress: &dyn Progress,
     ) -> Result<Vec<bool>> {
         let hashes = hashes(&mut self.file, &self.path, manifest.part_bytes, progress)?;
-        Ok(hashes
-            .parts
-            .iter()
-            .zip(&manifest.parts)
-            .map(|(found, expected)| found == expected)
-            .collect())
+        let mut present = vec![false; manifest.parts.len()];
+        for (index, found) in hashes.parts.iter().enumerate().take(present.len()) {
+            present[index] = *found == manifest.parts[index];
+        }
+        Ok(present)
     }
 
     /// Writes a part at offset `start`.
@@ -87,6 +111,18 @@ impl Partial {
             .seek(SeekFrom::Start(start))
             .and_then(|_| self.file.write_all(bytes));
         written.map_err(Error::io("writing", &self.path))
+    }
+
+    /// The length of the snapshot in bytes that its first part states.
+    pub(super) fn stated_length(&mut self) -> Result<Option<u64>> {
+        let mut begin = Vec::new();
+        let read = self.file.seek(SeekFrom::Start(0)).and_then(|_| {
+            (&mut self.file)
+                .take(HEADER_BYTES as u64)
+                .read_to_end(&mut begin)
+        });
+        read.map_err(Error::io("reading", &self.path))?;
+        Ok(stated_length(&begin))
     }
 
     /// Reads the whole file and returns its BLAKE3.
@@ -121,6 +157,19 @@ impl Partial {
     }
 }
 
+/// Bytes of disk that a file takes already.
+fn allocated(found: &fs::Metadata) -> u64 {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        found.blocks().saturating_mul(512)
+    }
+    #[cfg(not(unix))]
+    {
+        found.len()
+    }
+}
+
 /// Opens or creates the file of a download.
 #[cfg_attr(not(unix), allow(unused_variables))]
 fn open_or_create(path: &Path, has_model: bool) -> io::Result<File> {
@@ -132,12 +181,12 @@ fn open_or_create(path: &Path, has_model: bool) -> io::Result<File> {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     }
 
-    match options.open(path) {
+    match open_regular_with(&mut options, path) {
         // Left by another user.
         Err(error)
             if error.kind() == ErrorKind::PermissionDenied && fs::remove_file(path).is_ok() =>
         {
-            options.open(path)
+            open_regular_with(&mut options, path)
         }
         opened => opened,
     }
@@ -182,7 +231,7 @@ pub(super) fn hashes(
 
 /// Opens the file at `path` for reading; `None` if it does not exist.
 pub(super) fn open_existing(path: &Path) -> Result<Option<File>> {
-    match File::open(path) {
+    match open_regular(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io("opening", path)(error)),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use blake3::Hash;
 use futures_util::{StreamExt, stream};
-use papir_core::{Progress, Version};
+use papir_core::{Error as CoreError, Progress, Version};
 
 use super::error::RemoteError;
 use super::location::Location;
@@ -217,24 +217,59 @@ async fn fetch(
     if similar != target {
         local = LocalFile::open(similar, &manifest, progress)?;
     }
-    progress.stage("checking the download", manifest.bytes);
+    partial.check_disk(&manifest)?;
+    progress.stage("checking the download", partial.length()?);
     let present = partial.present(&manifest, progress)?;
-    let mut wanted: Vec<usize> = (0..present.len())
+    let wanted: Vec<usize> = (0..present.len())
         .filter(|&index| !present[index])
         .collect();
-    if let Some(local) = &mut local {
-        wanted = local.copy_parts(&manifest, wanted, &mut partial)?;
+
+    // The first part comes first and alone: it states the length of the snapshot. Without it, a
+    // manifest could have any number of parts fetched.
+    let first = usize::from(wanted.first() == Some(&0));
+    let mut fetched_parts = 0;
+    let mut fetched_bytes = 0;
+    for wanted in [&wanted[..first], &wanted[first..]] {
+        let missing = match &mut local {
+            Some(local) => local.copy_parts(&manifest, wanted.to_vec(), &mut partial)?,
+            None => wanted.to_vec(),
+        };
+        fetched_bytes += fetch_parts(objects, &manifest, &missing, &mut partial, progress).await?;
+        fetched_parts += missing.len();
+        partial = of_stated_length(objects, &manifest, partial)?;
     }
-    let fetched_bytes = fetch_parts(objects, &manifest, &wanted, &mut partial, progress).await?;
 
     let partial = verified(objects, &manifest, partial, progress)?;
     finish(partial)?;
     Ok(PullReport {
         manifest,
         changed: true,
-        fetched_parts: wanted.len(),
+        fetched_parts,
         fetched_bytes,
     })
+}
+
+/// Refuses a download whose first part states another length than the manifest, and removes it.
+fn of_stated_length(
+    objects: &Objects<'_>,
+    manifest: &Manifest,
+    mut partial: Partial,
+) -> Result<Partial> {
+    let stated = partial.stated_length()?;
+    if stated == Some(manifest.bytes) {
+        return Ok(partial);
+    }
+
+    partial.discard();
+    let expected = match stated {
+        Some(bytes) => format!("{bytes}, as the snapshot states"),
+        None => "the length of a snapshot, which its first part states".to_owned(),
+    };
+    Err(RemoteError::Manifest {
+        object: objects.manifest_address(),
+        error: CoreError::malformed("a manifest", format!("{} bytes", manifest.bytes), expected),
+    }
+    .into())
 }
 
 /// Checks the hash of a complete download, which is removed if it is wrong.

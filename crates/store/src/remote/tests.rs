@@ -4,11 +4,11 @@
 mod faulty_store;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use faulty_store::FaultyStore;
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Progress};
 use rand_core::SeedableRng;
 
 use super::manifest::{self, PART_BYTES};
@@ -299,7 +299,7 @@ fn inconsistent_manifests_are_refused() {
             "the parts together have BLAKE3",
         ),
         ("one part more", &longer, "the list of parts has"),
-        ("a byte less", &shorter, "is damaged"),
+        ("a byte less", &shorter, "as the snapshot states"),
     ] {
         fixture.store.put(MANIFEST, &wrong.encode().unwrap());
         let error = fixture.pull().unwrap_err().to_string();
@@ -319,6 +319,73 @@ fn inconsistent_manifests_are_refused() {
         .store
         .put(MANIFEST, &vec![b' '; manifest::MAX_BYTES as usize + 1]);
     assert_eq!(fixture.pull().unwrap_err().code(), "out_of_bounds");
+}
+
+/// Records the stages of a work with their sizes.
+#[derive(Default)]
+struct Stages(Mutex<Vec<(String, u64)>>);
+
+impl Progress for Stages {
+    fn stage(&self, name: &str, total: u64) {
+        self.0.lock().unwrap().push((name.to_owned(), total));
+    }
+
+    fn advance(&self, _: u64) {}
+}
+
+#[test]
+fn a_manifest_is_bounded_by_its_snapshot_and_the_disk() {
+    let fixture = Fixture::new();
+    let manifest = fixture.push("one", SMALL).unwrap().manifest;
+    let parts_fetched = || {
+        let gets = fixture.store.gets();
+        gets.iter().filter(|key| key.contains(".parts/")).count()
+    };
+
+    // The first part states the length.
+    let mut longer = manifest.clone();
+    longer.parts.resize(1 << 16, manifest.parts[1]);
+    longer.bytes = longer.part_bytes << 16;
+    fixture.store.put(MANIFEST, &longer.encode().unwrap());
+    fixture.store.reset();
+    let error = fixture.pull().unwrap_err().to_string();
+    let expected = format!("expected {}, as the snapshot states", manifest.bytes);
+    assert!(error.ends_with(&expected), "{error}");
+    assert_eq!((parts_fetched(), fixture.temporary_files()), (1, 0));
+
+    // 8 TiB: more than the disk has or, on a larger one, than the first part states.
+    let mut huge = longer.clone();
+    huge.parts.resize(1 << 17, manifest.parts[1]);
+    (huge.part_bytes, huge.bytes) = (64 << 20, 8 << 40);
+    fixture.store.put(MANIFEST, &huge.encode().unwrap());
+    fixture.store.reset();
+    assert!(fixture.pull().is_err() && parts_fetched() <= 3);
+
+    // Nothing is hashed that was not fetched.
+    fixture.store.put(MANIFEST, &manifest.encode().unwrap());
+    let stages = Stages::default();
+    pull(&fixture.location, &fixture.copy, &stages).unwrap();
+    let stages = stages.0.into_inner().unwrap();
+    let checked = stages
+        .iter()
+        .find(|(name, _)| name == "checking the download");
+    assert_eq!(checked, Some(&("checking the download".to_owned(), 0)));
+    assert!(fixture.is_copied());
+}
+
+#[cfg(unix)]
+#[test]
+fn objects_that_are_pipes_are_refused_without_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("a.pir.manifest.json");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+
+    let url = format!("file://{}/a.pir", folder.path().display());
+    let location = Location::parse(&url, None, Settings::default()).unwrap();
+    let error = pull(&location, &folder.path().join("copy.pir"), &NoProgress);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("a pipe, a device or a socket"), "{error}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Reads folders of files: keys are paths, values are contents.
 
 use std::ffi::OsString;
-use std::fs::{DirEntry, File, FileType, canonicalize};
+use std::fs::{DirEntry, FileType, canonicalize};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use papir_core::Progress;
 use super::request::Request;
 use super::row::{Fault, OnRow, Position, Row};
 use crate::error::{Error, Result};
+use crate::file::open_regular;
 use crate::publish::{belongs_to, split};
 
 /// A file of the folder.
@@ -135,7 +136,7 @@ fn content(path: &Path, kind: FileType, longest: u64) -> Result<Content> {
         return Ok(Content::Bad(Fault::Reason(reason)));
     }
 
-    let file = File::open(path).map_err(Error::io("opening", path))?;
+    let file = open_regular(path).map_err(Error::io("opening", path))?;
     let length = file.metadata().map_err(Error::io("opening", path))?.len();
 
     // The length may be out of date by now: the file is read up to one byte more than allowed.

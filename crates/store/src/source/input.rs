@@ -8,7 +8,7 @@ use flate2::read::MultiGzDecoder;
 use papir_core::Progress;
 
 use crate::error::{Error, Result};
-use crate::file::{is_standard_input, name_of};
+use crate::file::{is_standard_input, name_of, open_regular};
 
 /// The first bytes of a gzip stream (RFC 1952). No CSV or JSON text begins with them.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -32,7 +32,7 @@ impl<'a> Input<'a> {
         let (reader, length): (Box<dyn Read>, u64) = if is_standard_input(path) {
             (Box::new(stdin().lock()), 0)
         } else {
-            let file = File::open(path).map_err(Error::io("opening", path))?;
+            let file = open(path).map_err(Error::io("opening", path))?;
             let length = file.metadata().map_or(0, |metadata| metadata.len());
             (Box::new(file), length)
         };
@@ -82,6 +82,17 @@ impl<'a> Input<'a> {
     /// The stream's name, for errors.
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+}
+
+/// Opens a source. A pipe is read only if the caller has opened it, as in `/dev/fd/63` of a shell's
+/// `<(…)`: opening any other would wait for its writer.
+fn open(path: &Path) -> io::Result<File> {
+    let is_given = path.starts_with("/dev/fd") || path == Path::new("/dev/stdin");
+    if is_given {
+        File::open(path)
+    } else {
+        open_regular(path)
     }
 }
 

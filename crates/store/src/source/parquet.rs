@@ -2,7 +2,6 @@
 
 mod value;
 
-use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +17,7 @@ use super::cell::{self, Cell};
 use super::request::Columns;
 use super::row::{Fault, OnRow, Position, Row};
 use crate::error::{Error, Result};
+use crate::file::open_regular;
 
 /// Rows between two progress reports.
 const STEP: u64 = 1024;
@@ -29,7 +29,7 @@ pub(super) fn rows(
     progress: &dyn Progress,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
-    let file = File::open(path).map_err(Error::io("opening", path))?;
+    let file = open_regular(path).map_err(Error::io("opening", path))?;
     let bytes = file.metadata().map_err(Error::io("opening", path))?.len();
     let reader = catch_panic(|| SerializedFileReader::new(file))
         .map_err(|reason| unreadable(path, &reason))?;

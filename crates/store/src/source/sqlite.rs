@@ -1,6 +1,5 @@
 //! Reads SQLite databases: a table, or the result of a query.
 
-use std::fs::File;
 use std::path::Path;
 
 use papir_core::Progress;
@@ -12,6 +11,7 @@ use super::named::index_of;
 use super::request::{Columns, Selection};
 use super::row::{OnRow, Position};
 use crate::error::{Error, Result};
+use crate::file::open_regular;
 
 /// Lists the tables and views that users created.
 const TABLES: &str = "SELECT name FROM sqlite_schema \
@@ -88,14 +88,8 @@ fn sql(
 
 /// The file's length. Opened before SQLite opens it, a missing file gives a clearer error.
 fn length(path: &Path) -> Result<u64> {
-    let file = File::open(path).map_err(Error::io("opening", path))?;
+    let file = open_regular(path).map_err(Error::io("opening", path))?;
     let metadata = file.metadata().map_err(Error::io("opening", path))?;
-
-    if metadata.is_dir() {
-        return Err(Error::io("opening", path)(
-            std::io::ErrorKind::IsADirectory.into(),
-        ));
-    }
     Ok(metadata.len())
 }
 

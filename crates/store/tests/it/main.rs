@@ -28,6 +28,8 @@ mod slot;
 mod snapshot;
 mod sources;
 mod sources_rows;
+#[cfg(unix)]
+mod special;
 #[cfg(any(feature = "parquet", feature = "sqlite"))]
 mod tables;
 mod tasks;
