@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use super::random::{BuildRng, SEED_BYTES};
 use crate::error::io;
 use crate::file::map_blob;
-use crate::source::PackedRecords;
+use crate::source::FileRecords;
 
 /// Suffix of an unfinished file of a build.
 pub(super) const UNFINISHED: &str = ".unfinished";
@@ -170,19 +170,10 @@ impl Plan {
         BuildRng::new(self.seed)
     }
 
-    /// Maps the records.
-    fn records(&self) -> CoreResult<PackedRecords> {
+    /// Opens the records.
+    fn records(&self) -> CoreResult<FileRecords> {
         let (records, bits) = self.shape;
-        let shape = Shape::new(records, bits)?;
-
-        let packed = map_blob(&self.records)?;
-        CoreError::check_length(
-            "the records of a build",
-            packed.len(),
-            shape.total_bytes() as usize,
-        )?;
-
-        Ok(PackedRecords::new(shape, packed))
+        FileRecords::of_shape(&self.records, Shape::new(records, bits)?)
     }
 
     /// Has the tasks run if results are missing. Returns the names of the parts.

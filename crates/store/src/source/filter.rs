@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::request::Request;
-use super::row::{Fault, Position, Row, SkippedRow};
+use super::row::{Fault, Position, Row, SkippedRow, too_long};
 use crate::error::{Error, Result};
 use crate::file::name_of;
 
@@ -61,10 +61,7 @@ impl<'a> RowFilter<'a> {
         if length <= self.longest {
             return Ok(row);
         }
-        Err(Fault::Reason(format!(
-            "the value has {length} bytes: expected at most {}",
-            self.longest
-        )))
+        Err(too_long(length, self.longest))
     }
 
     fn error(&self, position: Position<'_>, fault: Fault) -> Error {

@@ -88,7 +88,9 @@ pub(crate) use input::Input;
 pub use input::without_mark;
 #[cfg(feature = "postgres")]
 pub(crate) use json::{json_object, json_string};
-pub(crate) use raw::{PackedRecords, is_stream, records as raw_records, shape as raw_shape};
+pub(crate) use raw::{
+    FileRecords, PackedRecords, is_stream, records as raw_records, shape as raw_shape,
+};
 pub(crate) use read::{Rows, csv_columns, rows, rows_each};
 pub(crate) use request::{Columns, Deletes, Request, Selection};
 pub use row::SkippedRow;

@@ -16,6 +16,7 @@ use super::row::{OnRow, SkippedRow};
 use super::sqlite;
 use super::{csv, folder, jsonl, table};
 use crate::error::{Error, Result};
+use crate::file::{free_memory, name_of};
 
 /// The rows of a source.
 pub(crate) struct Rows {
@@ -25,10 +26,49 @@ pub(crate) struct Rows {
     pub(crate) skipped: Vec<SkippedRow>,
 }
 
-/// Reads all rows. Without a key column, all keys are empty.
+/// Bytes of rows between two looks at the free memory.
+const LOOK_BYTES: u64 = 64 << 20;
+
+/// The memory that the rows of a source take.
+#[derive(Default)]
+struct RowMemory {
+    taken: u64,
+    /// The bytes that were taken at the last look.
+    looked: u64,
+}
+
+impl RowMemory {
+    /// Counts a row of a source. Refuses it if little memory is left: an endless view, or a column
+    /// of one long value, would otherwise end the process.
+    fn add(&mut self, path: &Path, bytes: u64, free: &dyn Fn() -> Option<u64>) -> Result<()> {
+        self.taken += bytes;
+        if self.taken - self.looked < LOOK_BYTES {
+            return Ok(());
+        }
+
+        self.looked = self.taken;
+        match free() {
+            Some(free) if free < LOOK_BYTES.max(bytes) => Err(Error::Unreadable {
+                file: name_of(path),
+                reason: format!(
+                    "{} bytes of rows so far, and {free} bytes of memory are free: expected fewer \
+                     rows, or a limit of memory (papir build --memory)",
+                    self.taken
+                ),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads all rows. Without a key column, all keys are empty. Refuses more rows than fit into the
+/// free memory.
 pub(crate) fn rows(request: &Request<'_>, progress: &dyn Progress) -> Result<Rows> {
     let mut entries = Vec::new();
+    let mut memory = RowMemory::default();
     let (bytes, skipped) = rows_each(request, progress, &mut |entry| {
+        let length = size_of::<Entry>() + entry.key.len() + entry.value.len();
+        memory.add(request.path, length as u64, &free_memory)?;
         entries.push(entry);
         Ok(())
     })?;
@@ -101,7 +141,14 @@ fn read_file(
         #[cfg(feature = "parquet")]
         Format::Parquet => parquet::rows(path, columns, progress, on_row),
         #[cfg(feature = "sqlite")]
-        Format::Sqlite => sqlite::rows(path, columns, request.selection, progress, on_row),
+        Format::Sqlite => sqlite::rows(
+            path,
+            columns,
+            request.selection,
+            request.longest,
+            progress,
+            on_row,
+        ),
         Format::Folder => folder::rows(request, progress, on_row),
         Format::Raw => Err(Error::options("columns of a raw source", "csv or jsonl")),
         Format::Given => Err(Error::options(
@@ -110,5 +157,35 @@ fn read_file(
         )),
         #[cfg(not(all(feature = "parquet", feature = "sqlite")))]
         format => format.check_support(path).map(|()| 0),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_refused_when_little_memory_is_left() {
+        let path = Path::new("a.db");
+        let add = |memory: &mut RowMemory, bytes, free| memory.add(path, bytes, &|| Some(free));
+
+        let mut memory = RowMemory::default();
+        add(&mut memory, LOOK_BYTES - 1, 0).unwrap();
+        add(&mut memory, 1, LOOK_BYTES).unwrap();
+        // Looked at again only after as many bytes.
+        add(&mut memory, LOOK_BYTES - 1, 0).unwrap();
+        let error = add(&mut memory, 1, LOOK_BYTES - 1).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("a.db: 134217728 bytes of rows so far"),
+            "{error}"
+        );
+
+        // A long row needs as much as it has.
+        let long = 10 * LOOK_BYTES;
+        assert!(add(&mut RowMemory::default(), long, long - 1).is_err());
+        assert!(RowMemory::default().add(path, long, &|| None).is_ok());
     }
 }

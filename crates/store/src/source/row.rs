@@ -66,6 +66,13 @@ pub(super) fn is_deletion(mark: &[u8]) -> Result<bool, Fault> {
     }
 }
 
+/// The fault of a value that is longer than allowed.
+pub(super) fn too_long(length: u64, longest: u64) -> Fault {
+    Fault::Reason(format!(
+        "the value has {length} bytes: expected at most {longest}"
+    ))
+}
+
 impl Position<'_> {
     /// The line or row; for a file, the number of rows before it.
     pub(super) fn number(self, before: usize) -> u64 {

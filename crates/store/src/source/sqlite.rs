@@ -3,15 +3,20 @@
 use std::path::Path;
 
 use papir_core::Progress;
+use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, Statement};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Statement};
 
 use super::cell::{self, Cell};
 use super::named::index_of;
 use super::request::{Columns, Selection};
-use super::row::{OnRow, Position};
+use super::row::{OnRow, Position, too_long};
 use crate::error::{Error, Result};
 use crate::file::open_regular;
+
+/// Maximum length of a value or of a row in bytes that SQLite holds in memory. Values of longer
+/// than this are not read at all, also those that a query makes.
+const MAX_ROW_BYTES: i32 = 256 << 20;
 
 /// Lists the tables and views that users created.
 const TABLES: &str = "SELECT name FROM sqlite_schema \
@@ -23,6 +28,7 @@ pub(super) fn rows(
     path: &Path,
     columns: Columns<'_>,
     selection: Selection<'_>,
+    longest: u64,
     progress: &dyn Progress,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
@@ -50,9 +56,18 @@ pub(super) fn rows(
             break;
         };
 
-        let cells = indices.cells(row);
-        let cells = cells.map_err(|error| bad_row(path, number, &error))?;
-        on_row(Position::Row(number), cell::row(cells.key, cells.values))?;
+        // Checked before the row is copied.
+        let length = indices.longest_value(row);
+        let length = length.map_err(|error| bad_row(path, number, &error))?;
+        let row = if length <= longest {
+            let cells = indices.cells(row);
+            let cells = cells.map_err(|error| bad_row(path, number, &error))?;
+            cell::row(cells.key, cells.values)
+        } else {
+            Err(too_long(length, longest))
+        };
+
+        on_row(Position::Row(number), row)?;
         progress.advance(1);
     }
     Ok(bytes)
@@ -65,10 +80,16 @@ fn unreadable(path: &Path, error: &rusqlite::Error) -> Error {
 
 /// The error for a row that SQLite cannot read.
 fn bad_row(path: &Path, number: u64, error: &rusqlite::Error) -> Error {
+    let reason = match error.sqlite_error_code() {
+        Some(ErrorCode::TooBig) => {
+            format!("a value of more than {MAX_ROW_BYTES} bytes: expected a shorter one")
+        }
+        _ => error.to_string(),
+    };
     Error::Row {
         file: path.display().to_string(),
         row: number,
-        reason: error.to_string(),
+        reason,
     }
 }
 
@@ -100,6 +121,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)?;
     Ok(connection)
 }
 
@@ -188,6 +210,17 @@ impl<'a> ColumnIndices<'a> {
             values.push((name.as_str(), index_of(path, &names, name)?));
         }
         Ok(Self { key, values })
+    }
+
+    /// Length of the longest value of a row in bytes.
+    fn longest_value(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<u64> {
+        let mut longest = 0;
+        for &(_, index) in &self.values {
+            if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = row.get_ref(index)? {
+                longest = longest.max(bytes.len());
+            }
+        }
+        Ok(longest as u64)
     }
 
     fn cells(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<Cells<'a>> {

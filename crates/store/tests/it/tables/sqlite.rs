@@ -193,6 +193,27 @@ fn files_other_than_sqlite_are_refused() {
 }
 
 #[test]
+fn values_beyond_the_limit_are_refused_by_row() {
+    let folder = folder();
+    let path = write(folder.path(), "a.db", WORDS);
+    let mut long = keyed(&path, "k", &["v"]);
+    long.query =
+        Some("SELECT 'a' AS k, 'short' AS v UNION ALL SELECT 'b', zeroblob(65537)".to_owned());
+    let error = refusal(&long).to_string();
+    let expected = "row 2: the value has 65537 bytes: expected at most 65536";
+    assert!(error.ends_with(expected), "{error}");
+    long.skip_bad = 1;
+    assert_eq!(text(&long, "a"), "short");
+    std::fs::remove_file(&long.out).unwrap();
+
+    // SQLite does not make it at all.
+    long.query = Some("SELECT 'a' AS k, zeroblob(900000000) AS v".to_owned());
+    let error = refusal(&long).to_string();
+    let expected = "row 1: a value of more than 268435456 bytes: expected a shorter one";
+    assert!(error.ends_with(expected), "{error}");
+}
+
+#[test]
 fn twin_columns_of_a_query_are_refused() {
     let folder = folder();
     let path = write(folder.path(), "a.db", WORDS);
