@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use papir_store::remote::pull;
+use papir_checkpoint::VerifyingKey;
+use papir_store::remote::{PullOptions, pull_with};
 
 use crate::arguments::proxy::ProxyArguments;
 use crate::arguments::remote;
@@ -25,16 +26,31 @@ pub(crate) struct Arguments {
     url: String,
     /// The file to write or to update.
     file: PathBuf,
+    /// The public key of the database's owner (papir checkpoint public): the download must be signed
+    /// under it. Without it, the object store is trusted.
+    #[arg(long, value_name = "PUBKEY")]
+    owner_pub: Option<VerifyingKey>,
+    /// Replace a FILE that papir did not write.
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     proxy: ProxyArguments,
 }
 
 const EXAMPLES: &str = "Examples:
-  papir pull s3://databases/words.papir words.papir";
+  papir pull s3://databases/words.papir words.papir
+  papir pull s3://databases/words.papir words.papir --owner-pub \"$(cat owner.pub)\"";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let location = remote::location(&arguments.url, None, &arguments.proxy.setting())?;
-    let report = pull(&location, &arguments.file, &Bars::new())?;
+    let owner = arguments.owner_pub.clone();
+    let options = PullOptions {
+        owner: owner.map(VerifyingKey::of_notes).transpose()?,
+        force: arguments.force,
+    };
+    // Verified under any scheme: serving needs permission again.
+    papir_research::register()?;
+    let report = pull_with(&location, &arguments.file, &options, &Bars::new())?;
 
     let manifest = &report.manifest;
     let fetched = units::bytes(report.fetched_bytes);

@@ -62,9 +62,9 @@ pub use location::Location;
 pub use manifest::Manifest;
 pub use mirror::{Mirror, default_cache};
 #[cfg(feature = "cloud")]
-pub use pull::{manifest, pull};
+pub use pull::{manifest, pull, pull_with};
 #[cfg(feature = "cloud")]
 pub use push::push;
-pub use transfer::{GRACE, PullReport, PushOptions, PushReport};
+pub use transfer::{GRACE, PullOptions, PullReport, PushOptions, PushReport};
 #[cfg(not(feature = "cloud"))]
-pub use unavailable::{Folder, Location, manifest, pull, push};
+pub use unavailable::{Folder, Location, manifest, pull, pull_with, push};

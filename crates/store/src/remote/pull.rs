@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use blake3::Hash;
 use futures_util::{StreamExt, stream};
+use papir_checkpoint::Policy;
 use papir_core::{Error as CoreError, Progress, Version};
 
 use super::error::RemoteError;
@@ -15,11 +16,11 @@ use super::location::Location;
 use super::manifest::Manifest;
 use super::objects::{CONCURRENT, Objects};
 use super::partial::{Partial, hashes, open_existing};
-use super::transfer::PullReport;
+use super::transfer::{PullOptions, PullReport};
 use super::worker;
 use crate::delta::{delta_file, lock_deltas};
 use crate::error::{Error, Result};
-use crate::publish::{kept_path, lock};
+use crate::publish::{check_output, kept_path, lock};
 use crate::snapshot::Snapshot;
 use crate::versions::{ReplacedVersion, is_within, stored_log};
 
@@ -33,6 +34,23 @@ use crate::versions::{ReplacedVersion, is_within, stored_log};
 /// [`RemoteError::NotFound`], [`RemoteError::Denied`] or [`RemoteError::Damaged`]; and
 /// [`papir_core::Error::Io`]. On failure the file stays unchanged.
 pub fn pull(location: &Location, file: &Path, progress: &dyn Progress) -> Result<PullReport> {
+    pull_with(location, file, &PullOptions::default(), progress)
+}
+
+/// Like [`pull`], with options. With an owner's key, the log of the download is verified against it
+/// before the file is created or replaced.
+///
+/// # Errors
+/// Errors of [`pull`]; [`Error::Options`] for a file that papir did not write, and for a snapshot
+/// that is not signed although an owner's key is given; [`Error::Checkpoint`] for one that is not
+/// signed under that key; [`Error::Snapshot`] for one that its log does not state.
+pub fn pull_with(
+    location: &Location,
+    file: &Path,
+    options: &PullOptions,
+    progress: &dyn Progress,
+) -> Result<PullReport> {
+    check_output(file, &[], options.force)?;
     // Locked for the whole download: an update of the file meanwhile would be lost.
     let _lock = if file.exists() { lock(file)? } else { None };
     worker::run(|| async {
@@ -47,19 +65,36 @@ pub fn pull(location: &Location, file: &Path, progress: &dyn Progress) -> Result
             target: file,
             similar: file,
         };
-        fetch(
+        let report = fetch(
             &objects,
             manifest,
             files,
-            |partial| finish_over(partial, file, version),
+            |partial| finish_over(partial, file, version, options),
             progress,
         )
-        .await
+        .await?;
+
+        // A file that is equal already is not written again, but believed as little.
+        if !report.changed {
+            check_owner(file, file, options)?;
+        }
+        Ok(report)
     })
 }
 
 /// Replaces `file` by a complete download, unless changes or signed versions would be lost.
-fn finish_over(partial: Partial, file: &Path, version: Version) -> Result<()> {
+fn finish_over(
+    partial: Partial,
+    file: &Path,
+    version: Version,
+    options: &PullOptions,
+) -> Result<()> {
+    // First, since it takes long: meanwhile others may publish.
+    if let Err(error) = check_owner(partial.path(), file, options) {
+        partial.discard();
+        return Err(error);
+    }
+
     // Locked before the check: changes published between it and the renaming would be lost.
     let _deltas = lock_deltas(file)?;
     let checked = refuse_delta(file, version).and_then(|()| refuse_fork(file, partial.path()));
@@ -70,6 +105,30 @@ fn finish_over(partial: Partial, file: &Path, version: Version) -> Result<()> {
             Err(error)
         }
     }
+}
+
+/// Checks that the owner of the options has signed the snapshot at `path`, to be named `file`.
+/// Without an owner, the store is trusted.
+fn check_owner(path: &Path, file: &Path, options: &PullOptions) -> Result<()> {
+    let Some(owner) = &options.owner else {
+        return Ok(());
+    };
+
+    // All checksums are verified: the log states the hashes of the sections only.
+    let snapshot = Snapshot::open(path)?;
+    let Some(log) = &snapshot.checkpoint else {
+        return Err(Error::options(
+            "a snapshot without a checkpoint",
+            format!("one that {} has signed", owner.name()),
+        ));
+    };
+
+    let failed = Error::of_checkpoint(file);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |time| time.as_secs());
+    let policy = Policy::new(owner, &snapshot.metadata.name, now);
+    let accepted = log.proof().and_then(|proof| policy.accept(&proof));
+    accepted.map(drop).map_err(failed)
 }
 
 /// Refuses to replace a file by another version if changes are beside it.

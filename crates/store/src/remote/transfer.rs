@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use papir_checkpoint::VerifyingKey;
+
 use super::manifest::{Manifest, PART_BYTES};
 
 /// Minimum age of the parts that pruning removes. A younger part may belong to a push in progress.
@@ -35,6 +37,16 @@ impl PushOptions {
             ..Self::default()
         }
     }
+}
+
+/// Options of a pull.
+#[derive(Clone, Debug, Default)]
+pub struct PullOptions {
+    /// The key of the database's owner. The snapshot's log must be signed under it, and state the
+    /// snapshot. `None` trusts the object store.
+    pub owner: Option<VerifyingKey>,
+    /// Replaces a file that papir did not write.
+    pub force: bool,
 }
 
 /// Result of a push.

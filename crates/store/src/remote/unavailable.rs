@@ -13,7 +13,7 @@ use papir_core::Progress;
 use super::address::{Settings, UNKNOWN_SCHEME, is_address};
 use super::error::RemoteError;
 use super::manifest::Manifest;
-use super::transfer::{PullReport, PushOptions, PushReport};
+use super::transfer::{PullOptions, PullReport, PushOptions, PushReport};
 use crate::error::{Error, Result};
 use crate::versions::ReplacedVersion;
 
@@ -123,6 +123,19 @@ pub fn push(_: &Path, location: &Location, _: PushOptions, _: &dyn Progress) -> 
 /// # Errors
 /// None: there is no location to call it with.
 pub fn pull(location: &Location, _: &Path, _: &dyn Progress) -> Result<PullReport> {
+    match location.0 {}
+}
+
+/// Downloads a snapshot; not available in this build.
+///
+/// # Errors
+/// None: there is no location to call it with.
+pub fn pull_with(
+    location: &Location,
+    _: &Path,
+    _: &PullOptions,
+    _: &dyn Progress,
+) -> Result<PullReport> {
     match location.0 {}
 }
 

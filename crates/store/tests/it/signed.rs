@@ -402,6 +402,57 @@ fn copies_carry_the_checkpoint_unchanged() {
     accept(&copy, 1, START);
 }
 
+#[cfg(feature = "cloud")]
+#[test]
+fn a_pull_may_demand_the_signature_of_the_owner() {
+    use papir_store::remote::{
+        Location, PullOptions, PushOptions, Settings, pull, pull_with, push,
+    };
+    let files = folder();
+    let store = folder();
+    let options = options(files.path());
+    run(&options).unwrap();
+    let url = format!("file://{}/words.pir", store.path().display());
+    let location = Location::parse(&url, None, Settings::default()).unwrap();
+    let publish = || {
+        push(&options.out, &location, PushOptions::pruning(), &NoProgress).unwrap();
+    };
+    let copy = files.path().join("copy.pir");
+    let pull_as = |seed: u8| {
+        let owner = PullOptions {
+            owner: Some(key(seed).public().of_notes().unwrap()),
+            ..PullOptions::default()
+        };
+        pull_with(&location, &copy, &owner, &NoProgress).map_err(|error| error.code())
+    };
+
+    publish();
+    assert_eq!(pull_as(2).unwrap_err(), "checkpoint_untrusted");
+    assert!(!copy.exists(), "nothing was written");
+    assert!(pull_as(1).unwrap().changed);
+    // An equal file is believed as little.
+    assert_eq!(pull_as(2).unwrap_err(), "checkpoint_untrusted");
+    assert!(!pull_as(1).unwrap().changed);
+
+    // Not signed at all.
+    fs::remove_file(&options.out).unwrap();
+    let unsigned = BuildOptions {
+        sign: None,
+        ..options.clone()
+    };
+    run(&unsigned).unwrap();
+    publish();
+    fs::remove_file(&copy).unwrap();
+    assert_eq!(pull_as(1).unwrap_err(), "options");
+    assert!(!copy.exists());
+    pull(&location, &copy, &NoProgress).unwrap();
+
+    // Only a file of papir is replaced.
+    fs::write(&copy, "precious").unwrap();
+    let error = pull(&location, &copy, &NoProgress).unwrap_err().to_string();
+    assert!(error.contains("papir did not write it"), "{error}");
+}
+
 #[test]
 fn a_name_that_cannot_be_served_is_refused() {
     let folder = folder();
