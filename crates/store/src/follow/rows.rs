@@ -21,12 +21,7 @@ pub(super) struct GrowingText<'a> {
 impl<'a> GrowingText<'a> {
     /// Length of the first row, with its line end and the empty lines before it.
     pub(super) fn first_row(&self) -> Option<usize> {
-        let empty = self
-            .text
-            .iter()
-            .copied()
-            .take_while(|byte| is_line_end(byte));
-        let empty = empty.count();
+        let empty = self.text.iter().copied().take_while(is_line_end).count();
         self.ends().find(|&end| end > empty)
     }
 

@@ -41,7 +41,7 @@ pub(super) fn rows(
 
     let indices = ColumnIndices::find(path, &names, columns)?;
     loop {
-        match reader.next()? {
+        match reader.next_row()? {
             NextRow::Row(line) => on_row(Position::Line(line), indices.row(&reader))?,
             NextRow::Stray(line, reason) => {
                 let fault = Fault::Reason(reason.to_owned());
@@ -74,7 +74,7 @@ pub fn each_csv_row(
     };
 
     loop {
-        match reader.next()? {
+        match reader.next_row()? {
             NextRow::Row(line) => {
                 check_count(&reader, names.len()).map_err(|fault| bad_line(path, line, fault))?;
                 let fields: Vec<_> = (0..names.len()).map(|index| reader.field(index)).collect();
@@ -88,7 +88,7 @@ pub fn each_csv_row(
 
 /// The fields of the header; `None` for an empty file.
 fn first_row(path: &Path, reader: &mut RowReader<'_>) -> Result<Option<Vec<String>>> {
-    match reader.next()? {
+    match reader.next_row()? {
         NextRow::Row(_) => {
             let names = (0..reader.count())
                 .map(|index| String::from_utf8_lossy(&reader.field(index)).into_owned());

@@ -70,7 +70,7 @@ impl<'a> RowReader<'a> {
     ///
     /// # Errors
     /// [`Error::Line`] for a row that is too long, and [`CoreError::Io`].
-    pub(super) fn next(&mut self) -> Result<NextRow> {
+    pub(super) fn next_row(&mut self) -> Result<NextRow> {
         loop {
             let text = &self.text[self.begin..self.end];
             if text.is_empty() && self.ended {

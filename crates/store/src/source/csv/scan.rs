@@ -54,7 +54,7 @@ pub(crate) struct StrayQuote {
 }
 
 /// The text from the beginning of a field on.
-enum Field {
+enum FieldScan {
     /// A field, and the place after it.
     Whole(FieldSpan, usize),
     /// A field with a stray quote.
@@ -89,7 +89,7 @@ impl RowScanner {
             };
 
             match found {
-                Field::Whole(field, after) => {
+                FieldScan::Whole(field, after) => {
                     self.fields.push(field);
                     if within.get(after) != Some(&b',') {
                         return match line_end(within, after, ended) {
@@ -99,11 +99,13 @@ impl RowScanner {
                     }
                     begin = after + 1;
                 }
-                Field::Stray(reason) => return stray(within, begin, reason, ended, is_full),
+                FieldScan::Stray(reason) => return stray(within, begin, reason, ended, is_full),
                 // Given up at the greatest length: a stray quote must not take the rest of a long
                 // source with it.
-                Field::OpenQuote if is_full => return stray(within, begin, OPEN, ended, is_full),
-                Field::OpenQuote | Field::Torn => return unfinished(is_full),
+                FieldScan::OpenQuote if is_full => {
+                    return stray(within, begin, OPEN, ended, is_full);
+                }
+                FieldScan::OpenQuote | FieldScan::Torn => return unfinished(is_full),
             }
         }
     }
@@ -138,25 +140,25 @@ impl RowScanner {
 }
 
 /// Finds the field without quotes that begins at `begin`.
-fn plain(text: &[u8], begin: usize, ended: bool) -> Field {
+fn plain(text: &[u8], begin: usize, ended: bool) -> FieldScan {
     let length = text[begin..]
         .iter()
         .position(|byte| matches!(byte, b',' | b'\r' | b'\n'));
     let end = match length {
         Some(length) => begin + length,
         None if ended => text.len(),
-        None => return Field::Torn,
+        None => return FieldScan::Torn,
     };
 
     let field = FieldSpan {
         bytes: begin..end,
         doubled: false,
     };
-    Field::Whole(field, end)
+    FieldScan::Whole(field, end)
 }
 
 /// Finds the quoted field whose opening quote is at `begin`.
-fn quoted(text: &[u8], begin: usize, ended: bool) -> Field {
+fn quoted(text: &[u8], begin: usize, ended: bool) -> FieldScan {
     let first = begin + 1;
     let mut from = first;
     let mut doubled = false;
@@ -164,9 +166,9 @@ fn quoted(text: &[u8], begin: usize, ended: bool) -> Field {
     loop {
         let Some(length) = text[from..].iter().position(|&byte| byte == b'"') else {
             return if ended {
-                Field::Stray(OPEN)
+                FieldScan::Stray(OPEN)
             } else {
-                Field::OpenQuote
+                FieldScan::OpenQuote
             };
         };
 
@@ -176,15 +178,15 @@ fn quoted(text: &[u8], begin: usize, ended: bool) -> Field {
                 doubled = true;
                 from = quote + 2;
             }
-            None if !ended => return Field::OpenQuote,
+            None if !ended => return FieldScan::OpenQuote,
             None | Some(b',' | b'\r' | b'\n') => {
                 let field = FieldSpan {
                     bytes: first..quote,
                     doubled,
                 };
-                return Field::Whole(field, quote + 1);
+                return FieldScan::Whole(field, quote + 1);
             }
-            Some(_) => return Field::Stray(AFTER),
+            Some(_) => return FieldScan::Stray(AFTER),
         }
     }
 }
