@@ -298,8 +298,8 @@ impl BuildOptions {
 
     /// Refuses an output that is the source, if that is read, or that papir did not write.
     pub(super) fn check_output(&self, is_read: bool) -> Result<()> {
-        let source = self.source.as_path();
-        let inputs = if is_read { &[source][..] } else { &[] };
+        let inputs = [self.source.as_path()];
+        let inputs = &inputs[..usize::from(is_read)];
         check_output(&self.out, inputs, self.force)
     }
 

@@ -28,19 +28,22 @@ enum Content {
 }
 
 /// The files of a database that is built in the folder of its source.
-struct Output {
+struct OutputFiles {
     directory: PathBuf,
     name: OsString,
 }
 
-impl Output {
+impl OutputFiles {
     /// The output of a build from `folder`; `None` if it is elsewhere.
     fn within(folder: &Path, out: Option<&Path>) -> Result<Option<Self>> {
         let Some(out) = out else { return Ok(None) };
         let (directory, name) = split(out)?;
 
         // Without links: the output may be named by another path than the folder.
-        let (Ok(root), Ok(directory)) = (canonicalize(folder), canonicalize(directory)) else {
+        let Ok(root) = canonicalize(folder) else {
+            return Ok(None);
+        };
+        let Ok(directory) = canonicalize(directory) else {
             return Ok(None);
         };
         let below = directory.strip_prefix(&root).ok();
@@ -52,10 +55,8 @@ impl Output {
 
     /// Returns whether a file or folder is the output, or is written beside it.
     fn has(&self, entry: &DirEntry) -> bool {
-        let parent = entry.path();
-        let parent = parent.parent();
-        // Paths are compared by components: the output may be in the folder itself.
-        parent == Some(self.directory.as_path()) && belongs_to(&self.name, &entry.file_name())
+        entry.path().parent() == Some(self.directory.as_path())
+            && belongs_to(&self.name, &entry.file_name())
     }
 }
 
@@ -68,7 +69,7 @@ pub(super) fn rows(
 ) -> Result<u64> {
     let folder = request.path;
     let longest = request.longest;
-    let output = Output::within(folder, request.out)?;
+    let output = OutputFiles::within(folder, request.out)?;
 
     // Sorted, so that the same files give the same rows on every file system.
     let mut files = Vec::new();
@@ -100,7 +101,7 @@ pub(super) fn rows(
 fn collect(
     folder: &Path,
     prefix: &[u8],
-    output: Option<&Output>,
+    output: Option<&OutputFiles>,
     files: &mut Vec<Found>,
 ) -> Result<()> {
     let entries = std::fs::read_dir(folder).map_err(Error::io("reading", folder))?;
