@@ -15,11 +15,10 @@ pub(super) const BUILD: &str = "build.json";
 /// exists only if a build of this user made it: whatever else is there would be removed, and
 /// another user's folder would give the rows away.
 pub(super) fn claim(folder: &Path) -> Result<()> {
-    match create_private(folder) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            return Err(Error::io("creating", folder)(error));
-        }
-        _ => {}
+    if let Err(error) = create_private(folder)
+        && error.kind() != ErrorKind::AlreadyExists
+    {
+        return Err(Error::io("creating", folder)(error));
     }
 
     // Of the path itself: a link may lead to any folder.
