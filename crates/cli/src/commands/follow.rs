@@ -11,7 +11,7 @@ use papir_client::ProxySetting;
 use papir_lookup::delta::MAX_DELTA_BYTES;
 use papir_plan::units::parse_bytes;
 use papir_server::Login;
-use papir_store::{FollowOptions, OnBadRow, SlotOptions, UpdateOptions, Waiting};
+use papir_store::{FollowOptions, OnBadRow, SlotOptions, TornRow, UpdateOptions};
 use serde_json::json;
 
 use super::update::explain;
@@ -231,8 +231,8 @@ fn text_line(event: &Event<'_>) -> String {
 }
 
 /// The beginning of a row that waits for its end, in words.
-fn describe(waiting: &Waiting) -> String {
-    let Waiting { line, bytes } = waiting;
+fn describe(waiting: &TornRow) -> String {
+    let TornRow { line, bytes } = waiting;
     format!("line {line}: {bytes} bytes of a row whose end has not arrived")
 }
 

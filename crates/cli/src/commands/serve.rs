@@ -12,7 +12,7 @@ use clap::Args;
 use papir_client::ProxySetting;
 use papir_core::cost::Rates;
 use papir_server::{BoundServer, ReloadHandle, Server, ServerConfig};
-use papir_store::{MergeOptions, Sign, SkippedRow, UpdateOptions, Waiting};
+use papir_store::{MergeOptions, Sign, SkippedRow, TornRow, UpdateOptions};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
@@ -361,7 +361,7 @@ impl Served {
             Event::Trouble(reason) => {
                 tracing::warn!(database = self.name, reason, "source not read")
             }
-            Event::Waiting(Waiting { line, bytes }) => {
+            Event::Waiting(TornRow { line, bytes }) => {
                 tracing::warn!(
                     database = self.name,
                     line,

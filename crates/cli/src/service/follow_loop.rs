@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use papir_core::NoProgress;
 use papir_store::{
-    DeltaReport, Error, FollowOptions, Follower, MergeOptions, SkippedRow, Step, UpdateReport,
-    Waiting, Way, merge,
+    DeltaReport, Error, FollowOptions, Follower, MergeOptions, SkippedRow, Step, TornRow,
+    UpdateReport, Way, merge,
 };
 
 /// Pause between two looks at the source.
@@ -26,7 +26,7 @@ pub(crate) enum Event<'a> {
     /// The source could not be read, and is tried again.
     Trouble(&'a str),
     /// The source ends in the beginning of a row, which is not published.
-    Waiting(Waiting),
+    Waiting(TornRow),
 }
 
 /// Options of following a source.
@@ -43,7 +43,7 @@ pub(crate) struct Following {
 /// The beginning of a row that waits for its end.
 #[derive(Default)]
 struct Unfinished {
-    waiting: Option<Waiting>,
+    waiting: Option<TornRow>,
     /// The time at which it was seen first.
     since: Option<Instant>,
     reported: bool,
@@ -51,7 +51,7 @@ struct Unfinished {
 
 impl Unfinished {
     /// Notes what waits now. Returns it once if it is the same for [`QUIET`].
-    fn look(&mut self, waiting: Option<Waiting>) -> Option<Waiting> {
+    fn look(&mut self, waiting: Option<TornRow>) -> Option<TornRow> {
         if waiting != self.waiting {
             *self = Self {
                 waiting,

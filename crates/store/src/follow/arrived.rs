@@ -19,14 +19,14 @@ pub(super) struct Arrived {
 
 /// The beginning of a row whose end has not arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct TornRow {
     /// Its line, from 1.
     pub line: u64,
     /// Number of bytes that have arrived.
     pub bytes: u64,
 }
 
-impl Waiting {
+impl TornRow {
     /// The beginning of a row of `bytes` bytes; `None` for none.
     pub(super) fn of(bytes: u64, line: u64) -> Option<Self> {
         (bytes > 0).then_some(Self { line, bytes })

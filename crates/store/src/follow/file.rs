@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::arrived::{Arrived, Waiting};
+use super::arrived::{Arrived, TornRow};
 use super::rows::{GrowingText, MAX_ROW, too_long};
 use crate::error::{Error, Result};
 use crate::file::open_regular;
@@ -42,11 +42,11 @@ impl FileState {
 }
 
 /// The text after a place.
-pub(super) enum Found {
+pub(super) enum TextAfter {
     /// Whole rows.
     Rows(Arrived),
     /// No whole row yet; the beginning of one, if there is any.
-    Waiting(Option<Waiting>),
+    Waiting(Option<TornRow>),
 }
 
 /// Reads the whole rows after a place, one or at most `most` bytes of them. A source that is not
@@ -56,7 +56,7 @@ pub(super) fn arrived(
     format: Format,
     from: Option<&Followed>,
     most: usize,
-) -> Result<Found> {
+) -> Result<TextAfter> {
     let mut source = Source::open(path)?;
     // A version that was rolled back to before the source was followed states its beginning.
     let from = from.filter(|from| from.bytes > 0);
@@ -66,7 +66,7 @@ pub(super) fn arrived(
     }
 
     let Some(header) = source.header(format)? else {
-        return Ok(Found::Waiting(Waiting::of(source.length, 1)));
+        return Ok(TextAfter::Waiting(TornRow::of(source.length, 1)));
     };
     let (start, before) = match from {
         Some(from) => (from.bytes, from.lines),
@@ -79,7 +79,10 @@ pub(super) fn arrived(
         return Err(too_long(path, before + 1));
     }
     if whole == 0 {
-        return Ok(Found::Waiting(Waiting::of(rows.len() as u64, before + 1)));
+        return Ok(TextAfter::Waiting(TornRow::of(
+            rows.len() as u64,
+            before + 1,
+        )));
     }
     rows.truncate(whole);
 
@@ -89,7 +92,7 @@ pub(super) fn arrived(
         lines: before + count_lines(&rows),
         before: source.hash_before(bytes)?,
     };
-    Ok(Found::Rows(Arrived {
+    Ok(TextAfter::Rows(Arrived {
         header,
         rows,
         lines: before,

@@ -5,8 +5,8 @@ use std::io::stdin;
 use papir_core::Progress;
 use rand_core::CryptoRng;
 
-use super::arrived::{Arrived, REPLACED, Waiting};
-use super::file::{self, FileState, Found};
+use super::arrived::{Arrived, REPLACED, TornRow};
+use super::file::{self, FileState, TextAfter};
 use super::options::{FollowOptions, OnBadRow, SlotOptions};
 use super::pipe::Pipe;
 #[cfg(feature = "postgres")]
@@ -61,7 +61,7 @@ struct Places {
     /// The file when it had no more whole rows.
     read_up_to: Option<FileState>,
     /// The beginning of a row at its end.
-    waiting: Option<Waiting>,
+    waiting: Option<TornRow>,
     /// Number of bytes before the place that the newest version stated.
     stated: u64,
 }
@@ -145,7 +145,7 @@ impl Follower {
 
     /// The beginning of a row of a file or of standard input whose end has not arrived, after a
     /// step without rows.
-    pub fn waiting(&self) -> Option<Waiting> {
+    pub fn waiting(&self) -> Option<TornRow> {
         match &self.source {
             Source::File(places) => places.waiting,
             Source::Pipe(pipe) => pipe.waiting(),
@@ -263,11 +263,11 @@ impl Follower {
                 places.stated = now;
 
                 match file::arrived(path, self.format, from, self.at_once)? {
-                    Found::Rows(arrived) => {
+                    TextAfter::Rows(arrived) => {
                         places.waiting = None;
                         Ok(Some(arrived))
                     }
-                    Found::Waiting(waiting) => {
+                    TextAfter::Waiting(waiting) => {
                         places.waiting = waiting;
                         places.read_up_to = Some(state);
                         Ok(None)

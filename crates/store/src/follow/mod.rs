@@ -20,6 +20,6 @@ mod rows;
 #[cfg(feature = "postgres")]
 mod slot;
 
-pub use arrived::Waiting;
+pub use arrived::TornRow;
 pub use follower::{Follower, Step};
 pub use options::{FollowOptions, OnBadRow, SlotOptions};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
-use super::arrived::{Arrived, Waiting};
+use super::arrived::{Arrived, TornRow};
 use super::rows::{GrowingText, MAX_ROW, too_long};
 use crate::error::Result;
 use crate::source::{Format, count_lines};
@@ -45,8 +45,8 @@ impl Pipe {
     }
 
     /// The beginning of a row whose end has not arrived.
-    pub(super) fn waiting(&self) -> Option<Waiting> {
-        Waiting::of(self.text.len() as u64, self.lines + 1)
+    pub(super) fn waiting(&self) -> Option<TornRow> {
+        TornRow::of(self.text.len() as u64, self.lines + 1)
     }
 
     /// The next whole rows that have arrived, one or at most `most` bytes of them; `None` if there

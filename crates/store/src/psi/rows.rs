@@ -34,10 +34,9 @@ pub(super) fn rows(path: &Path, labels: bool, progress: &dyn Progress) -> Result
             return Err(bad_line(path, line, reason));
         }
 
-        let begin = if line == 1 {
-            without_mark(&text)
-        } else {
-            &text
+        let begin = match line {
+            1 => without_mark(&text),
+            _ => text.as_slice(),
         };
         let trimmed = begin.strip_suffix(b"\n").unwrap_or(begin);
         let trimmed = trimmed.strip_suffix(b"\r").unwrap_or(trimmed);

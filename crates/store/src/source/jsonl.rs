@@ -105,10 +105,9 @@ pub(super) fn rows(
             continue;
         }
 
-        let text = if line == 1 {
-            without_mark(&bytes)
-        } else {
-            &bytes
+        let text = match line {
+            1 => without_mark(&bytes),
+            _ => bytes.as_slice(),
         };
         if !text.trim_ascii().is_empty() {
             on_row(Position::Line(line), row(text, columns))?;
