@@ -28,6 +28,7 @@ const MAGIC: [u8; 8] = *b"PIRSNAPS";
 
 /// The length of a file in bytes that its header states; `None` if it does not begin with an intact
 /// header.
+#[cfg(feature = "cloud")]
 pub(crate) fn stated_length(begin: &[u8]) -> Option<u64> {
     let header = begin.get(..HEADER_BYTES)?;
     let is_intact = has_magic(header) && header[56..] == prefix::<8>(&header[..56]);

@@ -27,11 +27,15 @@ mod sections;
 mod writer;
 
 pub(crate) use disk::check_disk;
-pub(crate) use format::{HEADER_BYTES, Section, has_magic, stated_length};
+#[cfg(feature = "cloud")]
+pub(crate) use format::{HEADER_BYTES, stated_length};
+pub(crate) use format::{Section, has_magic};
 pub(crate) use map::{create_mapped, map, map_blob, read};
 pub use memory::free_memory;
 pub(crate) use names::{is_standard_input, name_of, shown, stem_of};
-pub(crate) use open::{is_special, open_regular, open_regular_with};
+#[cfg(feature = "cloud")]
+pub(crate) use open::is_special;
+pub(crate) use open::{open_regular, open_regular_with};
 pub use section_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
 pub(crate) use section_names::{
     CHUNKS, COMMITMENT, DELTA, DELTA_CHANGES, KEYWORD, METADATA, SCHEME, SET,
