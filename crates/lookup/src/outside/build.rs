@@ -1,15 +1,16 @@
 //! Construction of tables from entries in storage.
 
 use papir_core::scratch::Scratch;
-use papir_core::{AlignedBytes, Blob, Error as CoreError, Progress, Shape};
+use papir_core::{Blob, Error as CoreError, Progress, Shape};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
 use super::items::ItemRuns;
+use super::resolved::{ENTRY_BYTES, ResolvedRuns};
 use super::rows::{EntryRuns, Refused};
 use super::{RUNS, Storage};
 use crate::arrange::{SEEDS, TablePlan, items_of, too_many};
-use crate::bucket::EntryFormat;
+use crate::bucket::{EntryFormat, LEAST_TAG_BYTES};
 use crate::dimensions::Lengths;
 use crate::error::Result;
 use crate::fill::fill;
@@ -32,6 +33,10 @@ pub struct SpilledTable {
     pub report: TableReport,
 }
 
+/// Bytes in storage of a value of one chunk besides the value, once as an item and once in its
+/// bucket.
+const ITEM_BYTES: u64 = 28 + 2 * LEAST_TAG_BYTES as u64;
+
 /// Name of the part with the buckets.
 pub const BUCKETS: &str = "buckets";
 /// Name of the part with the ids.
@@ -49,10 +54,17 @@ pub fn build(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<SpilledTable> {
-    let summary = summarize(entries, options.on_duplicate, progress)?;
+    if let Some(lengths) = entries.lengths() {
+        place.check_room(lengths.count * ENTRY_BYTES + lengths.total)?;
+    }
+    let mut resolved = ResolvedRuns::new(place)?;
+    let summary = resolve(entries, options.on_duplicate, &mut resolved, progress)?;
+    // Keys and lines were for duplicates only.
+    entries.clear();
+
     let count = summary.lengths.count;
     let plan = TablePlan::new(options, &summary.lengths)?;
-    let mut ids = place.zeroed(IDS, count as usize * ID_BYTES)?;
+    place.check_room(count * ITEM_BYTES + 2 * summary.lengths.total)?;
 
     for _ in 0..SEEDS {
         let seeds = Seeds {
@@ -62,10 +74,8 @@ pub fn build(
         let hashing = Hashing {
             seeds,
             format: plan.dimensions.format,
-            rule: options.on_duplicate,
         };
-        // Ids do not depend on the placement seed: every try writes the same ones.
-        let mut items = hashing.spill(entries, count, &mut ids, place, progress)?;
+        let mut items = hashing.spill(&mut resolved, count, place, progress)?;
         let weights = items.weights;
         let layout = plan.place(&mut items, &weights, seeds, progress)?;
 
@@ -79,6 +89,11 @@ pub fn build(
 
         let report = summary.report(&layout);
         let buckets = place.keep(BUCKETS, buckets)?;
+        // Their space in storage is for the ids.
+        drop(items);
+
+        let mut ids = place.zeroed(IDS, count as usize * ID_BYTES)?;
+        resolved.write_ids(ids.bytes_mut())?;
         let ids = place.keep(IDS, ids)?;
         return Ok(SpilledTable {
             layout,
@@ -109,11 +124,12 @@ impl Summary {
     }
 }
 
-/// Sorts all runs once. Refuses an empty source, and the first duplicate of a source if the rule
-/// does.
-fn summarize(
+/// Sorts all runs, and adds their entries to `resolved`. Refuses an empty source, and the first
+/// duplicate of a source if the rule does.
+fn resolve(
     entries: &mut EntryRuns,
     rule: OnDuplicate,
+    resolved: &mut ResolvedRuns,
     progress: &dyn Progress,
 ) -> Result<Summary> {
     progress.stage("naming keys", RUNS as u64);
@@ -128,6 +144,9 @@ fn summarize(
         lengths = sorted.lengths().fold(lengths, Lengths::and);
         duplicates += sorted.duplicates;
         key_bytes += sorted.key_bytes();
+        for pair in sorted.pairs() {
+            resolved.add(run, &pair)?;
+        }
         refused = [refused, sorted.refused]
             .into_iter()
             .flatten()
@@ -149,34 +168,25 @@ fn summarize(
 struct Hashing {
     seeds: Seeds,
     format: EntryFormat,
-    rule: OnDuplicate,
 }
 
 impl Hashing {
-    /// Writes the items of all entries to storage, and all ids.
+    /// Writes the items of all entries to storage.
     fn spill(
         &self,
-        entries: &mut EntryRuns,
+        entries: &mut ResolvedRuns,
         count: u64,
-        ids: &mut AlignedBytes,
         storage: &mut dyn Storage,
         progress: &dyn Progress,
     ) -> Result<ItemRuns> {
         progress.stage("hashing keys", count);
         let mut items = ItemRuns::new(storage)?;
-        let mut ids = ids.bytes_mut();
         let mut first = 0u32;
 
-        // Runs ascend by id, and so do the ids and the numbers of the entries.
+        // Runs ascend by id, and so do the numbers of the entries.
         for run in EntryRuns::all() {
-            let sorted = entries.read(run, self.rule)?;
-            let (now, rest) = ids.split_at_mut(sorted.len() * ID_BYTES);
-            sorted
-                .pairs()
-                .zip(now.par_chunks_exact_mut(ID_BYTES))
-                .for_each(|(pair, out)| out.copy_from_slice(&pair.id.0));
-
-            let chunks: Vec<Item> = sorted
+            let entries = entries.read(run)?;
+            let chunks: Vec<Item> = entries
                 .pairs()
                 .enumerate()
                 .flat_map_iter(|(number, pair)| {
@@ -184,14 +194,13 @@ impl Hashing {
                 })
                 .collect();
             for item in &chunks {
-                let value = sorted.value((item.entry - first) as usize);
+                let value = entries.value((item.entry - first) as usize);
                 items.add(item, value, &self.format)?;
             }
 
-            ids = rest;
             // The plan allows 2³² entries: the number wraps only after the last of them.
-            first = first.wrapping_add(sorted.len() as u32);
-            progress.advance(sorted.len() as u64);
+            first = first.wrapping_add(entries.len() as u32);
+            progress.advance(entries.len() as u64);
         }
         Ok(items)
     }

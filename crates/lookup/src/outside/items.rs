@@ -1,9 +1,10 @@
 //! Items and their entries, in runs by region.
 //!
-//! The hash that chooses the region of an item also chooses its run.
+//! The hash that chooses the region of an item also chooses its run. In storage, an item has its
+//! hash and, in as few bytes as they need, the difference of its entry's number from that of the
+//! item before it in its run, the number of its chunk, and its length.
 
-use papir_core::codec::Reader;
-
+use super::varint::{self, Varint};
 use super::{RUNS, Runs, Storage, end_of, run_of};
 use crate::bucket::EntryFormat;
 use crate::error::Result;
@@ -19,6 +20,8 @@ pub(super) struct ItemRuns {
     entries: Box<dyn Runs>,
     /// The entry that is being added.
     entry: Vec<u8>,
+    /// The number of the entry of the last item of each run.
+    numbers: Vec<u32>,
     pub(super) weights: Weights,
 }
 
@@ -30,6 +33,7 @@ impl ItemRuns {
             items,
             entries,
             entry: Vec::new(),
+            numbers: vec![0; RUNS],
             weights: Weights::default(),
         })
     }
@@ -43,9 +47,20 @@ impl ItemRuns {
             bucket_hash,
         } = item.hash;
         let hash = [tag, pilot_hash, bucket_hash].map(u64::to_le_bytes);
-        let numbers = [item.entry, item.chunk, item.bytes].map(u32::to_le_bytes);
-        self.items
-            .append(run, &[hash.as_flattened(), numbers.as_flattened()])?;
+        // Entries come in order, so that the difference is small.
+        let step = item.entry.wrapping_sub(self.numbers[run]);
+        self.numbers[run] = item.entry;
+
+        let step = Varint::of(step.into());
+        let chunk = Varint::of(item.chunk.into());
+        let bytes = Varint::of(item.bytes.into());
+        let fields = [
+            hash.as_flattened(),
+            step.as_bytes(),
+            chunk.as_bytes(),
+            bytes.as_bytes(),
+        ];
+        self.items.append(run, &fields)?;
 
         // The value is in memory only now, so its entry goes to storage as a bucket will hold it.
         self.entry.resize(item.bytes as usize, 0);
@@ -60,36 +75,45 @@ impl ItemRuns {
     fn load(&mut self, run: usize, purpose: Purpose, loaded: &mut Loaded) -> Result<()> {
         let mut bytes = Vec::new();
         self.items.read(run, &mut bytes)?;
-        let mut reader = Reader::new("a run of items", &bytes);
 
         // Entries have no places of their own in storage: they follow each other like their items.
+        let mut place = 0;
+        let mut entry = 0u32;
         let mut at = 0;
-        while !reader.is_empty() {
+        while at < bytes.len() {
             let hash = KeyHash {
-                tag: reader.u64()?,
-                pilot_hash: reader.u64()?,
-                bucket_hash: reader.u64()?,
+                tag: word(&bytes, &mut at)?,
+                pilot_hash: word(&bytes, &mut at)?,
+                bucket_hash: word(&bytes, &mut at)?,
             };
-            let entry = reader.u32()?;
-            let chunk = reader.u32()?;
-            let bytes = reader.u32()?;
+            entry = entry.wrapping_add(varint::read(&bytes, &mut at)? as u32);
+            let chunk = varint::read(&bytes, &mut at)? as u32;
+            let length = varint::read(&bytes, &mut at)? as u32;
 
             loaded.items.push(Item {
                 hash,
                 entry,
                 chunk,
-                bytes,
+                bytes: length,
             });
             if purpose == Purpose::Write {
                 loaded.places.push(Place {
                     run: run as u32,
-                    at,
+                    at: place,
                 });
             }
-            at += u64::from(bytes);
+            place += u64::from(length);
         }
         Ok(())
     }
+}
+
+/// Reads a word of a hash at the place `at` of a run, and moves the place behind it.
+fn word(run: &[u8], at: &mut usize) -> Result<u64> {
+    let bytes = run.get(*at..).and_then(|rest| rest.first_chunk());
+    let bytes = *bytes.ok_or_else(varint::torn)?;
+    *at += size_of::<u64>();
+    Ok(u64::from_le_bytes(bytes))
 }
 
 impl Items for ItemRuns {

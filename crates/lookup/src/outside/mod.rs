@@ -1,8 +1,9 @@
 //! Tables of more entries than fit in memory.
 //!
 //! Entries go to storage in runs, by the first bits of their ids. Each run fits in memory: it is
-//! sorted, and its duplicates are resolved. The chunks of all values go to storage again, in runs
-//! by the first bits of the hash that chooses their region. Since that hash grows with the region,
+//! sorted, its duplicates are resolved, and its ids and values go to storage again, in place of the
+//! keys. The chunks of all values go to storage as well, in runs by the first bits of the hash that
+//! chooses their region. Since that hash grows with the region,
 //! a run has the items of consecutive regions, which are placed and written like a table in memory.
 //! The result has the same bytes as [`crate::build`] gives.
 //!
@@ -14,7 +15,9 @@
 mod build;
 mod heap;
 mod items;
+mod resolved;
 mod rows;
+mod varint;
 
 use papir_core::Result as CoreResult;
 
@@ -65,6 +68,14 @@ pub trait Storage {
     /// # Errors
     /// Errors of the storage.
     fn runs(&mut self, kind: &'static str) -> CoreResult<Box<dyn Runs>>;
+
+    /// Refuses the next step of a build if it needs more bytes of storage than are free.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Io`].
+    fn check_room(&self, _bytes: u64) -> CoreResult<()> {
+        Ok(())
+    }
 }
 
 /// The run of a number, by its first bits.

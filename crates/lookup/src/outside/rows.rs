@@ -1,13 +1,15 @@
 //! Entries in runs by id.
 //!
-//! A run that is read is sorted and has no duplicates.
+//! In storage, a row has the difference of its line from the line of the row before it in its run,
+//! and key and value with their lengths, all in as few bytes as they need. Its id is not stored: it
+//! is the hash of the key. A run that is read is sorted and has no duplicates.
 
 use std::ops::Range;
 
-use papir_core::codec::Reader;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
+use super::varint::{self, Varint};
 use super::{RUNS, ReadRuns, Runs, run_of};
 use crate::build::equal_ids;
 use crate::dimensions::Lengths;
@@ -39,6 +41,8 @@ impl IdSeed {
 pub struct AddedEntries {
     seed: IdSeed,
     runs: Box<dyn Runs>,
+    /// The line of the last row of each run.
+    lines: Vec<u64>,
     lengths: Option<Lengths>,
 }
 
@@ -48,6 +52,7 @@ impl AddedEntries {
         Self {
             seed,
             runs,
+            lines: vec![0; RUNS],
             lengths: None,
         }
     }
@@ -61,11 +66,21 @@ impl AddedEntries {
         let id = self.seed.seeds().id(&entry.key);
         self.lengths = Lengths::and(self.lengths, entry.value.len());
 
-        let line = entry.line.to_le_bytes();
-        let key = length_field(&entry.key);
-        let value = length_field(&entry.value);
-        let fields = [&id.0[..], &line, &key, &entry.key, &value, &entry.value];
-        Ok(self.runs.append(run_of_id(&id), &fields)?)
+        // Lines ascend, so that the difference is small.
+        let run = run_of_id(&id);
+        let line = Varint::of(entry.line.wrapping_sub(self.lines[run]));
+        self.lines[run] = entry.line;
+
+        let key = Varint::of(entry.key.len() as u64);
+        let value = Varint::of(entry.value.len() as u64);
+        let fields = [
+            line.as_bytes(),
+            key.as_bytes(),
+            &entry.key,
+            value.as_bytes(),
+            &entry.value,
+        ];
+        Ok(self.runs.append(run, &fields)?)
     }
 
     /// The entries, to be read.
@@ -75,11 +90,6 @@ impl AddedEntries {
             lengths: self.lengths,
         }
     }
-}
-
-/// The encoded length of a field.
-fn length_field(field: &[u8]) -> [u8; 8] {
-    (field.len() as u64).to_le_bytes()
 }
 
 /// Entries that one process has added.
@@ -129,6 +139,10 @@ impl EntryRuns {
             }
         }
 
+        let seeds = self.seeds;
+        rows.par_iter_mut()
+            .for_each(|row| row.id = seeds.id(&bytes[row.key.clone()]));
+
         // The sort is stable: rows of one id stay in the order of the source.
         rows.par_sort_by_key(|row| row.id);
 
@@ -142,6 +156,11 @@ impl EntryRuns {
             sorted.push(row, rule, count)?;
         }
         Ok(sorted)
+    }
+
+    /// Removes all entries, and with them their space in storage.
+    pub(super) fn clear(&mut self) {
+        self.parts.clear();
     }
 
     /// Numbers of all runs.
@@ -166,24 +185,17 @@ struct Row {
     value: Range<usize>,
 }
 
-/// Adds the rows from the byte `end` on. `before` lines are before the first of them.
-fn add_rows(bytes: &[u8], mut end: usize, before: u64, rows: &mut Vec<Row>) -> Result<()> {
-    let mut reader = Reader::new("a run of entries", &bytes[end..]);
-    while !reader.is_empty() {
-        let id = KeyId(reader.array()?);
-        let line = reader.u64()?.saturating_add(before);
-        end += ID_BYTES + size_of::<u64>();
-
-        let mut field = || {
-            let start = end + size_of::<u64>();
-            end = start + reader.bytes()?.len();
-            Ok::<_, Error>(start..end)
-        };
-        let key = field()?;
-        let value = field()?;
+/// Adds the rows from the byte `at` on, without their ids. `before` lines are before the first of
+/// them.
+fn add_rows(bytes: &[u8], mut at: usize, before: u64, rows: &mut Vec<Row>) -> Result<()> {
+    let mut line = 0u64;
+    while at < bytes.len() {
+        line = line.wrapping_add(varint::read(bytes, &mut at)?);
+        let key = varint::read_field(bytes, &mut at)?;
+        let value = varint::read_field(bytes, &mut at)?;
         rows.push(Row {
-            id,
-            line,
+            id: KeyId([0; ID_BYTES]),
+            line: line.saturating_add(before),
             key,
             value,
         });
@@ -236,24 +248,14 @@ impl Sorted {
         Ok(())
     }
 
-    /// Number of entries.
-    pub(super) fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// The value of the entry with index `number`.
-    pub(super) fn value(&self, number: usize) -> &[u8] {
-        &self.bytes[self.rows[number].value.clone()]
-    }
-
     /// Bytes of all keys.
     pub(super) fn key_bytes(&self) -> u64 {
         self.rows.iter().map(|row| row.key.len() as u64).sum()
     }
 
-    /// Ids and values.
-    pub(super) fn pairs(&self) -> impl IndexedParallelIterator<Item = Pair<&[u8]>> {
-        self.rows.par_iter().map(|row| Pair {
+    /// Ids and values, ascending by id.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = Pair<&[u8]>> {
+        self.rows.iter().map(|row| Pair {
             id: row.id,
             value: &self.bytes[row.value.clone()],
         })

@@ -19,7 +19,7 @@ use crate::build::parts::{RowColumns, RowParts};
 use crate::build::random::{BuildRng, SEED_BYTES};
 use crate::build::tasks::{Plan, TaskOptions, UNFINISHED, Work};
 use crate::error::{Error, Result, io};
-use crate::file::{create_mapped, is_standard_input, map_blob};
+use crate::file::{check_disk, create_mapped, is_standard_input, map_blob};
 use crate::publish::{only_one, split};
 use crate::source::Format;
 
@@ -315,6 +315,13 @@ impl Storage for BuildFolder {
             self.runs_path(kind),
             self.memory,
         )?))
+    }
+
+    fn check_room(&self, bytes: u64) -> CoreResult<()> {
+        check_disk(&self.folder, &self.folder, bytes).map_err(|error| {
+            let full = std::io::Error::new(ErrorKind::StorageFull, error.to_string());
+            io("building in", &self.folder, full)
+        })
     }
 }
 

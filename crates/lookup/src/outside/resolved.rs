@@ -1,0 +1,94 @@
+//! Entries without duplicates, in runs by id.
+//!
+//! They have no keys and no lines, which only duplicates need.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::varint::{self, Varint};
+use super::{RUNS, Runs, Storage};
+use crate::entry::Pair;
+use crate::error::Result;
+use crate::ids::{ID_BYTES, KeyId};
+
+/// Bytes of an entry besides its value: its id, and the length of most values.
+pub(super) const ENTRY_BYTES: u64 = ID_BYTES as u64 + 1;
+
+/// The entries of all runs, ascending by id.
+pub(super) struct ResolvedRuns(Box<dyn Runs>);
+
+impl ResolvedRuns {
+    pub(super) fn new(storage: &mut dyn Storage) -> Result<Self> {
+        Ok(Self(storage.runs("resolved")?))
+    }
+
+    /// Appends an entry to a run. Entries of a run come ascending by id.
+    pub(super) fn add(&mut self, run: usize, entry: &Pair<&[u8]>) -> Result<()> {
+        let length = Varint::of(entry.value.len() as u64);
+        let fields = [&entry.id.0[..], length.as_bytes(), entry.value];
+        Ok(self.0.append(run, &fields)?)
+    }
+
+    /// Reads a run.
+    pub(super) fn read(&mut self, run: usize) -> Result<ResolvedRun> {
+        let mut bytes = Vec::new();
+        self.0.read(run, &mut bytes)?;
+
+        let mut rows = Vec::new();
+        let mut at = 0;
+        while at < bytes.len() {
+            let id = bytes.get(at..).and_then(|rest| rest.first_chunk());
+            let id = KeyId(*id.ok_or_else(varint::torn)?);
+            at += ID_BYTES;
+            let value = varint::read_field(&bytes, &mut at)?;
+            rows.push(ResolvedRow { id, value });
+        }
+        Ok(ResolvedRun { bytes, rows })
+    }
+
+    /// Writes the ids of all entries, ascending.
+    pub(super) fn write_ids(&mut self, mut ids: &mut [u8]) -> Result<()> {
+        for run in 0..RUNS {
+            let rows = self.read(run)?.rows;
+            let (now, rest) = ids.split_at_mut(rows.len() * ID_BYTES);
+            for (out, row) in now.chunks_exact_mut(ID_BYTES).zip(rows) {
+                out.copy_from_slice(&row.id.0);
+            }
+            ids = rest;
+        }
+        Ok(())
+    }
+}
+
+/// An entry of a run: its id, and the place of its value.
+struct ResolvedRow {
+    id: KeyId,
+    value: Range<usize>,
+}
+
+/// The entries of a run.
+pub(super) struct ResolvedRun {
+    bytes: Vec<u8>,
+    rows: Vec<ResolvedRow>,
+}
+
+impl ResolvedRun {
+    /// Number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The value of the entry with index `number`.
+    pub(super) fn value(&self, number: usize) -> &[u8] {
+        &self.bytes[self.rows[number].value.clone()]
+    }
+
+    /// Ids and values.
+    pub(super) fn pairs(&self) -> impl IndexedParallelIterator<Item = Pair<&[u8]>> {
+        self.rows.par_iter().map(|row| Pair {
+            id: row.id,
+            value: &self.bytes[row.value.clone()],
+        })
+    }
+}
