@@ -107,7 +107,7 @@ impl Half {
     /// pˢ·(p − 1), the order of the units modulo pˢ⁺¹.
     fn decrypt(&self, power: &[u64]) -> Zeroizing<BoxedUint> {
         let power = Zeroizing::new(from_words(power));
-        let multiple = Zeroizing::new(power.wrapping_sub(&self.cipher.small(1)));
+        let multiple = Zeroizing::new(power.wrapping_sub(self.cipher.small(1)));
         let multiple = Zeroizing::new(to_words(&multiple, self.cipher.words()));
 
         // The division by p is exact, since c^(p−1) − 1 is a multiple of p: a product with the

@@ -17,6 +17,7 @@ const HTTP_LOGIN: &str = "proxy-authorization: basic bmFtZTpwYXNzOndvcmQ=";
 /// Relays connections to [`HOST`], whatever the port, to a service, and refuses all others. Its
 /// threads end with their connections.
 pub struct RecordingProxy {
+    /// The proxy's own address.
     pub address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
 }
@@ -30,6 +31,7 @@ struct RelayedTo {
 }
 
 impl RecordingProxy {
+    /// A proxy that everybody may use.
     pub fn to(service: SocketAddr) -> Self {
         Self::start(service, false)
     }

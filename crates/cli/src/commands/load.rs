@@ -117,7 +117,7 @@ fn core_seconds(connection: &Connection) -> Result<f64, Failure> {
 /// Reads keys from a CSV file, with their values if it has a second column.
 fn keys(file: &Path) -> Result<Vec<KnownKey>, Failure> {
     let mut keys = Vec::new();
-    papir_store::each_csv_row(file, &mut |line, row| {
+    papir_store::each_csv_row(file, |line, row| {
         if keys.len() == MAX_KEYS {
             return Err(papir_store::Error::Line {
                 file: file.display().to_string(),

@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 enum What {
     Prepare(PrepareArguments),
     Serve(Box<ServeArguments>),
-    Run(RunArguments),
+    Run(Box<RunArguments>),
 }
 
 /// Prepare a set: masks every element under a fresh key, about 60 µs each on one core.

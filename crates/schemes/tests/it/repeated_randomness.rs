@@ -6,7 +6,7 @@ use papir_core::envelope::{self, Kind};
 use papir_core::erased::{Erased, ErasedClient, ErasedScheme, setup_with};
 use papir_core::hedge::Circumstances;
 use papir_core::scheme::{Parameters, Scheme};
-use papir_core::{Goal, NoProgress, NotPrivate, RecordBuffer, Shape};
+use papir_core::{Goal, NoProgress, NotPrivate, RecordBuffer, Records, Shape};
 use papir_schemes::pirouette::chain::Grain;
 use papir_schemes::pirouette::encrypted::Encrypted;
 use papir_schemes::pirouette::encrypted::params::{EncryptedParams, Literal};

@@ -156,7 +156,7 @@ mod tests {
 
         // Given up once the row is too long.
         let open = format!("a,\"1\n{}", "b,2\n".repeat(MAX_ROW / 4));
-        assert_eq!(ends(&open[..MAX_ROW - 1]), []);
+        assert!(ends(&open[..MAX_ROW - 1]).is_empty());
         assert_eq!(ends(&open)[..2], [5, 9]);
     }
 

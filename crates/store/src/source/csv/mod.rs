@@ -32,7 +32,7 @@ pub(super) fn rows(
     path: &Path,
     input: Input<'_>,
     columns: Columns<'_>,
-    on_row: &mut OnRow<'_>,
+    mut on_row: impl FnMut(u64, &[Cow<'_, [u8]>]) -> Result<()>,
 ) -> Result<u64> {
     let mut reader = RowReader::new(path, input)?;
     let Some(names) = first_row(path, &mut reader)? else {
@@ -65,7 +65,7 @@ pub(super) fn header(path: &Path, input: Input<'_>) -> Result<Vec<String>> {
 /// [`Error::Line`] for a bad row, [`papir_core::Error::Io`], and errors of `on_row`.
 pub fn each_csv_row(
     path: &Path,
-    on_row: &mut dyn FnMut(u64, &[Cow<'_, [u8]>]) -> Result<()>,
+    mut on_row: impl FnMut(u64, &[Cow<'_, [u8]>]) -> Result<()>,
 ) -> Result<()> {
     let input = Input::open_unpacked(path, &papir_core::NoProgress)?;
     let mut reader = RowReader::new(path, input)?;
