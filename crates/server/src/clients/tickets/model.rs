@@ -61,7 +61,7 @@ fn version(number: u8) -> Version {
 impl World {
     /// A client with keys of its own, or with those of another one if its random numbers repeat.
     fn register(&mut self) {
-        let is_copy = self.rng.next_u32().is_multiple_of(3);
+        let is_copy = self.rng.next_u32().is_multiple_of(2);
         let copied = self.rng.next_u32() as usize % self.keys.len().max(1);
         let keys = match self.keys.keys().nth(copied) {
             Some(digest) if is_copy => *digest,
