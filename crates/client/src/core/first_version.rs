@@ -28,8 +28,8 @@ pub(crate) struct FirstVersion {
 }
 
 /// Fetches the newest version, and checks its root and owner. The settings have the root that it
-/// must have from now on. Fetches again if another session of this client has seen a newer
-/// checkpoint meanwhile.
+/// must have from now on. Fetches again if another session of this client has changed the pin
+/// meanwhile.
 pub(crate) async fn first_version(
     io: &Io,
     service: &Service,

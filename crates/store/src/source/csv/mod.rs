@@ -32,7 +32,7 @@ pub(super) fn rows(
     path: &Path,
     input: Input<'_>,
     columns: Columns<'_>,
-    mut on_row: impl FnMut(u64, &[Cow<'_, [u8]>]) -> Result<()>,
+    on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
     let mut reader = RowReader::new(path, input)?;
     let Some(names) = first_row(path, &mut reader)? else {
