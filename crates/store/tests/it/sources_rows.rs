@@ -225,7 +225,7 @@ fn every_row_of_a_list_is_read_or_named() {
     let read = |text: &str| {
         let path = source(folder.path(), "keys.csv", text);
         let mut rows = Vec::new();
-        let read = papir_store::each_csv_row(&path, &mut |line, row| {
+        let read = papir_store::each_csv_row(&path, |line, row| {
             let fields: Vec<_> = row.iter().map(|field| field.to_vec()).collect();
             rows.push((line, fields.join(&b'|')));
             Ok(())
