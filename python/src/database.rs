@@ -72,7 +72,7 @@ impl Database {
                 interrupt.check();
                 self.key(key)
             });
-            values.collect()
+            values.collect::<PyResult<Vec<_>>>()
         })?
     }
 
@@ -83,7 +83,7 @@ impl Database {
                 interrupt.check();
                 self.index(index)
             });
-            records.collect()
+            records.collect::<PyResult<Vec<_>>>()
         })?
     }
 

@@ -71,7 +71,7 @@ impl ItemIterator {
         self.check();
         let started = Instant::now();
 
-        Python::attach(|py| {
+        Python::attach(|py| -> Result<Vec<T>> {
             let mut block = Vec::new();
             while let Some(item) = self.take_next(py).map_err(carried)? {
                 block.push(parse(&item)?);

@@ -90,8 +90,8 @@ impl YieldedRows {
         let columns = first
             .keys()?
             .iter()
-            .map(|name| name.extract())
-            .collect::<PyResult<_>>()?;
+            .map(|name| name.extract::<String>())
+            .collect::<PyResult<Vec<_>>>()?;
         Ok(Self {
             columns,
             items: ReadOnce::new(items),

@@ -129,9 +129,12 @@ pub(crate) fn run_until<T: Send>(
             };
 
             signal?;
-            match interrupt.exception() {
-                Some(exception) => Err(exception),
-                None => outcome.or_else(|panic| resume_unwind(panic)),
+            if let Some(exception) = interrupt.exception() {
+                return Err(exception);
+            }
+            match outcome {
+                Ok(done) => Ok(done),
+                Err(panic) => resume_unwind(panic),
             }
         })
     })
