@@ -161,7 +161,7 @@ impl Residues {
         self.resize(&BoxedUint::from(number))
     }
 
-    /// Returns 1/a if it exists. With a secret modulus, none exists either if its base is not prime.
+    /// Returns 1/a if it exists. With a secret modulus, also `None` if its base is not prime.
     pub(crate) fn inverse(&self, a: &BoxedUint) -> Option<BoxedUint> {
         let Some(secret) = &self.secret else {
             return a.invert_odd_mod(&self.modulus).into_option();

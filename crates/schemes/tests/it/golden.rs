@@ -1,7 +1,8 @@
 //! Golden hashes of every scheme's bytes.
 //!
-//! They change with any format, mask or encoding, and with the generator of queries, and are the same on
-//! every backend. After an intended change of a format, raise its number; then record the new hashes.
+//! They change with any format, mask or encoding, and with the generator of queries, and are the
+//! same on every backend. After an intended change of a format, raise its number; then record the
+//! new hashes in the scheme's `rows.rs`.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;

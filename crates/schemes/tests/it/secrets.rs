@@ -1,5 +1,5 @@
-//! A secret opens one answer. It is moved into `extract`, and no secret is cloned, copied or printed:
-//! this file compiles only where that is so.
+//! A secret opens one answer. It is moved into `extract`, and no secret is cloned, copied or
+//! printed: this file compiles only if that holds.
 
 use papir_core::erased::ErasedSecret;
 use papir_core::scheme::{Client, Scheme};
