@@ -1,4 +1,4 @@
-// Sends requests by `fetch`, or the function of the caller in its place, and reads no more of a response than the client accepts.
+// Sends requests by `fetch`, or by the caller's function, and reads no more of a response than the client accepts.
 
 import { NetworkError, PapirError } from "./errors.js";
 import { Reports, parsed, reported } from "./policy.js";
