@@ -2,14 +2,15 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::process::{Command, Stdio};
+#[cfg(feature = "cloud")]
+use std::net::{Ipv4Addr, TcpListener};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use crate::support::{
-    Folder, Service, agent, fetch, has_metric, lasting_address, papir, program, send, send_to,
-    succeeds, until,
+    Folder, Service, agent, fails_with, fetch, has_metric, papir, send, succeeds, until,
 };
 
 const SCHEME: &str = "simple";
@@ -82,12 +83,33 @@ fn a_store_that_is_away_at_the_start_does_not_end_the_service() {
     assert_eq!(succeeds(&["get", &service.url, "key-20"]), "value-20");
 }
 
-/// Starts a service and stops it while it loads. Returns the time that it took to stop.
-fn stopped_while_loading(file: &str, signal: Signal) -> Duration {
+/// Starts a service of a database in a store that never answers, and stops it while it loads.
+/// Returns the time that it took to stop.
+#[cfg(feature = "cloud")]
+fn stopped_while_loading(store: &str, signal: Signal) -> Duration {
+    use std::process::Stdio;
+
+    use crate::support::{lasting_address, program, send_to};
+
+    let folder = Folder::new();
+    let cache = folder.path("cache");
     let address = lasting_address();
     let ready = format!("http://{address}/readyz");
-    let serve = ["serve", file, "--listen", &address];
-    let mut child = program().args(serve).stdout(Stdio::null()).spawn().unwrap();
+    let serve = ["serve", "s3://bucket/words.papir", "--cache", &cache];
+    let mut child = program()
+        .args(serve)
+        .args(["--listen", &address])
+        .envs([
+            ("AWS_ENDPOINT_URL", store),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_ACCESS_KEY_ID", "test"),
+            ("AWS_SECRET_ACCESS_KEY", "test"),
+            ("AWS_REGION", "us-east-1"),
+        ])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+
     // A service listens before it loads.
     until("the service is loading", || {
         assert_eq!(
@@ -107,24 +129,31 @@ fn stopped_while_loading(file: &str, signal: Signal) -> Duration {
     begin.elapsed()
 }
 
-/// A pipe without a writer is a file that takes for ever to load.
+/// Connections to a listener that nobody accepts are open, and wait for ever.
+#[cfg(feature = "cloud")]
 #[test]
 fn a_service_that_is_loading_stops_at_once() {
-    let folder = Folder::new();
-    let pipe = folder.path("words.papir");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
+    let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let store = format!("http://{}", silent.local_addr().unwrap());
     for signal in [Signal::TERM, Signal::INT] {
         // A busy machine may take longer, but not each time.
         let at_once =
-            (0..5).any(|_| stopped_while_loading(&pipe, signal) < Duration::from_secs(10));
+            (0..5).any(|_| stopped_while_loading(&store, signal) < Duration::from_secs(10));
         assert!(at_once, "{signal:?}");
     }
+}
+
+/// A pipe without a writer would take for ever to load, and stop every reload.
+#[test]
+fn a_pipe_in_the_place_of_a_database_is_refused() {
+    let folder = Folder::new();
+    let pipe = folder.path("words.papir");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    fails_with(
+        &["serve", &pipe, "--listen", "127.0.0.1:0"],
+        &["words.papir", "a pipe, a device or a socket"],
+    );
 }
 
 #[test]

@@ -123,8 +123,8 @@ impl Location {
         format!("{scheme}{}/{key}", self.bucket)
     }
 
-    /// Refuses an object of a folder that is a pipe, a device or a socket: opening it could wait for
-    /// ever.
+    /// Refuses an object of a folder that is a pipe, a device or a socket: opening it could wait
+    /// for ever.
     pub(super) fn check_object(&self, key: &Key) -> Result<(), RemoteError> {
         if self.kind != Kind::Folder {
             return Ok(());
