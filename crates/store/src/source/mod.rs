@@ -52,9 +52,9 @@
 //! closed or goes on after its closing quote, is not a JSON object, lacks a field or a key, has
 //! invalid UTF-8 where text is needed, or has a value that is too long. The next row begins after
 //! the line of a stray quote. A file of a folder is bad if it is too long or not a regular file. A
-//! bad row fails with an error that names it, unless the caller allows bad rows to be skipped. Faults that make the rest of the source
-//! unreadable (a damaged Parquet or SQLite file, a missing column) are always errors. Duplicate
-//! keys are handled by [`papir_lookup::OnDuplicate`].
+//! bad row fails with an error that names it, unless the caller allows bad rows to be skipped.
+//! Faults that make the rest of the source unreadable (a damaged Parquet or SQLite file, a missing
+//! column) are always errors. Duplicate keys are handled by [`papir_lookup::OnDuplicate`].
 
 mod cell;
 mod changes;
