@@ -26,8 +26,8 @@ pub(crate) struct Arguments {
     url: String,
     /// The file to write or to update.
     file: PathBuf,
-    /// The public key of the database's owner (papir checkpoint public): the download must be signed
-    /// under it. Without it, the object store is trusted.
+    /// The public key of the database's owner (papir checkpoint public): the download must be
+    /// signed under it. Without it, the object store is trusted.
     #[arg(long, value_name = "PUBKEY")]
     owner_pub: Option<VerifyingKey>,
     /// Replace a FILE that papir did not write.
