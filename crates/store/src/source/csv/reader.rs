@@ -89,7 +89,8 @@ impl<'a> RowReader<'a> {
             match self.scanner.scan(text, self.ended) {
                 Scanned::Row(length) => {
                     self.row = self.begin;
-                    self.pass(length);
+                    self.begin += length;
+                    self.line += self.scanner.lines();
                     return Ok(NextRow::Row(line));
                 }
                 Scanned::Stray(StrayQuote { at, length, reason }) => {

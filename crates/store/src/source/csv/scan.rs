@@ -19,6 +19,8 @@ pub(crate) struct RowScanner {
     most: usize,
     /// The fields of the last whole row.
     fields: Vec<FieldSpan>,
+    /// Number of line ends within its quotes.
+    quoted_lines: u64,
 }
 
 /// A field of a row.
@@ -70,6 +72,7 @@ impl RowScanner {
         Self {
             most,
             fields: Vec::new(),
+            quoted_lines: 0,
         }
     }
 
@@ -80,9 +83,11 @@ impl RowScanner {
         let is_full = !ended && within.len() == self.most;
 
         self.fields.clear();
+        self.quoted_lines = 0;
         let mut begin = 0;
         loop {
-            let found = if within.get(begin) == Some(&b'"') {
+            let is_quoted = within.get(begin) == Some(&b'"');
+            let found = if is_quoted {
                 quoted(within, begin, ended)
             } else {
                 plain(within, begin, ended)
@@ -90,6 +95,9 @@ impl RowScanner {
 
             match found {
                 FieldScan::Whole(field, after) => {
+                    if is_quoted {
+                        self.quoted_lines += count_lines(&within[field.bytes.clone()]);
+                    }
                     self.fields.push(field);
                     if within.get(after) != Some(&b',') {
                         return match line_end(within, after, ended) {
@@ -113,6 +121,11 @@ impl RowScanner {
     /// Number of fields of the last whole row.
     pub(super) fn count(&self) -> usize {
         self.fields.len()
+    }
+
+    /// Number of lines of the last whole row.
+    pub(super) fn lines(&self) -> u64 {
+        self.quoted_lines + 1
     }
 
     /// A field of the last whole row, whose text begins with `row`. Empty beyond the last field.
