@@ -64,8 +64,11 @@ impl Gadget2 {
         drop: u32,
         levels: usize,
     ) -> Result<Self, GadgetError> {
-        let inverse = inverse_modulo(q1, q2).filter(|_| is_supported(q1) && is_supported(q2));
-        let inverse = inverse.ok_or(GadgetError::Moduli { q1, q2 })?;
+        // Before the inverse, whose computation divides by the second modulus.
+        if !(is_supported(q1) && is_supported(q2)) {
+            return Err(GadgetError::Moduli { q1, q2 });
+        }
+        let inverse = inverse_modulo(q1, q2).ok_or(GadgetError::Moduli { q1, q2 })?;
 
         // The top digit takes all that the others leave, and has to fit a signed word.
         let half = u64::from(q1) * u64::from(q2) / 2;
