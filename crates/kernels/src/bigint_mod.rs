@@ -309,7 +309,7 @@ impl Modulus {
         for (elements, scale) in &terms {
             assert_eq!(acc.len(), elements.len(), "limbs of the terms");
             assert!(
-                scale.abs() < MAX_SCALE,
+                scale.unsigned_abs() < MAX_SCALE.unsigned_abs(),
                 "scale {scale}: expected an absolute value below 2^30"
             );
         }

@@ -317,6 +317,14 @@ fn invalid_moduli_are_refused() {
 }
 
 #[test]
+#[should_panic(expected = "scale -9223372036854775808: expected an absolute value below 2^30")]
+fn a_scale_without_an_absolute_value_panics() {
+    let modulus = Modulus::new(&[7]).unwrap();
+    let mut acc = modulus.one().to_vec();
+    modulus.add_multiples(&mut acc, [(modulus.one(), i64::MIN)]);
+}
+
+#[test]
 #[should_panic(expected = "index 2 into a table of 2 elements")]
 fn an_index_outside_the_table_panics() {
     let modulus = Modulus::new(&[7]).unwrap();
