@@ -17,8 +17,10 @@ pub fn permutation(d: usize, e: usize) -> Vec<u32> {
     let bits = d.ilog2();
     (0..d)
         .map(|k| {
-            let exponent = (2 * bit_reverse(k, bits) + 1) * (e % (2 * d)) % (2 * d);
-            bit_reverse(exponent / 2, bits) as u32
+            // Half of the odd exponent (2b + 1)·e, as 2d may not fit: ((2b + 1)·e − 1)/2 is b·e +
+            // (e − 1)/2, and a sum that wraps keeps its residue modulo d, a power of two.
+            let exponent = bit_reverse(k, bits).wrapping_mul(e).wrapping_add(e / 2);
+            bit_reverse(exponent & (d - 1), bits) as u32
         })
         .collect()
 }
@@ -48,7 +50,8 @@ pub fn automorphism(out: &mut [u32], a: &[u32], e: usize, modulus: Modulus) {
     same_length([out.len(), a.len()]);
     let d = a.len();
     check(d, e);
-    // 2d is a power of two, so a product that wraps keeps its residue modulo 2d.
+    // 2d is a power of two, so a product that wraps keeps its residue modulo 2d. It fits: slices
+    // have at most `isize::MAX` bytes, so d is at most an eighth of `usize::MAX`.
     let exponents = (0..d).map(|k| k.wrapping_mul(e) & (2 * d - 1));
     for (&coefficient, exponent) in a.iter().zip(exponents) {
         // X^d = −1: exponents from d on change the sign.

@@ -43,6 +43,22 @@ fn the_permutation_is_the_automorphism_in_ntt_form() {
     }
 }
 
+/// On processors of 32 bits, products of exponents modulo 2¹⁷ exceed a word.
+#[test]
+fn exponents_of_large_degrees_wrap_without_a_change() {
+    let d = 1usize << 16;
+    let brv = |k: usize| u64::from((k as u16).reverse_bits());
+    for e in [2 * d - 1, d + 1, usize::MAX] {
+        let found = galois::permutation(d, e);
+        for k in [0, 1, 2, 4097, d / 2 + 1, d - 2, d - 1] {
+            // In 128 bits, where nothing wraps.
+            let product = u128::from(2 * brv(k) + 1) * e as u128;
+            let source = brv((product % (2 * d as u128) / 2) as usize);
+            assert_eq!(u64::from(found[k]), source, "e = {e}, k = {k}");
+        }
+    }
+}
+
 #[test]
 fn any_indices_are_applied() {
     let mut words = Words(21);
