@@ -15,7 +15,8 @@ pub(crate) struct Ahead {
     /// Number of steps for each part.
     every: usize,
     rest: usize,
-    part: usize,
+    /// Bytes of the next block before the next part.
+    bytes: usize,
 }
 
 impl Ahead {
@@ -25,7 +26,7 @@ impl Ahead {
         Self {
             every,
             rest: every,
-            part: 0,
+            bytes: 0,
         }
     }
 
@@ -33,23 +34,44 @@ impl Ahead {
     /// outside the slice, and even outside the memory of the program.
     #[inline(always)]
     pub(crate) fn step<T>(&mut self, block: &[T]) {
-        self.rest -= 1;
-        if self.rest == 0 {
-            self.rest = self.every;
-            prefetch(block, self.part);
-            self.part += 1;
+        if let Some(bytes) = self.next_part(size_of::<T>()) {
+            prefetch_after::<T>(block, bytes);
         }
+    }
+
+    /// One step: returns where the next part begins in the next block if it is time. `part` is its
+    /// number of bytes.
+    #[inline(always)]
+    fn next_part(&mut self, part: usize) -> Option<usize> {
+        self.rest -= 1;
+        if self.rest > 0 {
+            return None;
+        }
+
+        // Counted in bytes: the queries of one block may use it in parts of different sizes.
+        let start = self.bytes;
+        self.rest = self.every;
+        self.bytes += part;
+        Some(start)
     }
 }
 
 /// Prefetches the `T` that is `parts` after the end of `block`, or its part of a cache line. It may
 /// lie outside the memory of the program.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn prefetch<T>(block: &[T], parts: usize) {
+    prefetch_after(block, parts * size_of::<T>());
+}
+
+/// Prefetches the `T` that is `bytes` after the end of `block`, or its part of a cache line. It may
+/// lie outside the memory of the program.
+#[inline(always)]
+fn prefetch_after<T>(block: &[T], bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in 0..(size_of::<T>() / LINE).max(1) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let ahead = size_of_val(block) + parts * size_of::<T>() + line * LINE;
+        let ahead = size_of_val(block) + bytes + line * LINE;
         let line = block.as_ptr().cast::<i8>().wrapping_add(ahead);
         // SAFETY: a prefetch is a hint: it reads nothing and may name any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line) };
@@ -57,7 +79,7 @@ pub(crate) fn prefetch<T>(block: &[T], parts: usize) {
 
     #[cfg(target_arch = "aarch64")]
     for line in 0..(size_of::<T>() / LINE).max(1) {
-        let ahead = size_of_val(block) + parts * size_of::<T>() + line * LINE;
+        let ahead = size_of_val(block) + bytes + line * LINE;
         let line = block.as_ptr().cast::<u8>().wrapping_add(ahead);
         // SAFETY: a prefetch is a hint: it reads nothing and may name any address.
         unsafe {
@@ -66,7 +88,7 @@ pub(crate) fn prefetch<T>(block: &[T], parts: usize) {
     }
 
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let _ = (block, parts);
+    let _ = (block, bytes);
 }
 
 /// Prefetches words into the second-level cache: they are needed soon, but not next.
@@ -89,4 +111,23 @@ pub(crate) fn prefetch_words(words: &[u64]) {
 
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = words;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two queries use a block of 1,024 bytes, one in parts of 64 bytes and one in parts of 128.
+    #[test]
+    fn parts_of_different_sizes_cover_the_next_block_once() {
+        let mut ahead = Ahead::new(2);
+        let mut covered = 0;
+        for part in [[64; 16].as_slice(), &[128; 8]].concat() {
+            if let Some(start) = ahead.next_part(part) {
+                assert_eq!(start, covered, "the next part follows the last one");
+                covered += part;
+            }
+        }
+        assert_eq!(covered, 1024);
+    }
 }
