@@ -41,6 +41,14 @@ pub enum PackingError {
         /// Slots of a unit.
         slots: usize,
     },
+    /// A place outside the pack, or of two encryptions.
+    #[error("an encryption at place {found} of a pack: expected different places below {places}")]
+    Place {
+        /// The place.
+        found: usize,
+        /// Places of the pack.
+        places: usize,
+    },
     /// A wrong number of elements.
     #[error("{found} {what}: expected {expected}")]
     Count {

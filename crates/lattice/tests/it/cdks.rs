@@ -114,6 +114,22 @@ fn a_few_encryptions_need_the_key_of_their_packing() {
 }
 
 #[test]
+fn a_few_encryptions_need_different_places_of_the_pack() {
+    let case = Case::<Cdks>::new(64, 64, APPROXIMATE);
+    let key = case.packing.online_key(&case.rounded(&case.key())).unwrap();
+    let masks = LweMasks::from_vectors(case.ring(), &case.vectors(0));
+    for (places, found) in [
+        (&[64][..], 64),
+        (&[3, 7, 3], 3),
+        (&[0, usize::MAX], usize::MAX),
+    ] {
+        let leaves: Vec<_> = places.iter().map(|&place| (place, masks.poly(0))).collect();
+        let refused = case.packing.pack_few(&leaves, &key).err();
+        assert_eq!(refused, Some(PackingError::Place { found, places: 64 }));
+    }
+}
+
+#[test]
 fn several_keys_share_one_pass() {
     support::assert_keys_do_not_mix::<Cdks>(64);
 }

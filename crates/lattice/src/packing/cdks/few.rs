@@ -24,7 +24,8 @@ impl Cdks {
     /// encryptions: each is to be added to the coefficient of its place.
     ///
     /// # Errors
-    /// [`PackingError::Key`] for the key of another packing.
+    /// [`PackingError::Key`] for the key of another packing, [`PackingError::Place`] for a place of
+    /// two leaves or one that is not below d.
     pub fn pack_few(
         &self,
         leaves: &[Leaf],
@@ -37,6 +38,8 @@ impl Cdks {
         }
 
         let ring = self.ring();
+        check_places(leaves, ring.degree())?;
+
         let root = self.merge_few(0, self.top(), leaves.iter().collect(), &key.key);
         let [a, b] = root
             .unwrap_or_else(|| self.zeros())
@@ -100,4 +103,17 @@ impl Cdks {
     fn zeros(&self) -> Pair {
         [self.ring().zero(), self.ring().zero()]
     }
+}
+
+/// Returns [`PackingError::Place`] unless all leaves have different places below `places`.
+fn check_places(leaves: &[Leaf], places: usize) -> Result<(), PackingError> {
+    let mut taken = vec![false; places];
+    for &(found, _) in leaves {
+        // Leaves of one place would stay together below the lowest level of the tree.
+        match taken.get_mut(found) {
+            Some(taken) if !*taken => *taken = true,
+            _ => return Err(PackingError::Place { found, places }),
+        }
+    }
+    Ok(())
 }
