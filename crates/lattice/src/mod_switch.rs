@@ -12,14 +12,19 @@ pub struct PowerSwitch {
 }
 
 impl PowerSwitch {
-    /// Prepares switching between q < 2⁶² and 2^bits < q.
+    /// Prepares switching between q < 2⁶² and 2^bits < q, for one bit or more.
     ///
     /// # Panics
     /// If the moduli are outside these ranges.
     pub fn new(modulus: u64, bits: u32) -> Self {
         assert!(
-            modulus < 1 << 62 && 1u64 << bits < modulus,
-            "2^{bits} below {modulus} below 2^62"
+            modulus < 1 << 62,
+            "modulus {modulus}: expected one below 2^62"
+        );
+        // The range first: a shift by 64 bits or more has no meaning.
+        assert!(
+            (1..62).contains(&bits) && 1u64 << bits < modulus,
+            "{bits} bits for modulus {modulus}: expected 1 or more, with 2^bits below the modulus"
         );
         Self {
             modulus,
@@ -88,6 +93,28 @@ pub fn lift_elements<R: CyclotomicRing>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[should_panic(expected = "0 bits for modulus 17: expected 1 or more")]
+    fn no_bits_panic() {
+        PowerSwitch::new(17, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "64 bits for modulus 17: expected 1 or more")]
+    fn more_bits_than_a_word_panic() {
+        PowerSwitch::new(17, 64);
+    }
+
+    #[test]
+    fn one_bit_is_rounded() {
+        let switch = PowerSwitch::new(17, 1);
+        let down: Vec<u64> = (0..17).map(|x| switch.down(x)).collect();
+        // 17/4 and 3·17/4 are the ends of the words that round to 1.
+        let expected: Vec<u64> = (0..17).map(|x| u64::from((5..13).contains(&x))).collect();
+        assert_eq!(down, expected);
+        assert_eq!([0, 1].map(|y| switch.up(y)), [0, 9]);
+    }
 
     #[test]
     fn down_is_the_rounded_quotient() {
