@@ -80,8 +80,8 @@ impl SelectorMasks {
     /// [`SelectorMasks::of_rows`] for rows of signed words computed online.
     ///
     /// # Panics
-    /// In the cases of [`SelectorMasks::of_rows`], and if the words are not whole rows of
-    /// `columns`.
+    /// In the cases of [`SelectorMasks::of_rows`], if the words are not whole rows of `columns`, or
+    /// if the selector has other columns.
     pub fn of_words(&self, ring: &Ring, words: &[i16], columns: usize) -> LweMasks {
         LweMasks::new(ring, self.sums_of_words(ring, words, columns))
     }
@@ -92,7 +92,7 @@ impl SelectorMasks {
     /// selected word.
     ///
     /// # Panics
-    /// If the words are not whole rows of `columns`.
+    /// If the words are not whole rows of `columns`, or the selector has other columns.
     pub fn of_single_words(
         &self,
         ring: &Ring,
@@ -109,6 +109,18 @@ impl SelectorMasks {
     /// Returns Σᵢ Dₖ,ᵢ(X⁻¹)·maskᵢ for rows of words, in coefficients, modulo both primes.
     fn sums_of_words(&self, ring: &Ring, words: &[i16], columns: usize) -> [Vec<u32>; 2] {
         let d = ring.degree();
+        // Words and masks that have no partner would be left out of the sums.
+        assert!(
+            columns > 0 && words.len().is_multiple_of(columns),
+            "{} words: expected whole rows of {columns}",
+            words.len()
+        );
+        assert_eq!(
+            columns.div_ceil(d),
+            self.blocks.len(),
+            "blocks of the columns, and of the selector"
+        );
+
         let rows = words.len() / columns;
         let mut residues = [vec![0; rows * d], vec![0; rows * d]];
         let [first, second] = &mut residues;
@@ -261,5 +273,49 @@ fn reflect(words: &[i16], row: &mut [i32]) {
     let last = row[d + 1 - words.len()..].iter_mut();
     for (out, &word) in last.zip(words[1..].iter().rev()) {
         *out = -i32::from(word);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::params::{DEFAULT_PRIMES, Literal};
+
+    const D: usize = 64;
+
+    /// Returns the masks of rows of the given number of words for a selector of 100 columns.
+    fn single_words(words: usize, columns: usize) -> Vec<Poly<Coefficients>> {
+        let params = RlweParams::insecure(Literal {
+            degree: D,
+            primes: DEFAULT_PRIMES,
+            sigma: 6.4,
+        });
+        let params = params.unwrap();
+        let masks = SelectorMasks::new(&params, &Seed([1; 32]), "test", 100, 1);
+        masks.of_single_words(params.ring(), &vec![1; words], columns)
+    }
+
+    #[test]
+    fn whole_rows_have_a_mask_each() {
+        assert_eq!(single_words(300, 100).len(), 3);
+    }
+
+    #[test]
+    #[should_panic(expected = "250 words: expected whole rows of 100")]
+    fn a_partial_row_panics() {
+        single_words(250, 100);
+    }
+
+    #[test]
+    #[should_panic(expected = "0 words: expected whole rows of 0")]
+    fn rows_without_columns_panic() {
+        single_words(0, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "blocks of the columns, and of the selector")]
+    fn more_columns_than_the_selector_panic() {
+        single_words(200, 200);
     }
 }
