@@ -97,7 +97,8 @@ kernel! {
 kernel! {
     /// out = Σ_j w_j·row_j mod q over `weights` and the rows of `rows`, each as long as `out`.
     ///
-    /// All words must be below q. At most 2^(64 − 2·log₂ q) rows: 256 for q below 2²⁸.
+    /// All words must be below q, or their sums of products at most 2⁶⁴ − 1; larger sums give wrong
+    /// residues. At most 2^(64 − 2·log₂ q) rows: 256 for q below 2²⁸.
     pub fn combine | combine_with(out: &mut [u32], rows: &[u32], weights: &[u32], modulus: Modulus)
     checks {
         same_length([rows.len(), weights.len() * out.len()]);

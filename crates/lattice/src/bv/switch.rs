@@ -60,11 +60,33 @@ fn weights(prime: u32, dropped: &[u32], plaintext: u32) -> Vec<u32> {
     weights
 }
 
+/// Panics unless the sums of [`Switch::apply`] fit 64 bits: a product for each dropped prime, and
+/// two more.
+fn check_sums(kept: &[u32], dropped: &[u32]) {
+    let largest_kept = kept.iter().copied().max().unwrap_or_default();
+    // The factors of a dropped prime are below this prime, which may be the larger one.
+    let largest = dropped.iter().copied().fold(largest_kept, u32::max);
+
+    let count = dropped.len() + 2;
+    let sum = count as u128 * u128::from(largest_kept) * u128::from(largest);
+    assert!(
+        sum <= 1 << 64,
+        "sums of {count} products of words below {largest_kept} and {largest}: expected at most \
+         2^64"
+    );
+}
+
 impl Switch {
     /// Prepares switching from all of these primes to the first `kept`, for plaintexts modulo
     /// `plaintext`.
+    ///
+    /// # Panics
+    /// If a sum of products could exceed 64 bits: never for fewer than 255 dropped primes if all
+    /// primes are below 2²⁸.
     pub fn new(primes: &[u32], kept: usize, plaintext: u32) -> Self {
         let (kept, dropped) = primes.split_at(kept.min(primes.len()));
+        check_sums(kept, dropped);
+
         let constants = dropped
             .iter()
             .map(|&prime| Dropped::new(prime, dropped, plaintext));
@@ -109,9 +131,59 @@ impl Switch {
             .zip(0..)
         {
             rows[..degree].copy_from_slice(residues(index));
+            // Words below a larger dropped prime are allowed, as `new` has checked their sums.
             pointwise::combine(out, &rows, weights, *modulus);
         }
 
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use papir_ring::prime::ntt_primes;
+
+    use super::*;
+
+    const PLAINTEXT: u32 = 65_537;
+
+    /// The kept prime is smaller than the dropped ones, so that their factors exceed it.
+    #[test]
+    fn larger_primes_are_dropped_exactly() {
+        let kept = ntt_primes(20, 64, 1)[0];
+        let dropped = ntt_primes(28, 64, 2);
+        let primes = [kept, dropped[0], dropped[1]];
+        let divisor = i128::from(dropped[0]) * i128::from(dropped[1]);
+        let t = i128::from(PLAINTEXT);
+        // 1/t modulo the divisor, from the remainder r of t·k = 1 + r·divisor.
+        let wraps = (1..t).find(|k| (k * divisor + 1) % t == 0);
+        let inverse = wraps.map_or(0, |k| (k * divisor + 1) / t);
+
+        let modulus = divisor * i128::from(kept);
+        let numbers: Vec<i128> = (0..64)
+            .map(|i| (i * 0x9E37_79B9_7F4A_7C15) % modulus)
+            .collect();
+        let residues = primes.map(|prime| {
+            let words = numbers.iter().map(|x| (x % i128::from(prime)) as u32);
+            words.collect::<Vec<_>>()
+        });
+        let expected: Vec<u32> = numbers
+            .iter()
+            .map(|x| {
+                let u = x % divisor * inverse % divisor;
+                let centred = if 2 * u > divisor { u - divisor } else { u };
+                ((x - t * centred) / divisor).rem_euclid(i128::from(kept)) as u32
+            })
+            .collect();
+
+        let switch = Switch::new(&primes, 1, PLAINTEXT);
+        assert_eq!(switch.apply(64, |prime| &residues[prime][..]), expected);
+    }
+
+    #[test]
+    #[should_panic(expected = "expected at most 2^64")]
+    fn sums_of_more_than_64_bits_panic() {
+        let primes = [ntt_primes(28, 64, 1), ntt_primes(30, 64, 70)].concat();
+        Switch::new(&primes, 1, PLAINTEXT);
     }
 }
