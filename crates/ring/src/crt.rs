@@ -6,6 +6,9 @@ use papir_kernels::small_prime::{self, Share};
 use crate::prime::inverse_mod;
 use crate::rns::product_mod;
 
+/// The most primes of a [`Lift`]: the sum of their quotients, in units of 2⁻⁵⁰, fits 64 bits.
+pub const MAX_PRIMES: usize = 1 << 13;
+
 /// Conversion of residues modulo primes p, of a number below P/2 in absolute value, to its residue
 /// modulo another number m. P is the product of the primes.
 ///
@@ -72,7 +75,14 @@ impl Lift {
     pub const SLACK: f64 = 0.25;
 
     /// A conversion from residues modulo distinct primes to residues modulo `target`.
+    ///
+    /// # Panics
+    /// If there are more than [`MAX_PRIMES`] primes or two equal ones, or if the sums of products
+    /// could exceed 64 bits: never for up to 64 primes below 2²⁸, or up to 256 if the target is below
+    /// 2²⁸ as well.
     pub fn new(primes: &[u32], target: Modulus) -> Self {
+        check_primes(primes, target.value());
+
         let constants = primes.iter().map(|&prime| {
             let cofactor = product_of_others(primes, prime, prime);
             PrimeConstants {
@@ -138,15 +148,15 @@ impl Lift {
 
         let factor = modulus.mul(residue, inverse);
         sum.quotient += f64::from(factor) * reciprocal;
-        // Primes are below 2²⁸, so each product is below 2⁵⁶ and 256 of them fit.
+        // The sum fits: it is at most Σ (p − 1)·(m − 1), which `new` has checked.
         sum.words += u64::from(factor) * u64::from(self.cofactors[index]);
     }
 
     /// Returns the same as [`Lift::lift`], after all residues were added.
     #[inline]
     fn finish(&self, sum: Sum) -> (u32, f64) {
-        // A cast truncates, while `f64::round` may branch on the number. With 256 primes the sum is
-        // off by less than 2⁻³⁷ (half a unit of 2⁻⁴⁵ per addition), which is far below `SLACK`.
+        // A cast truncates, while `f64::round` may branch on the number. With 2¹³ primes the sum is
+        // off by less than 2⁻²⁷ (half a unit of 2⁻⁴⁰ per addition), which is far below `SLACK`.
         let whole = (sum.quotient + 0.5) as u64 as f64;
 
         let taken = self
@@ -157,6 +167,28 @@ impl Lift {
             (sum.quotient - whole).abs(),
         )
     }
+}
+
+/// Panics unless a conversion from these primes to residues modulo `target` is exact.
+fn check_primes(primes: &[u32], target: u32) {
+    let count = primes.len();
+    assert!(
+        count <= MAX_PRIMES,
+        "{count} primes: expected at most {MAX_PRIMES}"
+    );
+
+    let mut sorted = primes.to_vec();
+    sorted.sort_unstable();
+    let equal = sorted.windows(2).find(|pair| pair[0] == pair[1]);
+    assert!(equal.is_none(), "primes {equal:?}: expected different ones");
+
+    // A factor is at most p − 1, and the cofactor that multiplies it at most m − 1.
+    let factors: u64 = primes.iter().map(|&p| u64::from(p.saturating_sub(1))).sum();
+    let sum = factors.checked_mul(u64::from(target - 1));
+    assert!(
+        sum.is_some(),
+        "{count} primes and target {target}: expected sums of products below 2^64"
+    );
 }
 
 /// Returns P/`prime` modulo `modulus`, where P is the product of `primes`.
@@ -172,6 +204,7 @@ fn product_of_others(primes: &[u32], prime: u32, modulus: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prime::ntt_primes;
 
     /// Numbers of either sign lift exactly, and the distance shows how close they are to P/2.
     #[test]
@@ -205,6 +238,35 @@ mod tests {
                 "{x}: {off}, expected {expected}"
             );
         }
+    }
+
+    /// The largest target makes the largest products: 64 primes below 2²⁸ fill the 64 bits.
+    #[test]
+    fn sums_of_64_large_primes_are_exact() {
+        let primes = ntt_primes(28, 64, 64);
+        let target = Modulus::new((1 << 30) - 1);
+        // The residues of −1 are the largest.
+        let found = Lift::new(&primes, target).lift(primes.iter().map(|prime| prime - 1));
+        assert_eq!(found.0, target.value() - 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "65 primes and target 1073741823: expected sums of products below")]
+    fn more_large_primes_panic() {
+        Lift::new(&ntt_primes(28, 64, 65), Modulus::new((1 << 30) - 1));
+    }
+
+    #[test]
+    #[should_panic(expected = "8193 primes: expected at most 8192")]
+    fn more_small_primes_panic() {
+        let numbers: Vec<u32> = (2..).take(MAX_PRIMES + 1).collect();
+        Lift::new(&numbers, Modulus::new(17));
+    }
+
+    #[test]
+    #[should_panic(expected = "primes Some([97, 97]): expected different ones")]
+    fn equal_primes_panic() {
+        Lift::new(&[97, 193, 97], Modulus::new(65_537));
     }
 
     #[test]
