@@ -71,7 +71,7 @@ impl Lengths {
             count: sum.count + 1,
             shortest: sum.shortest.min(length),
             longest: sum.longest.max(length),
-            total: sum.total + length as u64,
+            total: sum.total.saturating_add(length as u64),
         })
     }
 
@@ -165,10 +165,13 @@ impl Dimensions {
         let entry = format.entry_bytes(lengths.longest) as u64;
         let bucket = if lengths.uniform() {
             // A multiple of the entry, so that no byte is left unused.
-            entry * (u64::from(bytes) / entry).clamp(1, lengths.count)
+            // Of no values, one bucket has room for one.
+            entry * (u64::from(bytes) / entry).clamp(1, lengths.count.max(1))
         } else {
             // A table that is smaller than the target gets a single bucket of its own length.
-            let total = lengths.total + lengths.count * format.header_bytes() as u64;
+            // Any number of values may be estimated, also one whose bytes exceed 64 bits.
+            let headers = lengths.count.saturating_mul(format.header_bytes() as u64);
+            let total = lengths.total.saturating_add(headers);
             entry.max(total.min(bytes.into()))
         };
 
@@ -277,6 +280,23 @@ mod tests {
         let lengths = Lengths::of([1].into_iter()).unwrap();
         assert!(Dimensions::choose(BucketTarget::AtMost(63), &lengths).is_err());
         assert!(Dimensions::choose(BucketTarget::Grow(MAX_BUCKET_BYTES + 1), &lengths).is_err());
+    }
+
+    #[test]
+    fn any_number_of_values_has_dimensions() {
+        let chosen = |count, shortest, total| {
+            let lengths = Lengths {
+                count,
+                shortest,
+                longest: 24,
+                total,
+            };
+            Dimensions::choose(BucketTarget::default(), &lengths).unwrap()
+        };
+        assert_eq!(chosen(0, 24, 0).bucket_bytes, 32);
+        assert_eq!(chosen(0, 3, 0).bucket_bytes, 33);
+        // Headers of 2⁶¹ entries have more than 2⁶⁴ bytes.
+        assert_eq!(chosen(1 << 61, 3, u64::MAX).bucket_bytes, 4096);
     }
 
     #[test]
