@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use papir_core::Error as CoreError;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
@@ -107,8 +108,9 @@ pub struct EntryRuns {
 }
 
 impl EntryRuns {
-    /// The entries of parts whose ids have this seed, one part after the other. Each counts its
-    /// lines from 1.
+    /// The entries of parts whose ids have this seed, one part after the other. Of several parts,
+    /// each numbers its entries from 1 as their lines: line 1 of a part follows the last one of the
+    /// part before.
     pub fn new(seed: IdSeed, parts: Vec<EntryPart>) -> Self {
         Self {
             seeds: seed.seeds(),
@@ -129,13 +131,19 @@ impl EntryRuns {
         let mut bytes = Vec::new();
         let mut rows = Vec::new();
         let mut count = 0u64;
+        let several = self.parts.len() > 1;
         for part in &mut self.parts {
             let start = bytes.len();
+            let first = rows.len();
+            let entries = part.lengths.map_or(0, |lengths| lengths.count);
             part.runs.read(run, &mut bytes)?;
+
             // Rows have places in the bytes of all parts, so a part is read from where it starts.
             add_rows(&bytes, start, count, &mut rows)?;
-            if let Some(lengths) = part.lengths {
-                count = count.saturating_add(lengths.count);
+            count = count.saturating_add(entries);
+            // Lines beyond the entries would be those of the next part.
+            if several {
+                check_lines(&rows[first..], count, entries)?;
             }
         }
 
@@ -203,6 +211,17 @@ fn add_rows(bytes: &[u8], mut at: usize, before: u64, rows: &mut Vec<Row>) -> Re
     Ok(())
 }
 
+/// Refuses rows of a part with a line after `last`, the one of the last of its `entries`.
+fn check_lines(rows: &[Row], last: u64, entries: u64) -> Result<()> {
+    let Some(after) = rows.iter().find(|row| row.line > last) else {
+        return Ok(());
+    };
+    let line = after.line.saturating_sub(last).saturating_add(entries);
+    let found = format!("line {line} in a part of {entries} entries");
+    let expected = "each part to number its entries from 1 as their lines";
+    Err(CoreError::malformed("a run of entries", found, expected).into())
+}
+
 /// The entries of a run, ascending by id.
 pub(super) struct Sorted {
     bytes: Vec<u8>,
@@ -264,5 +283,63 @@ impl Sorted {
     /// The lengths of all values.
     pub(super) fn lengths(&self) -> impl Iterator<Item = usize> {
         self.rows.iter().map(|row| row.value.len())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::outside::HeapRuns;
+
+    const SEED: IdSeed = IdSeed([1; SEED_BYTES]);
+
+    /// A part with one key on each of these lines.
+    fn part(lines: &[u64]) -> EntryPart {
+        let mut added = AddedEntries::new(SEED, Box::<HeapRuns>::default());
+        for &line in lines {
+            let entry = Entry {
+                key: b"key".to_vec(),
+                value: Vec::new(),
+                line,
+            };
+            added.add(&entry).unwrap();
+        }
+        added.finish()
+    }
+
+    /// Reads the run of the key from parts with these lines; returns its error.
+    fn error(parts: &[&[u64]]) -> String {
+        let parts = parts.iter().map(|lines| part(lines)).collect();
+        let mut runs = EntryRuns::new(SEED, parts);
+        let run = run_of_id(&SEED.seeds().id(b"key"));
+        match runs.read(run, OnDuplicate::Refuse) {
+            Ok(sorted) => sorted.refused.unwrap().error.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn lines_of_several_parts_follow_each_other() {
+        assert_eq!(
+            error(&[&[1], &[1]]),
+            "line 2: the key `key` was already on line 1: expected each key once"
+        );
+        // A single part may have lines without entries, such as a header.
+        assert_eq!(
+            error(&[&[2, 7]]),
+            "line 7: the key `key` was already on line 2: expected each key once"
+        );
+    }
+
+    #[test]
+    fn lines_beyond_the_entries_of_a_part_are_refused() {
+        for parts in [[&[2][..], &[1][..]], [&[1][..], &[2][..]]] {
+            let error = error(&parts);
+            assert!(
+                error.contains("line 2 in a part of 1 entries"),
+                "{error}: a line of another part"
+            );
+        }
     }
 }
