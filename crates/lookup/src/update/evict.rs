@@ -33,6 +33,17 @@ struct Member {
     chunk: u32,
 }
 
+/// The place of a possible chunk in the groups, by the tag that its entry would have.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Owner {
+    /// The stored tag.
+    tag: u64,
+    /// The pilot of its group.
+    slot: u32,
+    /// Its index in the group.
+    member: u32,
+}
+
 /// A chunk whose entry is in no bucket.
 struct Loose {
     hash: KeyHash,
@@ -89,9 +100,9 @@ struct Eviction<'a, 't> {
     cache: &'a mut BucketCache<'t>,
     /// All possible chunks in the affected regions, by pilot.
     groups: BTreeMap<u32, Vec<Member>>,
-    /// The pilot of each chunk, by tag.
-    owners: HashMap<u64, u32>,
-    /// Entries that are in no bucket, by tag.
+    /// The places of all chunks of `groups`, ascending.
+    owners: Vec<Owner>,
+    /// Entries that are in no bucket, by their whole tag.
     loose: HashMap<u64, Vec<u8>>,
     /// Pilots whose groups have to be placed.
     queue: VecDeque<u32>,
@@ -113,10 +124,14 @@ impl<'a, 't> Eviction<'a, 't> {
 
         // Any group of these regions may be evicted, so the chunks of all are needed.
         let groups = gather(layout, ids, &regions, progress);
-        let mut owners = HashMap::new();
+        let mut owners = Vec::new();
         for (&slot, members) in &groups {
-            owners.extend(members.iter().map(|member| (member.hash.tag, slot)));
+            for (member, Member { hash, .. }) in (0..).zip(members) {
+                let tag = layout.dimensions.format.tag(hash.tag);
+                owners.push(Owner { tag, slot, member });
+            }
         }
+        owners.sort_unstable();
 
         let loose = overflows
             .into_iter()
@@ -137,9 +152,16 @@ impl<'a, 't> Eviction<'a, 't> {
     fn can_fit(&mut self) -> Result<bool> {
         let grid = self.layout.grid;
         let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
-        for (tag, entry) in &self.loose {
-            let slot = self.owners.get(tag).ok_or_else(missing)?;
-            *bytes.entry(slot / grid.pilots).or_default() += entry.len() as u64;
+        let mut found = 0;
+        for &slot in &self.queue {
+            for entry in self.loose_of(slot) {
+                *bytes.entry(slot / grid.pilots).or_default() += u64::from(entry.bytes);
+                found += 1;
+            }
+        }
+        // An entry of no id has no group, so that no pilot would place it.
+        if found < self.loose.len() {
+            return Err(missing().into());
         }
 
         let room = u64::from(grid.buckets) * u64::from(self.layout.dimensions.bucket_bytes);
@@ -188,22 +210,42 @@ impl<'a, 't> Eviction<'a, 't> {
                 return Ok(put);
             }
 
-            // The smallest other group, which has the fewest entries to place again.
-            let tags = self.cache.tags(bucket)?;
-            let others = tags
-                .iter()
-                .filter_map(|tag| self.owners.get(tag))
-                // The group itself is being placed.
-                .filter(|&&other| other != slot);
-            let Some(&smallest) =
-                others.min_by_key(|other| self.groups.get(other).map_or(0, Vec::len))
-            else {
+            let Some(smallest) = self.smallest_other(slot, bucket)? else {
                 return Ok(Put::Full);
             };
-
             self.take_out(smallest)?;
             self.queue.push_back(smallest);
         }
+    }
+
+    /// The smallest group with an entry in a bucket, which has the fewest entries to place again;
+    /// `None` if there is no group but `slot`, the one that is being placed.
+    fn smallest_other(&mut self, slot: u32, bucket: u64) -> Result<Option<u32>> {
+        let tags = self.cache.tags(bucket)?;
+        let others = tags
+            .into_iter()
+            .filter_map(|tag| self.owner(bucket, tag))
+            .filter(|&other| other != slot);
+        Ok(others.min_by_key(|other| self.groups.get(other).map_or(0, Vec::len)))
+    }
+
+    /// The group of the entry with a stored tag in a bucket; `None` if no id has such an entry.
+    fn owner(&self, bucket: u64, tag: u64) -> Option<u32> {
+        let first = self.owners.partition_point(|owner| owner.tag < tag);
+        let equal = self.owners[first..]
+            .iter()
+            .take_while(|owner| owner.tag == tag);
+
+        // Short tags are equal by chance in several buckets, but not for two entries of one: the
+        // owner is the chunk that belongs to this bucket and is not waiting to be placed.
+        for &Owner { slot, member, .. } in equal {
+            let hash = &self.groups.get(&slot)?.get(member as usize)?.hash;
+            let waits = self.loose.contains_key(&hash.tag);
+            if !waits && self.layout.bucket_vartime(hash) == bucket {
+                return Some(slot);
+            }
+        }
+        None
     }
 
     /// Removes all entries of a group from their buckets.

@@ -238,6 +238,33 @@ fn dense_tables_take_new_keys_by_moving_a_few_others() {
     }
 }
 
+/// Buckets of one or a few entries whose tags have 32 bits.
+#[test]
+fn dense_tables_of_short_tags_take_new_keys_by_moving_others() {
+    let options = TableOptions {
+        bucket: BucketTarget::Grow(16),
+        room: 4,
+        ..TableOptions::default()
+    };
+    // The longest value leaves room for a short tag only, and the others share buckets.
+    let mut map = large(6000, 1);
+    map.insert(b"long".to_vec(), vec![9; 11]);
+    let mut table = table_of(&map, &options);
+    let mut moved = 0;
+    for step in 0..10u64 {
+        let fresh = |i: u64| (100_000 + 40 * step + i).to_le_bytes();
+        let rows: Vec<_> = (0..40).map(|i| row(i, &fresh(i), Some(&[1]))).collect();
+        apply(&mut map, &rows);
+        let (next, way) = updated(&table, rows, &options);
+        let Way::Patched(_, pilots) = way else {
+            panic!("{way:?} in step {step}")
+        };
+        (table, moved) = (next, moved + pilots);
+    }
+    assert!(moved > 0, "no bucket was full, so nothing was tested");
+    check(&table, &map, &[vec![7; 9]]);
+}
+
 #[test]
 fn full_tables_are_rebuilt_with_room() {
     for (bucket, bytes, _) in KINDS {
