@@ -128,9 +128,12 @@ impl SecretKey {
 
     /// Parses and checks a key of these parameters.
     ///
+    /// The check of the primes is Fermat's test to base 2, in constant time. It finds damaged bytes,
+    /// but not composite numbers that were chosen to pass it: read only bytes of a trusted owner.
+    ///
     /// # Errors
     /// [`Error::Length`], [`Error::Malformed`] for other parameters or versions, [`Error::Primes`]
-    /// for numbers that do not form a key.
+    /// for numbers that fail the check or do not form a key.
     pub fn from_bytes(params: Params, bytes: &[u8]) -> Result<Self> {
         let primes = payload("secret key", &params, SECRET, bytes, params.modulus_bytes())?;
         let (p, q) = primes.split_at(params.modulus_bytes() / 2);

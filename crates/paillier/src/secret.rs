@@ -233,7 +233,8 @@ impl SecretKey {
         let q = Zeroizing::new(q);
         check_primes(&params, &p, &q)?;
 
-        // First: inverses modulo a number that is not prime would be wrong.
+        // First: inverses modulo a number that is not prime would be wrong. Only Fermat's test: the
+        // search of a Lucas sequence takes time that depends on the prime.
         if !(passes_fermat(&params, &p)? && passes_fermat(&params, &q)?) {
             return Err(Error::primes("are not prime"));
         }
