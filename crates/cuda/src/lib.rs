@@ -26,6 +26,7 @@
 //! with its transforms in shared memory. Residues are reduced after every step, so they are the
 //! CPU's.
 
+mod check;
 mod device;
 mod gpu;
 mod matrix;

@@ -7,6 +7,7 @@ use cudarc::driver::{CudaSlice, CudaView, CudaViewMut, DriverError, LaunchConfig
 use papir_core::Result;
 use papir_core::device::{HeldPacks, PackQuery, Packs};
 
+use crate::check::check_packs;
 use crate::gpu::Gpu;
 use crate::matrix::{BLOCK_ROWS, Digits, Matrix, one_thread_each};
 use crate::ring::{Gadget, Ring, powers};
@@ -67,8 +68,10 @@ impl GpuPacks {
     /// Copies the packs. Returns `None` if the kernels do not support their parameters.
     ///
     /// # Errors
-    /// [`papir_core::Error::Device`].
+    /// [`papir_core::Error::Device`], and the errors of [`check_packs`].
     pub(crate) fn copy(gpu: &Arc<Gpu>, packs: &Packs<'_>) -> Result<Option<Self>> {
+        check_packs(packs)?;
+
         let sizes = Sizes {
             degree: packs.ring.degree,
             packs: packs.masks.len() / (2 * packs.ring.degree),
