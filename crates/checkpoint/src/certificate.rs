@@ -357,6 +357,7 @@ mod tests {
         let text = Certificate::delegate(&owner, &publisher.public(), Some("a b"), (5, 9))
             .unwrap()
             .to_string();
+
         for (from, to) in [
             ("papir-certificate-1", "papir-certificate-2"),
             ("papir-certificate-1", "papir-certificate-01"),
@@ -377,6 +378,7 @@ mod tests {
             assert_ne!(changed, text);
             assert!(Certificate::parse(changed.as_bytes()).is_err(), "{changed}");
         }
+
         assert!(Certificate::parse(&[b'a'; MAX_CERTIFICATE_BYTES + 1]).is_err());
     }
 }

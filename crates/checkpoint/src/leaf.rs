@@ -284,11 +284,13 @@ mod tests {
     #[test]
     fn malformed_leaves_are_refused() {
         let bytes = leaf().encode().unwrap();
+
         for (place, value) in [(0, 2), (0, 0), (1, 0), (1, 3), (2, 0), (3, 0xff), (56, 2)] {
             let mut bad = bytes.clone();
             bad[place] = value;
             assert!(Leaf::decode(&bad).is_err(), "{place} {value}");
         }
+
         for name in ["", &"x".repeat(256)] {
             assert_eq!(
                 Leaf {
@@ -320,8 +322,11 @@ mod tests {
             delta_root: Some(public_part_hash(b"delta")),
             ..leaf()
         };
+
         changed.check_delta(Some(b"delta")).unwrap();
         leaf().check_delta(None).unwrap();
+
+        // A leaf without a delta must refuse one: nothing in the log would vouch for its bytes.
         for (leaf, delta) in [
             (&changed, None),
             (&changed, Some(&b"Delta"[..])),

@@ -331,6 +331,7 @@ mod tests {
                 "{error}: {bad:.80}"
             );
         }
+
         assert!(Note::parse(b"\xff\n\n").is_err());
     }
 

@@ -24,9 +24,11 @@ async fn serve(database: papir::Database) -> Service {
         registry: Some(RegistryConfig::new(registry.path())),
         ..ServerConfig::default()
     };
+
     let server = Server::bind_loaded(config, vec![Served::new("table", prepared, layout)])
         .await
         .unwrap();
+
     let url = server.url();
     tokio::spawn(server.serve(std::future::pending()));
     Service {
@@ -147,20 +149,25 @@ async fn keys_are_looked_up() {
         database.get(b"Peru".to_vec()).await.unwrap().unwrap(),
         b"Lima"
     );
+
     let keys = ["Atlantis", "Kenya"].map(|key| key.as_bytes().to_vec());
     let values = database.get_many(keys.to_vec()).await.unwrap();
     assert_eq!(values, [None, Some(b"Nairobi".to_vec())]);
+
     let info = database.info().await;
     assert_eq!(
         (info.name.as_str(), info.scheme.as_str(), info.keyed),
         ("table", "simple", true)
     );
     assert!(info.security_bits.unwrap() >= 128.0 && info.owner.is_none());
+
+    // Three keys are looked up by two requests: the queries of `get_many` travel together.
     let costs = database.costs().await;
     assert_eq!(costs.requests, 2);
     assert!(
         costs.query_bytes >= 3 * info.query_bytes && costs.answer_bytes >= 3 * info.answer_bytes
     );
+
     let keyed = database.get_index(0).await.err().unwrap();
     let PapirError::Failed { code, .. } = keyed;
     assert_eq!(code, "keyed");
@@ -202,6 +209,7 @@ async fn a_registered_client_is_kept_in_the_applications_storage() {
     let service = capitals("pirouette").await;
     let storage = Arc::new(Memory::default());
     let open = || Database::connect(service.url.clone(), stored_in(&storage));
+
     let first = open().await.unwrap();
     assert_eq!(first.get(b"Peru".to_vec()).await.unwrap().unwrap(), b"Lima");
     assert!(
@@ -209,11 +217,13 @@ async fn a_registered_client_is_kept_in_the_applications_storage() {
         "{:?}",
         storage.names()
     );
+
     storage.settled();
     let registered = first.costs().await.registration_bytes;
     let second = open().await.unwrap();
     second.register().await.unwrap();
     assert_eq!(second.get(b"Atlantis".to_vec()).await.unwrap(), None);
+
     assert!(registered > 0);
     assert_eq!(second.costs().await.registration_bytes, 0);
 }
@@ -225,7 +235,9 @@ async fn an_encrypted_database_needs_its_owners_key() {
         owner_key: Some(key.clone()),
         ..options("pirouette-encrypted")
     };
+
     let service = serve(papir::Database::build([("Peru", "Lima")], &encrypted).unwrap()).await;
+
     let options = Options {
         owner_key: Some(key.to_text().to_string()),
         ..stored_in(&Arc::default())
@@ -237,6 +249,8 @@ async fn an_encrypted_database_needs_its_owners_key() {
         database.get(b"Peru".to_vec()).await.unwrap().unwrap(),
         b"Lima"
     );
+
+    // Without the key the connection is made, since only the decryption of a value needs it.
     let database = Database::connect(service.url.clone(), stored_in(&Arc::default()))
         .await
         .unwrap();
@@ -255,10 +269,13 @@ async fn a_cancelled_registration_releases_the_storage() {
     let database = Database::connect(service.url.clone(), options)
         .await
         .unwrap();
+
     for milliseconds in [1, 20, 100] {
         let _ =
             tokio::time::timeout(Duration::from_millis(milliseconds), database.register()).await;
     }
+
+    // A slot that a cancelled call left locked would stop this look-up for ever.
     assert_eq!(
         database.get(b"Peru".to_vec()).await.unwrap().unwrap(),
         b"Lima"

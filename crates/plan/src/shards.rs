@@ -275,6 +275,7 @@ mod tests {
             &rates(),
         )
         .unwrap();
+
         plan(
             &choice,
             demand,

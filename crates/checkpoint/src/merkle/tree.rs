@@ -123,6 +123,7 @@ mod tests {
             "5051525354555657",
             "606162636465666768696a6b6c6d6e6f",
         ];
+
         let roots = [
             "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
             "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
@@ -133,6 +134,7 @@ mod tests {
             "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
             "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
         ];
+
         let hashes: Vec<Hash> = leaves.iter().map(|leaf| leaf_hash(&bytes(leaf))).collect();
         for (size, expected) in (1..).zip(roots) {
             assert_eq!(
@@ -141,6 +143,8 @@ mod tests {
                 "{size}"
             );
         }
+
+        // RFC 9162 defines the root of an empty tree as the hash of the empty string.
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(Tree::new(&[]).root().to_vec(), bytes(empty));
     }

@@ -115,18 +115,22 @@ mod tests {
             let tree = Tree::new(&leaves);
             let all = u64::from(size);
             let root = tree.root();
+
             for (index, leaf) in leaves.iter().enumerate() {
                 let proof = tree.inclusion(index).unwrap();
                 assert!(
                     verify_inclusion(leaf, index as u64, all, &proof, &root),
                     "{index} of {size}"
                 );
+
                 for bad in damaged(&proof) {
                     assert!(
                         !verify_inclusion(leaf, index as u64, all, &bad, &root),
                         "{index} of {size}"
                     );
                 }
+
+                // The last leaf's other index is the size itself, which is beyond the tree.
                 let other = (index as u64 + 1) % (all + 1);
                 assert!(
                     !verify_inclusion(leaf, other, all, &proof, &root),
@@ -142,6 +146,7 @@ mod tests {
                 assert!(!verify_inclusion(leaf, index as u64, all, &proof, &[0; 32]));
             }
         }
+
         assert!(!verify_inclusion(&[0; 32], 0, 0, &[], &[0; 32]));
         assert!(!verify_inclusion(
             &[0; 32],
@@ -158,13 +163,17 @@ mod tests {
             let new = leaves(size);
             let tree = Tree::new(&new);
             let root = Tree::new(&new).root();
+
             for old in 0..=size {
                 let old_root = Tree::new(&new[..usize::from(old)]).root();
                 let proof = tree.consistency(old.into()).unwrap();
+
                 let verify = |old_root: &Hash, root: &Hash, proof: &[Hash]| {
                     verify_consistency((old.into(), old_root), (size.into(), root), proof)
                 };
+
                 assert!(verify(&old_root, &root, &proof), "{old} to {size}");
+
                 for bad in damaged(&proof) {
                     assert!(!verify(&old_root, &root, &bad), "{old} to {size}");
                 }
@@ -177,6 +186,7 @@ mod tests {
                     "{old} to {size}"
                 );
             }
+
             assert!(!verify_consistency(
                 (u64::from(size) + 1, &root),
                 (size.into(), &root),

@@ -465,6 +465,7 @@ fn wrong_records_are_found_in(names: &[&str]) {
         read_record(&records, 7).unwrap(),
         read_record(&faulty, 7).unwrap()
     );
+
     for name in names {
         let scheme = schemes::by_name(name).unwrap();
         let choice = Choice::Goal(Goal::Balanced);
@@ -474,8 +475,12 @@ fn wrong_records_are_found_in(names: &[&str]) {
             choice,
             effort: EFFORT,
         };
+
         let report = measure(&*scheme, &wrong, &NoProgress).unwrap();
         assert!(!report.correct, "{name}");
+
+        // A report with wrong records is made nonetheless. The exit status of the command comes
+        // from `check`.
         let checked = Outcome::Schemes(vec![report], Vec::new())
             .check()
             .unwrap_err()

@@ -30,6 +30,7 @@ fn predictions_are_listed_with_measurements() {
         checked.iter().map(|one| one.scheme).collect::<Vec<_>>(),
         ["inspire", "simple"]
     );
+
     for figure in checked
         .iter()
         .flat_map(|one| [one.answer, one.query, one.offline])
@@ -37,6 +38,8 @@ fn predictions_are_listed_with_measurements() {
         assert!(figure.predicted_s > 0.0 && figure.measured_s > 0.0);
         assert!((figure.ratio() * figure.measured_s / figure.predicted_s - 1.0).abs() < 1e-9);
     }
+
+    // A title and a line for each of the two schemes.
     let mut out = Vec::new();
     write_table(&mut out, &checked).unwrap();
     assert_eq!(String::from_utf8(out).unwrap().lines().count(), 3);

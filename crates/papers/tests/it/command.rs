@@ -76,6 +76,7 @@ fn the_list_is_complete() {
     let quoted = tables::ALL_QUOTED.len();
     let papers = computed + quoted + figures::ALL.len() + depir::all_sheets().count();
     assert_eq!(list.lines().count(), experiments::ALL.len() + papers);
+
     assert!(
         list.contains("\n--table inspire-2  ") && list.contains("\n--figure inspire-2  "),
         "{list}"
@@ -84,11 +85,13 @@ fn the_list_is_complete() {
         list.lines().any(|line| line.starts_with("packing  ")),
         "{list}"
     );
+
     let json: Value = serde_json::from_str(&output("--list --json").unwrap()).unwrap();
     assert_eq!(
         (&json[0]["kind"], &json[0]["name"]),
         (&"benchmark".into(), &experiments::ALL[0].name.into())
     );
+
     let named: BTreeSet<String> = json
         .as_array()
         .unwrap()
@@ -113,6 +116,7 @@ fn tables_and_figures_are_printed_as_text_json_and_svg() {
         3,
         "{table}"
     );
+
     let json: Value =
         serde_json::from_str(&output("--table inspire-7 --size 1 --json").unwrap()).unwrap();
     assert_eq!(
@@ -128,6 +132,8 @@ fn tables_and_figures_are_printed_as_text_json_and_svg() {
         (&"inspire-3".into(), &true.into())
     );
     assert_eq!(json["points"][0]["stages"]["packing"], 1070.0);
+
+    // The name has the process's number, since other tests of the workspace share the folder.
     let path = std::env::temp_dir().join(format!("papir-figure-{}.svg", std::process::id()));
     assert_eq!(
         output_with("--figure inspire-3 --size 1 --svg", &path).unwrap(),
@@ -212,6 +218,7 @@ fn phase_zero_is_measured_beside_the_papers() {
                 .iter()
                 .all(|one| one.correct && one.total_ms > 0.0)
     );
+
     let [ours, together, single] = &report.variants[..] else {
         panic!("{report:?}")
     };
@@ -232,6 +239,7 @@ fn phase_zero_is_measured_beside_the_papers() {
         ),
         (6, 6)
     );
+
     let mut out = Vec::new();
     report.write_table(&mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
@@ -248,6 +256,7 @@ fn phase_zero_is_measured_beside_the_papers() {
     ] {
         assert!(text.contains(words), "{words} is not in {text}");
     }
+
     assert!(error("pirouette-phase0 --size 1MiB").contains("cannot be used with"));
 }
 

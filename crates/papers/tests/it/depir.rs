@@ -17,6 +17,7 @@ fn every_method_measures_a_set() {
     let lines = depir::measure(LEAST, EFFORT, &NoProgress).unwrap();
     assert!(lines.correct && lines.compared == lines.batch && lines.table_bytes == 0);
     assert!(lines.work.multiplications > 0 && lines.work.table_bytes_read == 0);
+
     for (tabulated, steps, points) in [
         (0, None, Points::OnLines),
         (1, Some(Steps::One), Points::OfPaper),
@@ -33,6 +34,7 @@ fn every_method_measures_a_set() {
             tables: Some(&folder),
             ..LEAST
         };
+
         let report = depir::measure(config, EFFORT, &NoProgress).unwrap();
         assert!(report.correct, "{tabulated} tabulated");
         assert_eq!(report.table_bytes > 0, tabulated > 0);
@@ -41,6 +43,7 @@ fn every_method_measures_a_set() {
             (report.query_bytes, report.answer_bytes),
             (lines.query_bytes, lines.answer_bytes)
         );
+
         let mut text = Vec::new();
         report.write_table(&mut text).unwrap();
         assert!(
@@ -48,6 +51,7 @@ fn every_method_measures_a_set() {
                 .unwrap()
                 .contains("variables tabulated")
         );
+
         let json: Value = serde_json::to_value(&report).unwrap();
         for field in [
             "batch",
@@ -60,6 +64,7 @@ fn every_method_measures_a_set() {
             assert!(!json[field].is_null(), "{field}");
         }
     }
+
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -68,9 +73,11 @@ fn rows_of_sheets_have_a_cell_per_title() {
     for sheet in depir::all_sheets() {
         let report = sheet.make([Set::Least; 2], EFFORT, &NoProgress).unwrap();
         assert!(report.correct && !report.rows.is_empty(), "{}", sheet.name);
+
         for row in &report.rows {
             assert_eq!(row.len(), report.columns.len(), "{}: {row:?}", sheet.name);
         }
+
         let mut text = Vec::new();
         report.write_table(&mut text).unwrap();
         assert!(text.len() > 100);
@@ -92,6 +99,8 @@ fn table_2_follows_the_propositions() {
     let table = depir::sheet_by_name(Kind::Table, "depir-2").unwrap();
     let report = table.make([Set::Least; 2], EFFORT, &NoProgress).unwrap();
     let number = |cell: &str| cell.parse::<f64>().unwrap();
+
+    // Nothing is tabulated on lines alone, so the propositions have no figures for that row.
     for row in report.rows.iter().filter(|row| row[1] != "papir: on lines") {
         let printed = number(&row[3]);
         let formula = number(&row[4]);
@@ -99,6 +108,7 @@ fn table_2_follows_the_propositions() {
             (0.7..1.5).contains(&(formula / printed)),
             "look-ups: {row:?}"
         );
+
         let variables = number(&row[2]);
         let printed = number(&row[6]);
         let formula = number(&row[7]);

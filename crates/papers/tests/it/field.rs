@@ -13,6 +13,7 @@ fn every_scheme_is_measured_listed_and_drawn() {
         &svg,
     )
     .unwrap();
+
     let rows: Vec<&str> = csv.lines().collect();
     assert_eq!(rows.len(), 1 + schemes::names().unwrap().len());
     let measured = rows
@@ -20,6 +21,7 @@ fn every_scheme_is_measured_listed_and_drawn() {
         .filter(|row| row.contains("measured, right"))
         .count();
     assert!(measured > 15, "{csv}");
+
     let drawn = std::fs::read_to_string(&svg).unwrap();
     std::fs::remove_file(svg).unwrap();
     assert!(

@@ -280,6 +280,7 @@ mod tests {
         ] {
             assert!(Evidence::of(&bytes).is_err(), "{} bytes", bytes.len());
         }
+
         let key = SecretKey::generate(256, &mut ChaCha20Rng::from_seed([1; 32])).unwrap();
         let (_, query) = challenge(&key, 2, &mut ChaCha20Rng::from_seed([2; 32])).unwrap();
         assert!(Evidence::of(&query).unwrap().indices(1 << 30).is_err());

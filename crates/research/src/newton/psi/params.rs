@@ -216,6 +216,7 @@ mod tests {
                 "{receiver}, {sender}"
             );
         }
+
         let params = PsiParams::new(4, 20).unwrap();
         for parts in [0, params.load() + 1] {
             assert!(params.clone().partitioned(parts).is_err(), "{parts} parts");
