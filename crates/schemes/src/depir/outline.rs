@@ -69,6 +69,8 @@ impl Outline {
 
     /// Operations of an answer's evaluation.
     pub fn answer(&self) -> Counts {
+        // Lines are evaluated in parallel over the primes, and look-ups over the D + 1 first
+        // coordinates.
         Counts::new()
             .with(Operation::Term, self.multiplications, self.primes)
             .with(Operation::Lookup, self.lookups, self.simplex.degree + 1)

@@ -66,6 +66,8 @@ impl Server<Depir> for DepirServer {
         batch: Vec<(Session<'_, Depir>, &DepirQuery)>,
         progress: &dyn Progress,
     ) -> Result<Vec<DepirAnswer>> {
+        // Each evaluation takes all threads, and the memory for the values of all its points:
+        // queries come one after another.
         batch
             .into_iter()
             .map(|(_, query)| self.answer_one(query, progress))
@@ -78,6 +80,8 @@ impl Server<Depir> for DepirServer {
         _rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
+        // A coefficient depends on every entry of its chunk, so an update prepares everything
+        // again.
         let packed = stored_records::change(self.params.shape(), &self.packed, changes)?;
         Self::prepared(self.params.clone(), packed, &mut InMemory, progress)
     }

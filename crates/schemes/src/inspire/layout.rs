@@ -93,6 +93,7 @@ impl Layout {
 
     /// Bytes of the encoded matrix.
     pub fn matrix_bytes(&self) -> u64 {
+        // Rows below 2^32 and at most 2^23 pairs: the product is below 2^57.
         4 * self.rows() as u64 * self.pairs() as u64
     }
 

@@ -147,6 +147,7 @@ impl Params {
     /// Splits the key material of a query: the packing key, and the RGSW bodies.
     pub(super) fn split_keys<'a>(&self, keys: &'a [u64]) -> (&'a [u64], &'a [u64]) {
         let bodies = self.layout.interpolation.variables().len() * self.rgsw_rows();
+        // Missing words leave a packing key of no words, which is refused.
         keys.split_at(keys.len().saturating_sub(bodies * self.layout.degree))
     }
 

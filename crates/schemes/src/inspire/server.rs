@@ -293,6 +293,7 @@ impl<S: Parted> PartsServer<S> {
     }
 
     fn assemble(params: S::Params, prepared: Prepared) -> Self {
+        // Parts share their packs, so one seed gives the masks of the point.
         let evaluation = Evaluation::new(parts_layout::<S>(&params).params, &prepared.seeds[0]);
         Self {
             public: S::public(&prepared.seeds),

@@ -24,6 +24,7 @@ impl Digits {
 
     /// [`Self::split`] with 2^(D − 1) subtracted from each digit.
     pub fn split_centred(self, word: u64) -> impl Iterator<Item = i16> {
+        // With at most 16 bits a centred digit is from −2^15 to 2^15 − 1.
         let half = self.half() as i32;
         self.split(word)
             .map(move |digit| (digit as i32 - half) as i16)
@@ -48,6 +49,7 @@ impl Digits {
 
     /// Leading bits of a word modulo 2³², rounded to nearest, for [`Self::split`].
     pub fn leading(self, word: u32) -> u64 {
+        // A word that is rounded up beyond 2^32 wraps to 0, which is the same residue.
         let dropped = self.dropped_bits();
         u64::from(word.wrapping_add((1 << dropped) >> 1) >> dropped)
     }

@@ -12,6 +12,7 @@ use papir_ring::prg::Seed;
 /// Appends words of `width` bits.
 pub(crate) fn pack<T: Copy + Into<u64>>(words: &[T], width: u32, bytes: &mut Vec<u8>) {
     let words: Vec<u64> = words.iter().map(|&word| word.into()).collect();
+    // `bits::pack` replaces what its output holds, so it gets a buffer of its own.
     let mut packed = Vec::new();
     bits::pack(&words, width, &mut packed);
     bytes.append(&mut packed);
@@ -24,6 +25,8 @@ pub(crate) fn unpack(
     width: u32,
     count: usize,
 ) -> Result<Vec<u64>> {
+    // The bytes are taken first: a count beyond the message fails before memory for words is
+    // allocated.
     let packed = reader.raw(bits::packed_len(count, width))?;
     let mut words = Vec::new();
     bits::unpack(packed, width, count, &mut words)

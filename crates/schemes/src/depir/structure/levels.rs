@@ -63,6 +63,7 @@ impl Levels {
     /// primes up to `largest`. The first coordinate is one of 0, 1, …, `first` and is not reduced,
     /// or like the others if that is `None`.
     pub fn new(simplex: Simplex, largest: u32, first: Option<u32>, steps: Steps) -> Self {
+        // Shortest lifts are at most half of their modulus. A first coordinate is not lifted.
         let coefficient = f64::from(PLAINTEXT / 2).log2();
         let least = f64::from(first.unwrap_or(0));
         let bits = log2_value(simplex, coefficient, (f64::from(largest) / 2.0).max(least));
@@ -158,6 +159,7 @@ pub fn log2_value(simplex: Simplex, log2_coefficient: f64, largest: f64) -> f64 
 /// The fewest odd primes whose product is four times a number of `bits` bits, to hold it and its
 /// negative.
 fn covering(bits: f64) -> Vec<u32> {
+    // `Lift` is exact up to a quarter of the product, hence two more bits.
     let mut left = bits + 2.0;
     odd_primes()
         .take_while(|&prime| {

@@ -220,6 +220,7 @@ impl Structure {
         // Places from the first level's count on are of primes that are reduced again.
         match place.checked_sub(self.levels.first) {
             None => {
+                // A shared coordinate is a number, not a residue of q: it is reduced as it is.
                 let shared: Vec<u16> = first.iter().map(|&x| (x % prime) as u16).collect();
                 self.small[place].evaluate(&shared, &rows, count)
             }

@@ -297,6 +297,8 @@ fn horner(coefficients: &[u16], degree: usize, point: &[u32], prime: u32) -> u32
         let row = &coefficients[end - length..end];
         end -= length;
 
+        // All three are at most p − 1, so the sum is at most p(p − 1): it fits 32 bits, since p has
+        // 16.
         value = (value * x + horner(row, degree - exponent, others, prime)) % prime;
     }
     value

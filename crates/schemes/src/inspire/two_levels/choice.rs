@@ -123,6 +123,7 @@ impl Params {
         unit_words: usize,
         failure: FailureBound,
     ) -> impl Iterator<Item = Result<Self>> {
+        // Records that fit no unit leave one candidate, whose error then is the reason.
         let units = Units::new(shape, 2 * unit_words).map_or(1, |unit_layout| unit_layout.units());
         std::iter::successors(Some(1u64), |t| Some(2 * t))
             .take_while(move |&t| t <= units && t <= units.div_ceil(t).saturating_mul(16))

@@ -51,6 +51,8 @@ impl First {
         source: &dyn SectionSource,
     ) -> Result<Self> {
         let layout = params.layout();
+        // Units are loaded in whole slices, which start on row groups: the rows of all of them are
+        // one range of the section.
         let bytes = |unit: usize| matrix_bytes(unit * layout.unit_words, layout.columns) as usize;
         let rows = bytes(units.start)..bytes(units.end);
         Ok(Self {
@@ -98,6 +100,9 @@ impl First {
             rows: group_rows(layout.blocks * layout.unit_words),
             columns: layout.columns,
         };
+
+        // Where γ is below a row group, several packs fill one, and the last group may have room
+        // left.
         let packing = TileShape {
             words: Words::Signed32,
             rows: layout.blocks.div_ceil(slots(gamma)) * slots(gamma) * gamma,
@@ -145,6 +150,7 @@ pub struct Inspire2Shard {
 
 /// Units of a slice.
 fn slice_units(unit_words: usize) -> usize {
+    // Both numbers are powers of two. A unit as long as a row group is a slice of its own.
     (matvec_i16::ROWS.max(matvec_i32::ROWS) / unit_words).max(1)
 }
 
@@ -185,6 +191,7 @@ impl Shard<Inspire2> for Inspire2Shard {
         let count = queries.len() as u64;
 
         progress.stage("read_keys", count);
+        // Keys come first: one that does not fit is refused before the pass over the rows.
         let role = self.packings.role(0);
         let keys = parallel::try_map(queries, |query| self.packings.key(params, query, role))?;
         let keys: Vec<_> = keys.iter().collect();

@@ -65,6 +65,8 @@ impl Literal {
     /// Packs of the second and the third packing.
     pub fn packs(&self) -> [usize; 2] {
         let [unit, first, second] = self.gammas;
+        // Second packing: a row for each digit of a mask's coefficient. Third: one for each digit
+        // of a body's.
         let rows = [self.mask.count * self.rlwe.degree, self.body.count * unit];
         [rows[0].div_ceil(first), rows[1].div_ceil(second)]
     }

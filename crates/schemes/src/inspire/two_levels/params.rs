@@ -161,6 +161,7 @@ impl Params {
         let degree = self.literal.rlwe.degree;
         let levels = self.literal.gadget.levels;
         let unit = unit_words(degree, gamma, levels);
+        // A matrix is stored in units. Several packs share one where γ is below a row group.
         let packs = [self.layout.blocks, self.literal.packs()[0]][packing];
         4 * packs.div_ceil(unit / (gamma * degree * levels)) as u64 * unit as u64
     }

@@ -74,6 +74,7 @@ impl SecondLevel {
 
     /// Packing keys of one query.
     fn keys(&self, query: &Query) -> Result<Keys> {
+        // Packings with the same γ share a key, which is expanded once.
         let distinct = 0..self.packings.distinct().len();
         let keys = distinct
             .map(|index| self.packings.key(&self.params, query, index))
@@ -170,6 +171,8 @@ impl SecondLevel {
         let bits = self.params.literal().answer;
         let gamma = self.params.literal().gammas[2];
 
+        // The masks of the first part depend on the snapshot alone, so that the public part has
+        // them.
         Answer {
             first: bits.body(ring, &second.to_words(ring)),
             masks: third
@@ -259,6 +262,7 @@ pub(super) fn body_digits(params: &Params, bodies: &Bodies) -> Vec<i16> {
     let [_, packs] = params.literal().packs();
     let switch = PowerSwitch::new(ring.modulus(), params.literal().first_bits().b);
 
+    // Rows after the last digit stay zero: they only fill up the last pack.
     let mut rows = vec![0; packs * last * t];
     for (i, word) in bodies.to_words(ring).into_iter().enumerate() {
         let unit = i / gamma;
@@ -293,6 +297,8 @@ pub(super) fn respond(
         .prepare_all(packs, masks, &mut words)
         .map_err(refused(NAME))?;
 
+    // The sums need the query alone, unlike the masks above, which need the digits alone: both meet
+    // in the packing.
     let sums: Vec<u64> = digits
         .chunks_exact(columns)
         .map(|row| product(row, selector, bits))
@@ -316,5 +322,6 @@ fn product(row: &[i16], selector: &[u64], bits: u32) -> u64 {
     let sum = terms.fold(0u64, |sum, (&digit, &entry)| {
         sum.wrapping_add((digit as u64).wrapping_mul(entry))
     });
+    // At most 55 bits, so that the shift does not overflow.
     sum & ((1 << bits) - 1)
 }

@@ -87,6 +87,7 @@ impl scheme::Server<Inspire2> for Server {
         } = &self.second;
 
         progress.stage("read_keys", count);
+        // Keys come first: one that does not fit is refused before the pass over the rows.
         let keys = self.second.read_keys(&queries)?;
         let first_keys = self.second.keys_of(&keys, 0);
 
@@ -104,6 +105,8 @@ impl scheme::Server<Inspire2> for Server {
         let layout = self.second.params.layout();
         check_changes(&layout.shape(), changes)?;
 
+        // An estimate decodes no units. It counts a change to the same bytes, which an update
+        // leaves out.
         let mut touched = vec![false; layout.blocks];
         for change in changes {
             touched[layout.locate(change.index).block as usize] = true;
@@ -140,6 +143,7 @@ impl scheme::Server<Inspire2> for Server {
         check_changes(&layout.shape(), changes)?;
 
         let units = self.changed_units(changes)?;
+        // Nothing differs, and the clone shares all memory.
         if units.is_empty() {
             return Ok(self.clone());
         }
@@ -327,6 +331,8 @@ impl Server {
         let mut units = BTreeMap::new();
         for change in changes {
             let unit = layout.locate(change.index).unit;
+            // Several changes of one unit apply to the same bytes in order, so that the last one
+            // counts.
             let bytes = units.entry(unit).or_insert_with(|| read(unit));
             layout.unit_layout.set(bytes, change)?;
         }

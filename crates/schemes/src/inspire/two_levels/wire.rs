@@ -59,6 +59,8 @@ impl Wire<Params> for Query {
     fn decode(params: &Params, bytes: &[u8]) -> Result<Self> {
         let what = "a query of InsPIRe(2)";
         let literal = params.literal();
+        // One check covers all parts, whose lengths follow from the parameters: nothing can be left
+        // over.
         Error::check_length(what, bytes.len(), params.query_parts().iter().sum())?;
 
         let mut reader = Reader::new(what, bytes);
@@ -96,6 +98,7 @@ impl Wire<Params> for Answer {
 
     fn decode(params: &Params, bytes: &[u8]) -> Result<Self> {
         let what = "an answer of InsPIRe(2)";
+        // As for a query, the length is exact before any part is unpacked.
         Error::check_length(what, bytes.len(), params.answer_bytes())?;
 
         let mut reader = Reader::new(what, bytes);

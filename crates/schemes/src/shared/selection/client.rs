@@ -94,6 +94,7 @@ impl<P: Selects> Wire<P> for SelectionQuery {
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
         let what = "a query of a selection";
+        // The length is exact, so that nothing is left after both parts.
         Error::check_length(
             what,
             bytes.len(),
