@@ -155,7 +155,7 @@ mod tests {
         let primes = [kept, dropped[0], dropped[1]];
         let divisor = i128::from(dropped[0]) * i128::from(dropped[1]);
         let t = i128::from(PLAINTEXT);
-        // 1/t modulo the divisor, from the remainder r of t·k = 1 + r·divisor.
+        // 1/t modulo the divisor is (k·divisor + 1)/t for the k that makes it whole.
         let wraps = (1..t).find(|k| (k * divisor + 1) % t == 0);
         let inverse = wraps.map_or(0, |k| (k * divisor + 1) / t);
 
