@@ -9,10 +9,10 @@ use std::thread;
 pub const HOST: &str = "papir.invalid";
 /// The login of a proxy that asks for one, as in an address.
 pub const LOGIN: &str = "name:pass%3Aword";
-/// The same login for SOCKS5 (RFC 1929).
-const SOCKS_LOGIN: &[u8] = b"\x01\x04name\x09pass:word";
-/// The same login for HTTP.
-const HTTP_LOGIN: &str = "proxy-authorization: basic bmFtZTpwYXNzOndvcmQ=";
+/// The same login for SOCKS5: name and password.
+const SOCKS_LOGIN: [&[u8]; 2] = [b"name", b"pass:word"];
+/// The same login for HTTP, in base64.
+const HTTP_LOGIN: &str = "Basic bmFtZTpwYXNzOndvcmQ=";
 
 /// Relays connections to [`HOST`], whatever the port, to a service, and refuses all others. Its
 /// threads end with their connections.
@@ -90,8 +90,9 @@ impl RelayedTo {
 
         client.write_all(&[5, method])?;
         if self.login {
-            let mut login = vec![0; SOCKS_LOGIN.len()];
-            client.read_exact(&mut login)?;
+            // The version of the login (RFC 1929).
+            client.read_exact(&mut [0])?;
+            let login = [counted(&mut client)?, counted(&mut client)?];
             if login != SOCKS_LOGIN {
                 self.note("socks5 with a bad login");
                 return client.write_all(&[1, 1]);
@@ -104,7 +105,11 @@ impl RelayedTo {
         let host = match request[3] {
             3 => String::from_utf8_lossy(&counted(&mut client)?).into_owned(),
             // An address: the client has resolved the name itself.
-            kind => format!("address of kind {kind}"),
+            kind => {
+                let mut address = vec![0; if kind == 1 { 4 } else { 16 }];
+                client.read_exact(&mut address)?;
+                format!("address of kind {kind}")
+            }
         };
         let mut port = [0; 2];
         client.read_exact(&mut port)?;
@@ -121,7 +126,7 @@ impl RelayedTo {
     /// HTTP, after the first byte of the first request.
     fn http(&self, mut client: TcpStream, first: u8) -> Result<()> {
         let mut head = read_head(&mut client, vec![first])?;
-        if self.login && !head.to_lowercase().contains(HTTP_LOGIN) {
+        if self.login && !head.contains(HTTP_LOGIN) {
             self.note("http without login");
             return refuse(&mut client, "407 Proxy Authentication Required");
         }
