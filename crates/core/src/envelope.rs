@@ -94,8 +94,8 @@ pub fn first_length(bytes: &[u8]) -> Option<usize> {
     usize::try_from(length).ok()?.checked_add(OVERHEAD)
 }
 
-/// The payload of a single envelope; `None` if the bytes are not as long as its header says. Nothing
-/// else is checked.
+/// The payload of a single envelope; `None` if the bytes are not as long as its header says.
+/// Nothing else is checked.
 pub fn payload(bytes: &[u8]) -> Option<&[u8]> {
     let length = first_length(bytes)?;
     if length != bytes.len() {

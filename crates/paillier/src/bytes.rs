@@ -128,8 +128,9 @@ impl SecretKey {
 
     /// Parses and checks a key of these parameters.
     ///
-    /// The check of the primes is Fermat's test to base 2, in constant time. It finds damaged bytes,
-    /// but not composite numbers that were chosen to pass it: read only bytes of a trusted owner.
+    /// The check of the primes is Fermat's test to base 2, in constant time. It finds damaged
+    /// bytes, but not composite numbers that were chosen to pass it: read only bytes of a trusted
+    /// owner.
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::Malformed`] for other parameters or versions, [`Error::Primes`]

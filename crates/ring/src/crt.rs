@@ -78,8 +78,8 @@ impl Lift {
     ///
     /// # Panics
     /// If there are more than [`MAX_PRIMES`] primes or two equal ones, or if the sums of products
-    /// could exceed 64 bits: never for up to 64 primes below 2²⁸, or up to 256 if the target is below
-    /// 2²⁸ as well.
+    /// could exceed 64 bits: never for up to 64 primes below 2²⁸, or up to 256 if the target is
+    /// below 2²⁸ as well.
     pub fn new(primes: &[u32], target: Modulus) -> Self {
         check_primes(primes, target.value());
 

@@ -133,6 +133,7 @@ fn keep_below<W: Copy + PartialOrd>(
     while done < out.len() {
         let batch = &mut batch[..BATCH.min(out.len() - done)];
         draw(batch);
+
         for &word in &*batch {
             out[done] = word;
             // A rejected word is overwritten by the next one.

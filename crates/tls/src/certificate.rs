@@ -22,13 +22,14 @@ pub(crate) fn is_authority(der: &[u8]) -> bool {
 }
 
 /// The period for which a certificate is valid.
-pub(crate) struct Validity {
+pub(crate) struct ValidityPeriod {
     pub(crate) not_before: UnixTime,
     pub(crate) not_after: UnixTime,
 }
 
-impl Validity {
-    /// The period of a certificate in DER; `None` if it is malformed, or begins or ends before 1970.
+impl ValidityPeriod {
+    /// The period of a certificate in DER; `None` if it is malformed, or begins or ends before
+    /// 1970.
     pub(crate) fn parse(der: &[u8]) -> Option<Self> {
         let (_, certificate) = X509Certificate::from_der(der).ok()?;
         let validity = certificate.validity();

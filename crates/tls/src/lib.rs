@@ -5,7 +5,7 @@
 //! | `list` | [`RootList`]: the certificates, and the anchors of chains |
 //! | `source` | [`RootSource`]: where they come from, and the order of places |
 //! | `variables`, `system` | the variables of OpenSSL; the store of the system |
-//! | `verifier` | [`Verifier`]: verification of a server's certificate |
+//! | `verifier` | [`RootVerifier`]: verification of a server's certificate |
 //! | `certificate` | fields of certificates that webpki does not give |
 //! | `error` | [`RootsError`] |
 
@@ -20,4 +20,4 @@ mod verifier;
 pub use error::RootsError;
 pub use list::RootList;
 pub use source::RootSource;
-pub use verifier::Verifier;
+pub use verifier::RootVerifier;

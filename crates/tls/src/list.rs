@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
 use crate::certificate::is_authority;
-use crate::variables::Variables;
+use crate::variables::CertificateVariables;
 use crate::{RootSource, RootsError, system};
 
 /// Longest accepted file of root certificates: 4 MiB.
@@ -32,7 +32,7 @@ impl RootList {
     pub fn choose(file: Option<&Path>) -> Result<Self, RootsError> {
         match file {
             Some(path) => Self::of_file(path),
-            None => Self::of_environment(&Variables::of_environment()),
+            None => Self::of_environment(&CertificateVariables::of_environment()),
         }
     }
 
@@ -41,22 +41,13 @@ impl RootList {
     /// # Errors
     /// A file that cannot be read, is malformed, or contains no certificate.
     pub fn of_file(path: &Path) -> Result<Self, RootsError> {
-        let bad = |reason: String| RootsError::File {
-            path: path.to_owned(),
-            reason,
-        };
-
-        let file = File::open(path).map_err(|error| bad(error.to_string()))?;
-        let mut pem = Vec::new();
-        file.take(MAX_BYTES)
-            .read_to_end(&mut pem)
-            .map_err(|error| bad(error.to_string()))?;
+        let pem = read(path).map_err(|error| bad_file(path, error))?;
 
         let certificates = CertificateDer::pem_slice_iter(&pem)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| bad(error.to_string()))?;
+            .map_err(|error| bad_file(path, error))?;
         if certificates.is_empty() {
-            return Err(bad("contains no PEM certificate".to_owned()));
+            return Err(bad_file(path, "contains no PEM certificate"));
         }
         Ok(Self {
             source: RootSource::File(path.to_owned()),
@@ -64,7 +55,7 @@ impl RootList {
         })
     }
 
-    fn of_environment(variables: &Variables) -> Result<Self, RootsError> {
+    fn of_environment(variables: &CertificateVariables) -> Result<Self, RootsError> {
         if let Some(source) = variables.source() {
             return Ok(Self {
                 source,
@@ -124,6 +115,20 @@ impl RootList {
         let mut anchors = RootCertStore::empty();
         anchors.add_parsable_certificates(authorities.cloned());
         anchors
+    }
+}
+
+/// The first bytes of a file: all that a list of certificates may have.
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut pem = Vec::new();
+    File::open(path)?.take(MAX_BYTES).read_to_end(&mut pem)?;
+    Ok(pem)
+}
+
+fn bad_file(path: &Path, reason: impl ToString) -> RootsError {
+    RootsError::File {
+        path: path.to_owned(),
+        reason: reason.to_string(),
     }
 }
 
@@ -198,7 +203,7 @@ mod tests {
     fn variables_come_before_the_system_and_never_fall_back() {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("roots.pem");
-        let variables = Variables {
+        let variables = CertificateVariables {
             file: Some(file.clone()),
             folders: None,
         };
@@ -236,7 +241,7 @@ mod tests {
         }
         let joined: OsString = std::env::join_paths(&places).unwrap();
 
-        let variables = Variables {
+        let variables = CertificateVariables {
             file: None,
             folders: Some(joined),
         };

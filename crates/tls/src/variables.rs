@@ -16,18 +16,17 @@ const FOLDERS: &str = "SSL_CERT_DIR";
 
 /// The variables that are set. Empty ones count as unset: containers often pass them on.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Variables {
+pub(crate) struct CertificateVariables {
     pub(crate) file: Option<PathBuf>,
     pub(crate) folders: Option<OsString>,
 }
 
-impl Variables {
+impl CertificateVariables {
     /// The variables of this process.
     pub(crate) fn of_environment() -> Self {
-        let set = |name| env::var_os(name).filter(|value| !value.is_empty());
         Self {
-            file: set(FILE).map(PathBuf::from),
-            folders: set(FOLDERS),
+            file: value_of(FILE).map(PathBuf::from),
+            folders: value_of(FOLDERS),
         }
     }
 
@@ -79,4 +78,9 @@ impl Variables {
         };
         Err(RootsError::Variable { name, path, reason })
     }
+}
+
+/// The value of a variable; `None` if it is not set or empty.
+fn value_of(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
 }

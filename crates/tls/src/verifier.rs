@@ -10,7 +10,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, SignatureScheme};
 
 use crate::RootList;
-use crate::certificate::Validity;
+use crate::certificate::ValidityPeriod;
 
 /// Verifies chains by webpki, and also accepts a certificate that the user named.
 ///
@@ -19,7 +19,7 @@ use crate::certificate::Validity;
 /// could sign another certificate for the server. Name, validity period and the handshake's
 /// signature are checked as for every certificate.
 #[derive(Debug)]
-pub struct Verifier {
+pub struct RootVerifier {
     /// `None` if no trusted certificate may sign others.
     chains: Option<Arc<WebPkiServerVerifier>>,
     /// Certificates that are trusted for themselves.
@@ -27,7 +27,7 @@ pub struct Verifier {
     provider: Arc<CryptoProvider>,
 }
 
-impl Verifier {
+impl RootVerifier {
     /// Trusts the certificates of `roots`.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ fn check_own(
 ) -> Result<(), rustls::Error> {
     verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
 
-    let validity = Validity::parse(certificate).ok_or(CertificateError::BadEncoding)?;
+    let validity = ValidityPeriod::parse(certificate).ok_or(CertificateError::BadEncoding)?;
     if now < validity.not_before {
         return Err(CertificateError::NotValidYetContext {
             time: now,
@@ -77,7 +77,7 @@ fn check_own(
     Ok(())
 }
 
-impl ServerCertVerifier for Verifier {
+impl ServerCertVerifier for RootVerifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,

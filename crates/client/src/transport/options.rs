@@ -27,10 +27,10 @@ pub struct Options {
     /// The trusted root. The database must have it, and every record is verified against it.
     pub root: Option<Root>,
     /// Kept from the first use of a database, in the directory of client state: by default the
-    /// owner's key of a signed database. From then on the database must be signed under this key, or
-    /// under one to which its owner's rotations lead. A given key of another owner is refused until
-    /// [`remove_pins`](crate::remove_pins) forgets the pinned one. A given `root` replaces the pinned
-    /// one.
+    /// owner's key of a signed database. From then on the database must be signed under this key,
+    /// or under one to which its owner's rotations lead. A given key of another owner is refused
+    /// until [`remove_pins`](crate::remove_pins) forgets the pinned one. A given `root` replaces
+    /// the pinned one.
     pub pin: Pin,
     /// Requirements on the owner's signed checkpoints, among them the owner's public key.
     pub checkpoint: CheckpointSettings,
@@ -38,9 +38,9 @@ pub struct Options {
     pub token: Option<Token>,
     /// Allows the token over plain HTTP to another machine. Others on the network can then read it.
     pub insecure_http: bool,
-    /// PEM file of certificates to trust: of issuers, or the server's own. `None` for those that the
-    /// user's environment trusts: of `SSL_CERT_FILE` and `SSL_CERT_DIR`, else of the system, else
-    /// bundled ones.
+    /// PEM file of certificates to trust: of issuers, or the server's own. `None` for those that
+    /// the user's environment trusts: of `SSL_CERT_FILE` and `SSL_CERT_DIR`, else of the system,
+    /// else bundled ones.
     pub ca: Option<PathBuf>,
     /// The client's certificate and key, for a service that asks for one.
     pub identity: Option<Identity>,

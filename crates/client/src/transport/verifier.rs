@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use papir_tls::{RootList, RootSource, Verifier};
+use papir_tls::{RootList, RootSource, RootVerifier};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -14,7 +14,7 @@ use super::certificate::CertificateSummary;
 /// Verifies certificates, and keeps the last one for messages, accepted or refused.
 #[derive(Debug)]
 pub(crate) struct ObservedVerifier {
-    inner: Verifier,
+    inner: RootVerifier,
     trusted: RootSource,
     presented: Presented,
 }
@@ -65,7 +65,7 @@ impl ObservedVerifier {
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, rustls::Error> {
         Ok(Self {
-            inner: Verifier::new(roots, provider)?,
+            inner: RootVerifier::new(roots, provider)?,
             trusted: roots.source().clone(),
             presented,
         })

@@ -16,6 +16,7 @@ pub(super) fn permute<L: WideLanes<N>, const N: usize>(
     let (sources, _) = a.as_chunks::<N>();
     let (runs, out_tail) = out.as_chunks_mut::<N>();
     let (indices, index_tail) = permutation.as_chunks::<N>();
+
     for (out, indices) in runs.iter_mut().zip(indices) {
         // An index out of range leads to the portable code, which panics on it.
         match sources.get(indices[0] as usize / N) {

@@ -35,7 +35,7 @@ struct Member {
 
 /// The place of a possible chunk in the groups, by the tag that its entry would have.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Owner {
+struct TagOwner {
     /// The stored tag.
     tag: u64,
     /// The pilot of its group.
@@ -101,7 +101,7 @@ struct Eviction<'a, 't> {
     /// All possible chunks in the affected regions, by pilot.
     groups: BTreeMap<u32, Vec<Member>>,
     /// The places of all chunks of `groups`, ascending.
-    owners: Vec<Owner>,
+    owners: Vec<TagOwner>,
     /// Entries that are in no bucket, by their whole tag.
     loose: HashMap<u64, Vec<u8>>,
     /// Pilots whose groups have to be placed.
@@ -128,7 +128,7 @@ impl<'a, 't> Eviction<'a, 't> {
         for (&slot, members) in &groups {
             for (member, Member { hash, .. }) in (0..).zip(members) {
                 let tag = layout.dimensions.format.tag(hash.tag);
-                owners.push(Owner { tag, slot, member });
+                owners.push(TagOwner { tag, slot, member });
             }
         }
         owners.sort_unstable();
@@ -238,7 +238,7 @@ impl<'a, 't> Eviction<'a, 't> {
 
         // Short tags are equal by chance in several buckets, but not for two entries of one: the
         // owner is the chunk that belongs to this bucket and is not waiting to be placed.
-        for &Owner { slot, member, .. } in equal {
+        for &TagOwner { slot, member, .. } in equal {
             let hash = &self.groups.get(&slot)?.get(member as usize)?.hash;
             let waits = self.loose.contains_key(&hash.tag);
             if !waits && self.layout.bucket_vartime(hash) == bucket {

@@ -95,9 +95,9 @@ impl FairSemaphore {
 }
 
 impl TakenAmount {
-    /// Takes more. If there is no room, calls `shed` with clients that have more than this one would
-    /// have, the one with the most first, until one gives some up. Returns false, and takes nothing,
-    /// if none does, or if the client has its share with other takings.
+    /// Takes more. If there is no room, calls `shed` with clients that have more than this one
+    /// would have, the one with the most first, until one gives some up. Returns false, and takes
+    /// nothing, if none does, or if the client has its share with other takings.
     pub(super) fn grow_or(&mut self, amount: usize, shed: impl Fn(&ClientKey) -> bool) -> bool {
         let semaphore = Arc::clone(&self.semaphore);
 

@@ -71,10 +71,10 @@ struct Count {
 }
 
 /// Returns the clients to remove so that `new` fits: the expired ones and, if the database or the
-/// owner or its site is at its limit, those that have not queried for [`PROBATION`], then those that have not
-/// been used for [`RECENT`]. At its limit, an owner or a site gives up its own clients only. `expiry` is the
-/// time by which clients expire or make room. The error is the advised retry delay, if not enough
-/// clients can be removed.
+/// owner or its site is at its limit, those that have not queried for [`PROBATION`], then those
+/// that have not been used for [`RECENT`]. At its limit, an owner or a site gives up its own
+/// clients only. `expiry` is the time by which clients expire or make room. The error is the
+/// advised retry delay, if not enough clients can be removed.
 pub(super) fn make_room(
     mut rows: Vec<(ClientId, Row)>,
     new: &Row,

@@ -17,8 +17,8 @@ pub(crate) enum Stage {
 /// All networks of a site have the same first bytes ([`site`]).
 pub(crate) type Owner = [u8; 16];
 
-/// Hash of the site of an owner: of an IPv6 /48, which may have 65,536 networks. Every other owner is
-/// a site of its own.
+/// Hash of the site of an owner: of an IPv6 /48, which may have 65,536 networks. Every other owner
+/// is a site of its own.
 pub(crate) type Site = [u8; 8];
 
 /// The site of an owner.

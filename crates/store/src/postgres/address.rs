@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_core::without_passwords;
-use papir_tls::{RootList, RootsError, Verifier};
+use papir_tls::{RootList, RootVerifier, RootsError};
 use postgres::Config;
 use postgres::config::{Host, SslMode, TargetSessionAttrs};
 use rustls::ClientConfig;
@@ -151,7 +151,7 @@ pub(crate) fn tls(login: &Login) -> Result<MakeRustlsConnect> {
     };
 
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier = Verifier::new(&roots, Arc::clone(&provider)).map_err(bad_tls)?;
+    let verifier = RootVerifier::new(&roots, Arc::clone(&provider)).map_err(bad_tls)?;
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(bad_tls)?
