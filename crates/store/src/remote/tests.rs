@@ -344,8 +344,8 @@ fn a_manifest_is_bounded_by_its_snapshot_and_the_disk() {
 
     // The first part states the length.
     let mut longer = manifest.clone();
-    longer.parts.resize(1 << 16, manifest.parts[1]);
-    longer.bytes = longer.part_bytes << 16;
+    longer.parts.resize(1 << 10, manifest.parts[1]);
+    longer.bytes = longer.part_bytes << 10;
     fixture.store.put(MANIFEST, &longer.encode().unwrap());
     fixture.store.reset();
     let error = fixture.pull().unwrap_err().to_string();
