@@ -121,6 +121,7 @@ pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> R
             let one = single.look_up(&distinct(shape, 1), &records)?;
             let many = batch.look_up(&distinct(shape, config.capacity), &records)?;
             ratios.push(many / one);
+            // The first round is a warm-up, whose times do not count.
             if run == 0 {
                 single.discard_times();
                 batch.discard_times();
@@ -150,6 +151,7 @@ pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> R
 fn distinct(shape: Shape, count: usize) -> Vec<u64> {
     let mut rng = UnwrapErr(SysRng);
     let mut indices = BTreeSet::new();
+    // No more than there are records, or the loop would not end.
     while (indices.len() as u64) < shape.records().min(count as u64) {
         indices.insert(rng.next_u64() % shape.records());
     }
@@ -213,6 +215,7 @@ impl Side {
 
     /// Looks up records and checks them. Returns the answer time in seconds.
     fn look_up(&mut self, indices: &[u64], records: &dyn Records) -> Result<f64> {
+        // The source is read before the times start.
         let expected = indices
             .iter()
             .map(|&index| read_record(records, index))

@@ -127,6 +127,7 @@ impl Cost {
             query_ms: milliseconds(&work.query),
             ticket_bytes: Some(ticket).filter(|&bytes| bytes > 0),
             ..Self::sent(SentBytes {
+                // Key material in a query counts as keys, so that the total has it once.
                 keys_bytes: keys + query_keys,
                 query_bytes: query - query_keys,
                 download_bytes: answer,

@@ -59,6 +59,7 @@ impl Prepared {
             let mut last = Vec::new();
             for answer in 0..answers {
                 last = self.answer_group(plan, &members, &queries, &mut group)?;
+                // The very first answers are the warm-up.
                 if round + answer == 0 {
                     group.seconds.clear();
                     group.core_seconds.clear();

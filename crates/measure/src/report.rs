@@ -170,6 +170,8 @@ fn seconds(value: f64) -> String {
 
 /// One line for each stage that occurs in a report.
 fn stage_lines(reports: &[Report]) -> Vec<Vec<String>> {
+    // Reports of different schemes have different stages, and a stage may occur several times: each
+    // name gets one line, where it first occurs.
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in reports.iter().flat_map(|report| &report.stages.0) {
         if !names.contains(&name.as_str()) {
@@ -239,6 +241,7 @@ pub fn write_columns(out: &mut dyn Write, lines: &[Vec<String>]) -> Result<()> {
             .zip(&widths)
             .map(|(cell, &width)| format!("{cell:width$}"))
             .collect();
+        // The last column is not padded.
         writeln!(out, "{}", cells.join("  ").trim_end())?;
     }
     Ok(())

@@ -100,6 +100,7 @@ impl Offer {
         let requests = demand.lookups.div_ceil(batch.max(1) as u64).max(1);
         let public_s = once_s / requests as f64;
 
+        // A sum that wrapped could seem to fit the memory.
         let memory_bytes = sizes
             .database
             .saturating_add(sizes.material)

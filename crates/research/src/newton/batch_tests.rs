@@ -182,6 +182,7 @@ fn batches_of_records_with_digests_are_checked() {
     assert!(params.label().ends_with("digests") && !params.label().contains("no digests"));
     let mut setup = Setup::new(params, records);
     setup.check(&[17]);
+    // The same index, but encrypted under another point: the answer opens to another value.
     let (secret, _) = setup.client.query(None, &[3], &mut setup.rng).unwrap();
     let (_, other) = setup.client.query(None, &[3], &mut setup.rng).unwrap();
     let foreign = setup.server.answer(Session::anonymous(), &other).unwrap();

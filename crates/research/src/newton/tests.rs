@@ -200,6 +200,7 @@ fn coefficients_of_many_values_interpolate_them() {
 /// records are wrong for both directions of its inner loop.
 #[test]
 fn the_published_setup_gives_wrong_records() {
+    // All values are far below n, which only makes room for negative ones.
     let n = BigUint::from(1u8) << 256;
     let values: Vec<i64> = vec![5, 17, 2, 9, 400];
 
@@ -295,8 +296,10 @@ fn invalid_moduli_are_refused_with_a_reason() {
 
     let mut even = good.clone();
     even[0] &= !1;
+    // An odd multiple of 3, since an even number is refused as even.
     let three = big(&good) - big(&good) % 3u8;
     let three = if three.bit(0) { three } else { three + 3u8 };
+    // 2^256 − 189 is the largest prime of 256 bits.
     let prime = (BigUint::from(1u8) << 256u32) - 189u8;
 
     for (words, reason) in [

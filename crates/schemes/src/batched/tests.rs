@@ -116,6 +116,7 @@ fn check<S: Bucket>(bits: u64, parts: usize, groups: usize) {
     check_batches(&changed, &records, &mut rng);
     // Single records, and whole buckets.
     for (first, count) in [(0, 0), (8, 1), (39 / 8 * 8, 1), (8, 17), (0, 40)] {
+        // Filled with ones, so that bits that are not written show.
         let mut read = vec![0xff; (count * bits).div_ceil(8) as usize];
         let mut expected = read.clone();
         changed.read_packed(first, count, &mut read).unwrap();

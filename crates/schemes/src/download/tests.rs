@@ -63,6 +63,7 @@ fn records_that_compress_are_sent_in_less() {
 
     let client = client_of(&server);
     let mut rng = ChaCha20Rng::seed_from_u64(3);
+    // The first and last records of blocks, which hold 1024 of 1 KiB.
     let wanted = [0, 1023, 1024, 2048, 3078];
     let (secret, query) = client.query(None, &wanted, &mut rng).unwrap();
     let answer = server.answer(Session::anonymous(), &query).unwrap();

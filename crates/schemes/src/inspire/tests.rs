@@ -71,6 +71,7 @@ fn bound(columns: u64, points: usize) -> f64 {
 /// One column under many points is a single square: its largest value counts, not its mean.
 #[test]
 fn few_columns_are_bounded_by_their_tail() {
+    // The mean square of a uniform word of 16 bits; the largest is 2^30.
     let mean = 2f64.powi(32) / 12.0;
     assert!(bound(1, 64) > 80.0 * 64.0 * mean, "{}", bound(1, 64) / mean);
     assert!(bound(1 << 16, 4) < 1.06 * 4.0 * 65536.0 * mean);

@@ -103,6 +103,7 @@ fn units_give_back_what_was_read_into_them() {
             (608, 1),
         ] {
             let length = (count * bits).div_ceil(8) as usize;
+            // Filled with ones, so that bits that are not written show.
             let mut found = vec![0xFF; length];
             let mut expected = vec![0; length];
 

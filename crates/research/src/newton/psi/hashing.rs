@@ -42,6 +42,7 @@ impl Hashes {
     /// # Errors
     /// [`Error::OutOfBounds`] if a bin exceeds [`PsiParams::load`]; another seed resolves that.
     pub fn simple(&self, params: &PsiParams, items: &[Item]) -> Result<Vec<Zeroizing<Vec<Item>>>> {
+        // Full capacity from the start: growing would leave copies of items behind.
         let mut bins: Vec<Zeroizing<Vec<Item>>> = (0..self.bins)
             .map(|_| Zeroizing::new(Vec::with_capacity(params.load())))
             .collect();

@@ -87,6 +87,7 @@ impl Request {
         let mut seed = [0; SEED_BYTES];
         seed.copy_from_slice(seed_bytes);
 
+        // The length is exact, so that the chunks below leave no words over.
         let numbers = words_of(rest);
         let (modulus, bins) = numbers.split_at(words);
         let bins = bins
@@ -117,6 +118,7 @@ impl Response {
         let expected = 8 * params.bins() * params.parts() * answer;
         Error::check_length("an encrypted intersection", bytes.len(), expected)?;
 
+        // As in a request, chunks leave nothing over.
         let answers: Vec<Vec<u64>> = words_of(bytes)
             .chunks_exact(answer)
             .map(<[u64]>::to_vec)

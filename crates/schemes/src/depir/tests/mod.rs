@@ -109,6 +109,8 @@ fn check_noise(params: DepirParams) {
         found.largest.log2() + log2_product(&primes[..kept])
     };
 
+    // Decryption takes residues power by power, as an answer has them; evaluation gives them prime
+    // by prime.
     let whole: Vec<u32> = (0..=params.simplex().degree)
         .flat_map(|power| {
             residues
@@ -584,6 +586,7 @@ fn oversized_databases_are_refused_with_a_reason() {
         server_like.describe()
     );
 
+    // The shape has 16 bytes, n 4 and m 2. So the number of primes is at 22, of kept ones at 24.
     // Fewer primes in answers than switching needs, or more than exist.
     for kept in [0, 1, 200] {
         let mut bytes = bytes.clone();

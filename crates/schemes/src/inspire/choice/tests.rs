@@ -48,6 +48,8 @@ type Cost = (u64, f64);
 
 /// The Pareto front: costs than which no other has both fewer bits and less variance.
 fn front(mut all: Vec<Cost>) -> Vec<Cost> {
+    // By bits, then by variance: a cost is on the front if its variance is below that of all before
+    // it.
     all.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let mut least = f64::INFINITY;
     all.retain(|one| {
@@ -60,6 +62,7 @@ fn front(mut all: Vec<Cost>) -> Vec<Cost> {
 
 /// The costs of one part over all of its widths, which are two or twice the same.
 fn of_part(frame: &Frame<'_>, part: usize, [x, y]: [usize; 2]) -> Vec<Cost> {
+    // A part depends on its own widths alone: all others stay the widest.
     let most = frame.widest();
     let cost = |first: u32, second: u32| {
         let mut widths = most;
@@ -103,6 +106,7 @@ fn exhaustive(frame: &Frame<'_>) -> u64 {
         .into_iter()
         .reduce(sum)
         .unwrap();
+    // A front is sorted by bits, so its first cost has the fewest.
     all[0].0
 }
 

@@ -100,6 +100,7 @@ impl Case {
         let error = |(row, &phase): (usize, &u64)| {
             let message =
                 i64::from(self.server.first.tiles[place(columns, row, 0)]) << (bits.a - 16);
+            // Differences are modulo 2^a: shifting up and down again extends the sign.
             let wrapped = (phase as i64 - message) << (64 - bits.a) >> (64 - bits.a);
             wrapped as f64 * ring.modulus() as f64 / 2f64.powi(bits.a as i32)
         };
@@ -223,6 +224,7 @@ fn the_third_packing() {
         .unwrap()
         .remove(0);
     let rows = body_digits(params, &firsts[0]);
+    // A row of digits has one for each of the t units, of which the first is wanted.
     let digits: Vec<i16> = rows
         .iter()
         .step_by(params.layout().blocks)
@@ -242,6 +244,7 @@ fn the_third_packing() {
 
 #[test]
 fn every_record_has_a_place_of_its_own() {
+    // Two records of 13 bytes fill a unit of 32, and 112 rows two groups of 64.
     let layout = Layout::new(Shape::new(1000, 100).unwrap(), 16, 7).unwrap();
     assert_eq!(
         (layout.per_unit(), layout.columns, layout.rows()),
