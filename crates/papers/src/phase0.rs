@@ -247,6 +247,7 @@ fn variant(
         }
     }
 
+    // The stages come first and the total last, as they were appended.
     let mut medians = times.into_iter().map(median);
     let stages_ms = STAGES.map(|_| medians.next().unwrap_or_default());
 

@@ -148,6 +148,7 @@ impl FieldBench<'_> {
     fn status(&self, scheme: &dyn ErasedScheme, description: &Description) -> Result<Status> {
         let work = &description.work;
         let threads = self.effort.threads;
+        // A measurement answers once more than its runs, as a warm-up.
         let answers =
             (self.effort.runs + 1) as f64 * work.answer.seconds(&self.rates.rates, threads);
         let expected = work.setup.seconds(&self.rates.rates, threads) + answers;

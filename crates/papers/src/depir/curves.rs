@@ -216,6 +216,7 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
             } else {
                 &mut papers
             };
+            // A logarithmic axis has no 0.
             curve.push((tabulated as f64 + 1.0, report.answer_s));
         }
 
@@ -374,6 +375,7 @@ fn points(report: &SheetReport) -> impl Iterator<Item = &(f64, f64)> + Clone {
 
 /// The range of an axis, with a margin. `value` takes the axis' coordinate of a point.
 fn axis_range(report: &SheetReport, value: fn(&(f64, f64)) -> f64) -> Range<f64> {
+    // The axes are logarithmic, so margins are factors.
     let values = points(report).map(value);
     let least = values.clone().fold(f64::INFINITY, f64::min);
     least * 0.8..values.fold(0.0, f64::max) * 1.3

@@ -317,6 +317,7 @@ impl Bench {
 
         let (residues, seconds) = timed(|| {
             let points = self.server.points(&ciphertexts)?;
+            // Records of 2 bytes have one chunk.
             let (residues, lookups) = self.server.evaluate(&points, 0);
             run.lookups = lookups;
             Ok::<_, papir_core::Error>(residues)

@@ -99,6 +99,7 @@ impl Shard<Inspire> for InspireShard {
         let count = queries.len() as u64;
 
         progress.stage("read_keys", count);
+        // Keys come first: one that does not fit is refused before the pass over the rows.
         let keys = parallel::try_map(queries, |query| {
             let (packing, _) = params.split_keys(&query.keys);
             self.prepared.packing_key(params, packing)

@@ -289,6 +289,7 @@ impl Frame<'_> {
     fn cut_from(&self, mut widths: Widths) -> Widths {
         let mut parts = self.parts(&widths);
         loop {
+            // Each round removes a bit, so the loop ends.
             let left = self.allowed - parts.iter().sum::<f64>();
             let fitting = self
                 .changes(&widths, &parts, u32::wrapping_sub)
@@ -318,6 +319,7 @@ impl Frame<'_> {
         }
 
         let mut parts = self.parts(&widths);
+        // Other widths only grow, each up to its most, so this loop ends too.
         while parts.iter().sum::<f64>() > self.allowed {
             let others = self
                 .changes(&widths, &parts, u32::wrapping_add)
@@ -343,6 +345,7 @@ impl Frame<'_> {
         loop {
             let sent = (0..6).filter(|&place| self.coefficients[place] > 0);
             let exchanged = sent.filter_map(|place| self.exchange(&widths, place));
+            // Messages get shorter in each round but the last, so the loop ends.
             match exchanged.min_by_key(|other| self.bits(other)) {
                 Some(better) if self.bits(&better) < self.bits(&widths) => widths = better,
                 _ => return widths,
