@@ -45,6 +45,7 @@ impl<'a> Preparation<'a> {
         let limbs = self.n.limbs();
         let mut scaled = vec![0; values.len() / words * self.n.words()];
 
+        // The lengths of words differ, but a part of each list has the same BLOCK numbers.
         let parts = values
             .par_chunks(BLOCK * words)
             .zip(self.inverses.par_chunks(BLOCK * limbs));

@@ -138,6 +138,7 @@ impl<'a> Ring<'a> {
     /// Returns a·b, with 81 products modulo n and the products with u and v.
     pub fn multiply(&self, a: &[u64], b: &[u64]) -> Vec<u64> {
         let limbs = self.n.limbs();
+        // All 81 pairs in one call: the arithmetic works on many numbers at a time.
         let lefts = a
             .chunks_exact(limbs)
             .flat_map(|a| a.repeat(RANK))
