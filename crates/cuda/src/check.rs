@@ -143,7 +143,8 @@ mod tests {
 
     #[test]
     fn parts_of_other_lengths_are_refused() {
-        let changes: [(&str, fn(&mut Packs<'_>)); 6] = [
+        type Change = (&'static str, fn(&mut Packs<'_>));
+        let changes: [Change; 6] = [
             ("the degree of a device's ring", |packs| {
                 packs.ring.degree = 0;
             }),
