@@ -13,7 +13,7 @@ use super::semaphore::{FairSemaphore, TakenAmount};
 /// clients take turns.
 pub(crate) struct WorkTurns {
     places: Arc<FairSemaphore>,
-    /// The requests that have begun. TakenAmount only while the queue is locked, so that no request
+    /// The requests that have begun. Changed only while the queue is locked, so that no request
     /// begins before one that waits.
     begun: Arc<FairSemaphore>,
     queue: Mutex<Queue<Waiting>>,

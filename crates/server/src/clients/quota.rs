@@ -70,7 +70,7 @@ struct Count {
     bytes: u64,
 }
 
-/// Returns the clients to remove so that `new` fits: the expired ones and, if the database or the
+/// Returns the clients to remove so that `new` fits: the expired ones and, if the database, the
 /// owner or its site is at its limit, those that have not queried for [`PROBATION`], then those
 /// that have not been used for [`RECENT`]. At its limit, an owner or a site gives up its own
 /// clients only. `expiry` is the time by which clients expire or make room. The error is the

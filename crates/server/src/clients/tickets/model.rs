@@ -1,8 +1,8 @@
 //! Random histories of clients, compared with a model.
 //!
 //! Queries are lost, refused and repeated. States are copied, used at two places and restored.
-//! Clients are evicted. Keys are registered again, by copies of a client and after a lost response. Versions change, and queries for versions that are no longer answered are
-//! refused.
+//! Clients are evicted. Keys are registered again, by copies of a client and after a lost response.
+//! Versions change, and queries for versions that are no longer answered are refused.
 
 use std::collections::BTreeMap;
 
