@@ -142,6 +142,14 @@ impl Registry {
             let from = Arc::clone(database);
             blocking(move || Ok(registry.take_back(&from, id, digest)?)).await?;
         }
+
+        // The keys may be those of an earlier attempt of this client, which was still being checked
+        // when they were looked up.
+        if let Err(ClientError::KeysRepeated) = appended
+            && let Some(status) = self.registered_before(database, owner, digest).await?
+        {
+            return Ok(status);
+        }
         appended
     }
 

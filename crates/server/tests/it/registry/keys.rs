@@ -1,15 +1,21 @@
 //! Keys of clients: their upload, whole or in parts.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::scope;
 use std::time::Instant;
 
 use papir_core::envelope::{self, Header, Kind};
+use papir_server::Database;
 use tempfile::TempDir;
 
 use super::gone;
 use crate::support::clients::{
-    Client, SMALL, clients_url, registered, registry, start, start_with, stateful, unregistered,
+    Client, SMALL, clients_url, prepared_stateful, registered, registry, start, start_with,
+    stateful, unregistered,
 };
-use crate::support::{Reply, get, post, send};
+use crate::support::faulty::{Fault, FaultyDatabase, Latch};
+use crate::support::{Reply, get, post, send, until};
 
 #[test]
 fn rejected_keys_leave_no_trace() {
@@ -166,6 +172,41 @@ fn keys_of_another_client_are_refused() {
     let server = start(registry(directory.path()));
     refused(&first.moved_to(&server).register());
     assert_eq!(registered(&server).status()["status"], "registered");
+}
+
+/// The service still checks the keys of the first attempt when the client makes the second one.
+#[test]
+fn two_attempts_of_a_client_at_once_register_one_client() {
+    let directory = TempDir::new().unwrap();
+    let latch = Latch::default();
+    let fault = Fault::ColdKeys(Arc::new(AtomicBool::new(true)), latch.clone());
+    let table = FaultyDatabase {
+        inner: prepared_stateful(SMALL, 1),
+        scheme: 0xfff0,
+        fault,
+    };
+    let server = start_with(
+        registry(directory.path()),
+        Database::new("table", Box::new(table), None),
+    );
+    let keys = unregistered(&server).keys;
+    let url = clients_url(&server);
+    let counts = || get(&url).json()["counts"].clone();
+
+    let [first, second] = scope(|scope| {
+        let attempts = [(); 2].map(|()| scope.spawn(|| post(&url, &keys)));
+        until("both attempts have begun", || counts()["uploading"] == 2);
+        latch.release();
+        attempts.map(|attempt| attempt.join().unwrap())
+    });
+
+    assert_eq!([first.status, second.status], [201; 2]);
+    assert_eq!(first.json()["id"], second.json()["id"]);
+    let counts = counts();
+    assert_eq!(
+        (&counts["registered"], &counts["uploading"]),
+        (&1.into(), &0.into())
+    );
 }
 
 #[test]
