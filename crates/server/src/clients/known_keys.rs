@@ -6,10 +6,9 @@
 
 use std::time::Duration;
 
-use papir_core::envelope;
-
 use super::clock::microseconds;
 use super::id::ClientId;
+use super::keys_digest::{FirstUse, KeysDigest};
 use super::row::{Owner, Row, Stage};
 use super::store::Store;
 use super::tables::Result;
@@ -22,26 +21,6 @@ const MOST: u64 = 1_000_000;
 const CHUNK: u64 = 1000;
 /// Time in which a registration may be repeated: its response was lost. Clients retry for a minute.
 const REPEATABLE: Duration = Duration::from_secs(120);
-
-/// BLAKE3 hash of client keys without their envelope, which names the version of the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct KeysDigest(pub(super) [u8; 32]);
-
-impl KeysDigest {
-    /// The digest of keys in their envelope; `None` if the envelope has a wrong length.
-    pub(super) fn of(keys: &[u8]) -> Option<Self> {
-        let payload = envelope::payload(keys)?;
-        Some(Self(blake3::hash(payload).into()))
-    }
-}
-
-/// The first registration of some keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FirstUse {
-    pub(crate) client: ClientId,
-    /// Time of the registration, in microseconds since 1970.
-    pub(crate) time: u64,
-}
 
 /// The outcome of completing a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +154,6 @@ impl Store {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use papir_core::Version;
-    use papir_core::envelope::{Header, Kind, seal};
 
     use super::*;
     use crate::clients::quota::Quota;
@@ -212,21 +190,6 @@ mod tests {
             now,
         };
         store.known_keys("a", repetition).unwrap()
-    }
-
-    #[test]
-    fn digests_do_not_depend_on_the_version() {
-        let sealed = |version, payload: &[u8]| {
-            let header = Header {
-                kind: Kind::Keys,
-                scheme: 3,
-                version: Version([version; 8]),
-            };
-            KeysDigest::of(&seal(&header, payload)).unwrap()
-        };
-        assert_eq!(sealed(1, b"keys"), sealed(2, b"keys"));
-        assert_ne!(sealed(1, b"keys"), sealed(1, b"keyt"));
-        assert_eq!(KeysDigest::of(b"short"), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! | `place` | opens a registry |
 //! | `quota` | quotas of a database and of each owner |
 //! | `keys`, `key_files`, `key_cache` | storage of keys: files; parsed keys in memory |
-//! | `known_keys` | digests of registered keys, which no second client may use |
+//! | `known_keys`, `keys_digest` | digests of registered keys, which no second client may use |
 //! | `clock`, `notify` | timestamps that survive jumps; notifications of the worker |
 //! | `registry` | the registry: lookup, status and removal of clients |
 //! | `uploads` | registration, in one request or in parts |
@@ -30,6 +30,7 @@ mod id;
 mod key_cache;
 mod key_files;
 mod keys;
+mod keys_digest;
 mod known_keys;
 mod notify;
 mod numbers;

@@ -8,7 +8,7 @@ use papir_core::Version;
 
 use super::error::StoreError;
 use super::id::ClientId;
-use super::known_keys::{FirstUse, KeysDigest};
+use super::keys_digest::{FirstUse, KeysDigest};
 use super::numbers::{Claim, Numbers, TicketKey};
 use super::row::Row;
 

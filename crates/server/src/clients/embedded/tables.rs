@@ -11,7 +11,7 @@ use redb::{
 
 use super::file::{TableFile, unless_damaged};
 use crate::clients::id::ClientId;
-use crate::clients::known_keys::{FirstUse, KeysDigest};
+use crate::clients::keys_digest::{FirstUse, KeysDigest};
 use crate::clients::numbers::{Claim, TicketKey};
 use crate::clients::row::Row;
 use crate::clients::tables::{ROOM, ReadTables, Result, Storage, Tables};

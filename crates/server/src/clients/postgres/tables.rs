@@ -11,7 +11,7 @@ use postgres::{Row as Found, Transaction};
 use super::sessions::Sessions;
 use crate::clients::error::StoreError;
 use crate::clients::id::ClientId;
-use crate::clients::known_keys::{FirstUse, KeysDigest};
+use crate::clients::keys_digest::{FirstUse, KeysDigest};
 use crate::clients::numbers::{Claim, Numbers, TicketKey};
 use crate::clients::row::Row;
 use crate::clients::tables::{ROOM, ReadTables, Result, Storage, Tables};

@@ -12,7 +12,8 @@ use papir_core::Version;
 use papir_core::scheme::SENT_AHEAD;
 
 use super::super::id::ClientId;
-use super::super::known_keys::{Completed, KeysDigest};
+use super::super::keys_digest::KeysDigest;
+use super::super::known_keys::Completed;
 use super::super::numbers::Claim;
 use super::super::quota::Quota;
 use super::super::row::Row;
