@@ -58,33 +58,36 @@ pub(crate) fn parse(login: &Login) -> Result<Config> {
     Ok(config)
 }
 
-/// The hosts of an address that are reached over TCP.
-pub(crate) fn hosts(address: &str) -> Vec<TcpHost> {
-    let Ok(config) = address.parse::<Config>() else {
-        return Vec::new();
-    };
+impl Login {
+    /// The hosts of the address that are reached over TCP. None if it does not parse: the login is
+    /// then refused before a connection is made.
+    pub fn hosts(&self) -> Vec<TcpHost> {
+        let Ok(config) = self.address.parse::<Config>() else {
+            return Vec::new();
+        };
 
-    // One port may stand for all hosts.
-    let ports = config.get_ports();
-    let mut hosts = Vec::new();
-    for (index, host) in config.get_hosts().iter().enumerate() {
-        let port = ports.get(index).or(ports.first()).copied();
-        let port = port.unwrap_or(DEFAULT_PORT);
-        if let Host::Tcp(name) = host {
-            hosts.push(TcpHost {
-                name: name.clone(),
-                port,
-            });
+        // One port may stand for all hosts.
+        let ports = config.get_ports();
+        let mut hosts = Vec::new();
+        for (index, host) in config.get_hosts().iter().enumerate() {
+            let port = ports.get(index).or(ports.first()).copied();
+            let port = port.unwrap_or(DEFAULT_PORT);
+            if let Host::Tcp(name) = host {
+                hosts.push(TcpHost {
+                    name: name.clone(),
+                    port,
+                });
+            }
+            // Such an address takes the place of the host's name.
+            if let Some(address) = config.get_hostaddrs().get(index) {
+                hosts.push(TcpHost {
+                    name: address.to_string(),
+                    port,
+                });
+            }
         }
-        // Such an address takes the place of the host's name.
-        if let Some(address) = config.get_hostaddrs().get(index) {
-            hosts.push(TcpHost {
-                name: address.to_string(),
-                port,
-            });
-        }
+        hosts
     }
-    hosts
 }
 
 /// Refuses an address with a password or without a host.

@@ -43,13 +43,6 @@ impl Login {
         }
     }
 
-    /// The hosts of the address that are reached over TCP. None if it does not parse: the login is
-    /// then refused before a connection is made.
-    #[cfg(feature = "postgres")]
-    pub fn hosts(&self) -> Vec<TcpHost> {
-        super::address::hosts(&self.address)
-    }
-
     /// None: this build connects to no server.
     #[cfg(not(feature = "postgres"))]
     pub fn hosts(&self) -> Vec<TcpHost> {
