@@ -15,7 +15,7 @@ pub(super) struct FairSemaphore {
     taken: Mutex<Shares<ClientKey>>,
 }
 
-/// What a client has taken. Given back when dropped.
+/// Amount that a client has taken. Given back when dropped.
 pub(super) struct TakenAmount {
     semaphore: Arc<FairSemaphore>,
     client: ClientKey,

@@ -41,7 +41,7 @@ pub(super) struct Repetition {
     pub(super) now: u64,
 }
 
-/// What is known of keys that a client sends.
+/// Result of looking up the keys of a registration.
 pub(super) enum KnownKeys {
     /// No client has registered them.
     Unknown,
@@ -84,7 +84,7 @@ impl Store {
         Ok(completed.unwrap_or(refusal))
     }
 
-    /// What is known of the keys of a registration.
+    /// Looks up the keys of a registration.
     pub(super) fn known_keys(&self, database: &str, repetition: Repetition) -> Result<KnownKeys> {
         let Repetition { digest, owner, now } = repetition;
         self.read(|tables| {

@@ -67,7 +67,7 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route(ROUTE.trim_end_matches('/'), page)
 }
 
-/// What a path below the page's folder names.
+/// Target of a path below the page's folder.
 #[derive(Debug, PartialEq, Eq)]
 enum PagePath {
     File(PageFile),
