@@ -1,5 +1,9 @@
 //! Address schemes of object stores, and their settings from environment variables.
 
+use std::fmt;
+
+use papir_core::without_passwords;
+
 /// A kind of object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -53,7 +57,7 @@ pub struct Settings {
 
 /// The proxy of connections to object stores. A cloud's own variable, such as `AWS_PROXY_URL`,
 /// overrides it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub enum StoreProxy {
     /// Direct connections.
     #[default]
@@ -65,6 +69,20 @@ pub enum StoreProxy {
         /// Hosts that are reached directly, in the form of `NO_PROXY`.
         exclusions: String,
     },
+}
+
+impl fmt::Debug for StoreProxy {
+    /// Without the password of the address.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Direct => f.write_str("Direct"),
+            Self::Through { url, exclusions } => f
+                .debug_struct("Through")
+                .field("url", &without_passwords(url))
+                .field("exclusions", exclusions)
+                .finish(),
+        }
+    }
 }
 
 impl Settings {
@@ -105,4 +123,20 @@ fn is_of_cloud(name: &str) -> bool {
     ["AWS_", "GOOGLE_", "AZURE_"]
         .iter()
         .any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_of_proxies_are_not_shown() {
+        let proxy = StoreProxy::Through {
+            url: "http://name:secret@proxy:3128".to_owned(),
+            exclusions: "example.org".to_owned(),
+        };
+        let shown = format!("{:?}", Some(proxy));
+        assert!(shown.contains("name:***@proxy:3128") && shown.contains("example.org"));
+        assert!(!shown.contains("secret"), "{shown}");
+    }
 }
