@@ -7,9 +7,9 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
-/// Most connections that wait to be accepted. Of a burst beyond it, each client tries again after a
-/// second. The system may allow fewer.
-pub(super) const BACKLOG: u32 = 1024;
+/// Most connections that wait to be accepted: as many as Linux allows by default. Of a burst beyond
+/// it, each client tries again after a second. The system may allow fewer.
+pub(super) const BACKLOG: u32 = 4096;
 
 /// An address to listen on: `127.0.0.1:7470`, `[::1]:7470`, `localhost:7470` or
 /// `unix:/run/papir.sock`. A name is resolved when it is parsed.
