@@ -332,6 +332,18 @@ fn servers_that_may_lose_commits_are_refused() {
 }
 
 #[test]
+fn a_role_that_may_create_nothing_uses_the_tables_that_exist() {
+    let server = Server::start("");
+    drop(serve(&server, stateful(SMALL, 1)));
+    server.sql("papir", "REVOKE CREATE ON SCHEMA papir FROM papir");
+
+    let service = serve(&server, stateful(SMALL, 1));
+    let mut client = unregistered(&service);
+    client.id = client.register().json()["id"].as_str().unwrap().to_owned();
+    client.check(3);
+}
+
+#[test]
 fn long_keys_go_to_the_object_store() {
     let server = Server::start("");
     let folder = TempDir::new().unwrap();

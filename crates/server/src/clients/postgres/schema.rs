@@ -1,6 +1,6 @@
 //! Definitions of the tables.
 
-use postgres::Client;
+use postgres::{Client, Transaction};
 
 use super::origin::Origin;
 use crate::clients::error::StoreError;
@@ -62,11 +62,11 @@ const TABLES: &str = "
 
 /// Tables that the first releases with this format did not have, and do not need.
 const LATER_TABLES: &str = "
-    CREATE TABLE IF NOT EXISTS papir.digests (
+    CREATE TABLE papir.digests (
         digest   bytea  PRIMARY KEY,
         client   bytea  NOT NULL,
         noted    bigint NOT NULL);
-    CREATE INDEX IF NOT EXISTS digests_noted ON papir.digests (noted);
+    CREATE INDEX ON papir.digests (noted);
 ";
 
 /// Creates the tables unless they exist. `origin` is the history that they then belong to. Fails
@@ -76,10 +76,7 @@ pub(super) fn create(client: &mut Client, origin: &Origin) -> Result<()> {
 
     // Locked before the look: of several services that start, one creates the tables.
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
-    let is_missing: bool = transaction
-        .query_one("SELECT to_regclass('papir.origin') IS NULL", &[])?
-        .get(0);
-    if is_missing {
+    if is_missing(&mut transaction, "papir.origin")? {
         transaction.batch_execute(TABLES)?;
         transaction.execute(
             "INSERT INTO papir.origin (format, system, timeline) VALUES ($1, $2, $3)",
@@ -96,6 +93,15 @@ pub(super) fn create(client: &mut Client, origin: &Origin) -> Result<()> {
         )));
     }
 
-    transaction.batch_execute(LATER_TABLES)?;
+    // Asked first: `IF NOT EXISTS` would need the right to create even where the table exists.
+    if is_missing(&mut transaction, "papir.digests")? {
+        transaction.batch_execute(LATER_TABLES)?;
+    }
     Ok(transaction.commit()?)
+}
+
+/// Returns whether a table does not exist.
+fn is_missing(transaction: &mut Transaction<'_>, table: &str) -> Result<bool> {
+    let row = transaction.query_one("SELECT to_regclass($1) IS NULL", &[&table])?;
+    Ok(row.get(0))
 }
