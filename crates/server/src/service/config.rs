@@ -44,7 +44,8 @@ pub struct ServerConfig {
     pub max_queued: usize,
     /// Memory for the bodies of requests that are arriving or waiting, in bytes. One client holds
     /// at most a quarter of it with several bodies. Answers may hold four times as much until their
-    /// clients have received them, and descriptions and other responses as much again.
+    /// clients have received them, and descriptions and other responses as much as bodies, or
+    /// 16 MiB if that is more.
     pub max_upload_bytes: usize,
     /// Maps snapshot files instead of reading them into memory, for files larger than the memory. A
     /// program that writes to such a file or truncates it changes the answers or ends the service.
