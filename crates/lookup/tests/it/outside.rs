@@ -1,9 +1,12 @@
 //! Tables of entries in storage have the bytes of tables in memory.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use papir_core::scratch::{InMemory, Scratch};
-use papir_core::{AlignedBytes, Blob, NoProgress, Result as CoreResult};
+use papir_core::{AlignedBytes, Blob, Error as CoreError, NoProgress, Result as CoreResult};
 use papir_lookup::outside::{
-    self, AddedEntries, EntryRuns, HeapRuns, IdSeed, Runs, SpilledTable, Storage,
+    self, AddedEntries, EntryRuns, HeapRuns, IdSeed, ReadRuns, Runs, SpilledTable, Storage,
 };
 use papir_lookup::{BucketTarget, Entry, OnDuplicate, Result, TableOptions, build};
 use proptest::collection::vec;
@@ -28,6 +31,122 @@ impl Scratch for Heap {
     fn keep(&mut self, name: &str, part: AlignedBytes) -> CoreResult<Blob> {
         InMemory.keep(name, part)
     }
+}
+
+/// Bytes of runs: now, and the most so far.
+#[derive(Default)]
+struct Live {
+    now: AtomicU64,
+    most: AtomicU64,
+}
+
+/// Runs in memory whose bytes are counted.
+struct CountedRuns {
+    runs: HeapRuns,
+    bytes: u64,
+    live: Arc<Live>,
+}
+
+impl ReadRuns for CountedRuns {
+    fn read(&mut self, run: usize, out: &mut Vec<u8>) -> CoreResult<()> {
+        self.runs.read(run, out)
+    }
+}
+
+impl Runs for CountedRuns {
+    fn append(&mut self, run: usize, parts: &[&[u8]]) -> CoreResult<()> {
+        let bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        self.bytes += bytes;
+        let now = self.live.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.live.most.fetch_max(now, Ordering::Relaxed);
+        self.runs.append(run, parts)
+    }
+
+    fn seal(&mut self) -> CoreResult<()> {
+        self.runs.seal()
+    }
+
+    fn copy(&self, run: usize, at: u64, out: &mut [u8]) {
+        self.runs.copy(run, at, out);
+    }
+}
+
+impl Drop for CountedRuns {
+    fn drop(&mut self) {
+        self.live.now.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Storage in memory of limited room, which counts bytes.
+struct CountedHeap {
+    live: Arc<Live>,
+    room: u64,
+}
+
+impl Storage for CountedHeap {
+    fn runs(&mut self, _kind: &'static str) -> CoreResult<Box<dyn Runs>> {
+        Ok(Box::new(CountedRuns {
+            runs: HeapRuns::default(),
+            bytes: 0,
+            live: Arc::clone(&self.live),
+        }))
+    }
+
+    fn check_room(&self, bytes: u64) -> CoreResult<()> {
+        if bytes <= self.room {
+            return Ok(());
+        }
+        let found = format!("{bytes} bytes");
+        Err(CoreError::malformed("the room", found, self.room))
+    }
+}
+
+impl Scratch for CountedHeap {
+    fn find(&self, name: &str) -> CoreResult<Option<Blob>> {
+        InMemory.find(name)
+    }
+
+    fn keep(&mut self, name: &str, part: AlignedBytes) -> CoreResult<Blob> {
+        InMemory.keep(name, part)
+    }
+}
+
+/// Builds a table of 20,000 keys of 40 bytes with values of 2, in storage of this room. Returns the
+/// most bytes of runs at a time.
+fn most_bytes(room: u64) -> Result<u64> {
+    let live = Arc::new(Live::default());
+    let mut heap = CountedHeap {
+        live: Arc::clone(&live),
+        room,
+    };
+
+    let mut rng = rng(1);
+    let seed = IdSeed::random(&mut rng);
+    let mut added = AddedEntries::new(seed, heap.runs("entries")?);
+    for line in 1..=20_000 {
+        added.add(&entry(line, format!("{line:040}").as_bytes(), b"ab"))?;
+    }
+    let mut entries = EntryRuns::new(seed, vec![added.finish()]);
+    let options = TableOptions::default();
+    outside::build(&mut entries, &options, &mut heap, &mut rng, &NoProgress)?;
+
+    drop(entries);
+    assert_eq!(live.now.load(Ordering::Relaxed), 0);
+    Ok(live.most.load(Ordering::Relaxed))
+}
+
+#[test]
+fn rows_take_little_storage_and_room_is_asked_for_first() {
+    // A key and a value of 42 bytes with their numbers, and 19 bytes without the key.
+    let most = most_bytes(u64::MAX).unwrap();
+    assert!(most < 20_000 * 72, "{most}");
+
+    for room in [0, 20_000 * 19 - 1] {
+        let error = most_bytes(room).unwrap_err().to_string();
+        let expected = format!("{} bytes", 20_000 * 19);
+        assert!(error.contains(&expected), "{error}");
+    }
+    assert!(most_bytes(20_000 * 60).is_ok());
 }
 
 /// Builds a table from entries that `parts` processes add, one range of them each.
