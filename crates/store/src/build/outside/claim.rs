@@ -15,18 +15,18 @@ pub(super) const BUILD: &str = "build.json";
 /// exists only if a build of this user made it: whatever else is there would be removed, and
 /// another user's folder would give the rows away.
 pub(super) fn claim(folder: &Path) -> Result<()> {
-    if let Err(error) = create_private(folder)
-        && error.kind() != ErrorKind::AlreadyExists
-    {
-        return Err(Error::io("creating", folder)(error));
-    }
+    let is_new = match create_private(folder) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+        Err(error) => return Err(Error::io("creating", folder)(error)),
+    };
 
     // Of the path itself: a link may lead to any folder.
     let found = fs::symlink_metadata(folder).map_err(Error::io("reading", folder))?;
     if !found.is_dir() {
         return Err(refused(folder, "no folder"));
     }
-    if let Some(reason) = foreign(&found) {
+    if let Some(reason) = foreign(&found, is_new) {
         return Err(refused(folder, reason));
     }
     check_content(folder)
@@ -39,14 +39,15 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
     private.create(folder)
 }
 
-/// The reason why a folder may be another user's, or may be read by others.
+/// The reason why a folder may be another user's, or may be read by others. The mode of a new
+/// folder is as private as its file system can make it: some have one mode for all files.
 #[cfg(unix)]
-fn foreign(found: &Metadata) -> Option<&'static str> {
+fn foreign(found: &Metadata, is_new: bool) -> Option<&'static str> {
     use std::os::unix::fs::MetadataExt;
 
     if found.uid() != rustix::process::geteuid().as_raw() {
         Some("of another user")
-    } else if found.mode() & 0o077 != 0 {
+    } else if !is_new && found.mode() & 0o077 != 0 {
         Some("open to other users")
     } else {
         None
@@ -54,7 +55,7 @@ fn foreign(found: &Metadata) -> Option<&'static str> {
 }
 
 #[cfg(not(unix))]
-fn foreign(_: &Metadata) -> Option<&'static str> {
+fn foreign(_: &Metadata, _: bool) -> Option<&'static str> {
     None
 }
 
@@ -85,6 +86,23 @@ fn check_content(folder: &Path) -> Result<()> {
 
     if (has_others && !has_description) || (has_description && !has_lock) {
         return Err(refused(folder, "that no build made"));
+    }
+    Ok(())
+}
+
+/// Removes everything but the lock. The description goes last: without it, other files are not
+/// known as a build's own.
+pub(super) fn clear(folder: &Path) -> Result<()> {
+    let mut names = Vec::new();
+    for file in fs::read_dir(folder).map_err(Error::io("reading", folder))? {
+        let file = file.map_err(Error::io("reading", folder))?;
+        names.push(file.file_name());
+    }
+
+    names.retain(|name| name != LOCK);
+    names.sort_unstable_by_key(|name| name == BUILD);
+    for name in names {
+        fs::remove_file(folder.join(name)).map_err(Error::io("clearing", folder))?;
     }
     Ok(())
 }
@@ -125,10 +143,33 @@ mod tests {
         fs::set_permissions(&folder, Permissions::from_mode(0o750)).unwrap();
         assert!(refusal(&folder).contains("open to other users"));
         assert_eq!(mode(), 0o750, "left as it is");
+        // As a new folder is on a file system with one mode for all files.
+        let found = fs::metadata(&folder).unwrap();
+        assert_eq!(foreign(&found, true), None);
 
         fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
         fs::remove_file(folder.join(BUILD)).unwrap();
         assert!(refusal(&folder).contains("that no build made"));
+    }
+
+    #[test]
+    fn a_folder_is_known_until_all_its_parts_are_removed() {
+        let outside = tempfile::tempdir().unwrap();
+        let folder = outside.path().join("build");
+        claim(&folder).unwrap();
+        for name in [LOCK, BUILD, "rows.runs", "zeros"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+
+        // A folder is not removed as a file is: the work ends there, as if it were killed.
+        fs::create_dir(folder.join("stuck")).unwrap();
+        assert!(clear(&folder).is_err());
+        fs::remove_dir(folder.join("stuck")).unwrap();
+        claim(&folder).unwrap();
+
+        clear(&folder).unwrap();
+        claim(&folder).unwrap();
+        assert!(folder.join(LOCK).exists() && !folder.join(BUILD).exists());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use papir_lookup::outside::{IdSeed, Runs, Storage};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
-use super::claim::{BUILD, LOCK, claim};
+use super::claim::{BUILD, LOCK, claim, clear};
 use super::runs::RunFile;
 use crate::build::options::BuildOptions;
 use crate::build::parts::{RowColumns, RowParts};
@@ -120,13 +120,7 @@ impl BuildFolder {
 
     /// Removes the parts of another build, and writes the description of this one.
     fn begin(&self) -> Result<()> {
-        // The description goes last: without it, parts are not known as a build's own.
-        let mut files = self.files()?;
-        files.retain(|file| file != LOCK);
-        files.sort_unstable_by_key(|file| file == BUILD);
-        for file in files {
-            fs::remove_file(self.folder.join(file)).map_err(Error::io("clearing", &self.folder))?;
-        }
+        clear(&self.folder)?;
 
         let json = serde_json::to_vec_pretty(&self.build).map_err(std::io::Error::from);
         let written = json.and_then(|json| fs::write(self.folder.join(BUILD), json));
@@ -239,6 +233,8 @@ impl Drop for BuildFolder {
     /// Removes the folder, unless an interrupted build can continue.
     fn drop(&mut self) {
         if !self.started {
+            // In this order: a build that is killed now leaves a folder that the next one takes.
+            let _ = clear(&self.folder);
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
