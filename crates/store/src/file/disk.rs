@@ -10,6 +10,10 @@ pub(crate) fn free_disk(folder: &Path) -> Option<u64> {
     #[cfg(unix)]
     {
         let found = rustix::fs::statvfs(folder).ok()?;
+        // A file system without a size, such as many in user space, does not say.
+        if found.f_blocks == 0 {
+            return None;
+        }
         found.f_bavail.checked_mul(found.f_frsize)
     }
     #[cfg(not(unix))]
@@ -48,5 +52,13 @@ mod tests {
         let error = check_disk(&file, folder.path(), u64::MAX).unwrap_err();
         assert_eq!(error.code(), "disk");
         assert!(free_disk(&folder.path().join("none")).is_none());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_system_without_a_size_has_room() {
+        let folder = Path::new("/proc");
+        assert_eq!(free_disk(folder), None);
+        check_disk(folder, folder, u64::MAX).unwrap();
     }
 }
