@@ -183,6 +183,9 @@ impl Error {
         match self {
             Self::Core(error) | Self::Snapshot { error, .. } => error.code(),
             Self::Lookup(error) | Self::Source { error, .. } => error.code(),
+            Self::Checkpoint { error, .. } => error.code(),
+            Self::Remote(error) => error.code(),
+
             Self::MissingColumn { .. } => "missing_column",
             Self::Line { .. } => "bad_line",
             Self::Row { .. } => "bad_row",
@@ -194,9 +197,7 @@ impl Error {
             Self::DeltaFull { .. } => "delta_full",
             Self::Memory { .. } => "memory",
             Self::Disk { .. } => "disk",
-            Self::Checkpoint { error, .. } => error.code(),
             Self::Signed { .. } => "signed",
-            Self::Remote(error) => error.code(),
         }
     }
 

@@ -57,9 +57,12 @@ pub struct UpdateOptions {
 impl UpdateOptions {
     /// Options with every default.
     pub fn new(file: impl Into<PathBuf>, changes: impl Into<PathBuf>) -> Self {
+        let file = file.into();
+        let changes = changes.into();
+
         Self {
-            file: file.into(),
-            changes: changes.into(),
+            file,
+            changes,
             format: None,
             key: None,
             values: Vec::new(),
