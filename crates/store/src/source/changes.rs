@@ -118,7 +118,8 @@ pub(crate) fn changes_in(
     let request = request(path, format, columns, if skips { u64::MAX } else { 0 });
 
     // The parser counts the header, which is not in front of these rows.
-    let before = lines - csv::count_lines(header);
+    // Only of a file of another version, or a damaged one, does it have more lines than are before.
+    let before = lines.saturating_sub(csv::count_lines(header));
     let mut filter = RowFilter::new(&request);
     let mut changes = Vec::new();
     let mut on_row = |position: Position<'_>, row| {
