@@ -5,12 +5,13 @@
 //! refused.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::file::{open_regular, open_regular_with};
 use crate::publish::{split, sync_directory};
 
 /// The note beside a snapshot.
@@ -47,7 +48,9 @@ impl Passed {
     }
 
     fn read(&self) -> Option<Note> {
-        let json = fs::read(&self.path).ok()?;
+        let mut json = Vec::new();
+        let mut file = open_regular(&self.path).ok()?;
+        file.read_to_end(&mut json).ok()?;
         serde_json::from_slice(&json).ok()
     }
 
@@ -66,7 +69,9 @@ impl Passed {
 
     fn replace(&self, note: &Note) -> io::Result<()> {
         let new = self.path.with_extension("papir-passed.new");
-        let mut file = File::create(&new)?;
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true);
+        let mut file = open_regular_with(&mut options, &new)?;
         file.write_all(&serde_json::to_vec(note)?)?;
 
         // Durable before it has its name: a crash leaves the old note or the new one.
@@ -98,5 +103,20 @@ mod tests {
             [100, 6, 5]
         );
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+    #[cfg(unix)]
+    #[test]
+    fn pipes_in_the_place_of_notes_are_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let passed = Passed::beside(&folder.path().join("a.papir")).unwrap();
+        for name in [".a.papir.papir-passed", ".a.papir.papir-passed.new"] {
+            let fifo = folder.path().join(name);
+            let made = std::process::Command::new("mkfifo").arg(fifo).status();
+            assert!(made.unwrap().success());
+        }
+
+        assert_eq!(passed.after("slot", 5), 5);
+        let error = passed.note("slot", 5, 90).unwrap_err().to_string();
+        assert!(error.contains("a pipe, a device or a socket"), "{error}");
     }
 }
