@@ -13,11 +13,12 @@ const VERSION_DIGITS: usize = 16;
 pub(crate) const DELTA_SUFFIX: &str = ".delta";
 
 /// Ends of the names of hidden files and folders beside a snapshot.
-const HIDDEN: [&str; 5] = [
+const HIDDEN: [&str; 6] = [
     PARTIAL,
     ".papir-build",
     ".papir-download",
     ".papir-passed",
+    ".papir-passed.new",
     ".delta-lock",
 ];
 
