@@ -173,3 +173,30 @@ fn request<'a>(
         skip_bad,
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_with_fewer_lines_than_the_header_has_rows() {
+        let columns = ChangeColumns {
+            key: "k".to_owned(),
+            values: vec!["v".to_owned()],
+            delete: None,
+            longest_value: 10,
+        };
+        let part = PartOfSource {
+            path: Path::new("a.csv"),
+            format: Format::Csv,
+            header: b"k,v\r",
+            rows: b"a,1\n",
+            lines: 0,
+        };
+
+        let (changes, skipped) = changes_in(&part, &columns, false).unwrap();
+        assert_eq!(changes[0].key, b"a");
+        assert!(changes.len() == 1 && skipped.is_empty());
+    }
+}
