@@ -11,10 +11,10 @@ use super::identity::Identity;
 use super::platform::Native;
 use super::proxy::ProxySetting;
 use crate::core::{
-    CheckpointSettings, DownloadLimit, Freshness, Pin, Rotation, Schemes, Service, Settings, Token,
-    Watcher,
+    Address, CheckpointSettings, DownloadLimit, Freshness, Pin, Rotation, Schemes, Service,
+    Settings, Token, Watcher,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::state::{ClientState, Passphrase, StateStorage};
 
 /// Options of a connection. Every field has a default.
@@ -36,7 +36,8 @@ pub struct Options {
     pub checkpoint: CheckpointSettings,
     /// The bearer token, if the service requires one.
     pub token: Option<Token>,
-    /// Allows the token over plain HTTP to another machine. Others on the network can then read it.
+    /// Allows the token over plain HTTP to another machine, or through a proxy. Others on the network
+    /// can then read it.
     pub insecure_http: bool,
     /// PEM file of certificates to trust: of issuers, or the server's own. `None` for those that
     /// the user's environment trusts: of `SSL_CERT_FILE` and `SSL_CERT_DIR`, else of the system,
@@ -100,10 +101,26 @@ impl Options {
             self.insecure_http,
             Arc::new(Native::default()),
         )?;
+        self.check_carried_token(service.address())?;
+
         Ok(match self.patience {
             Some(patience) => service.with_patience(patience),
             None => service,
         })
+    }
+
+    /// Refuses a token that a proxy would carry over plain HTTP: an address of this machine is then
+    /// the proxy's.
+    fn check_carried_token(&self, address: &Address) -> Result<()> {
+        let is_carried =
+            matches!(self.proxy, ProxySetting::Through(_)) && address.socket().is_none();
+        let is_exposed = is_carried && !address.is_https() && !self.insecure_http;
+        if self.token.is_some() && is_exposed {
+            return Err(Error::TokenInClear {
+                url: address.list(),
+            });
+        }
+        Ok(())
     }
 
     /// The settings of the protocol core.
@@ -145,5 +162,32 @@ mod tests {
             ..Options::default()
         };
         assert!(!format!("{options:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_proxy_carries_no_token_in_the_clear_even_to_an_address_of_this_machine() {
+        let options = Options {
+            token: Some(Token::new("secret").unwrap()),
+            ..Options::default()
+        }
+        .proxy("socks5://p".parse().unwrap());
+        for url in ["http://127.0.0.1:7470", "http://localhost", "http://h"] {
+            let refused = options.service(url).err().unwrap();
+            assert!(matches!(refused, Error::TokenInClear { .. }), "{url}");
+        }
+        assert!(options.service("https://localhost").is_ok());
+
+        let allowed = Options {
+            insecure_http: true,
+            ..options.clone()
+        };
+        let without_token = Options {
+            token: None,
+            ..options.clone()
+        };
+        let direct = options.proxy(ProxySetting::Environment);
+        for options in [allowed, without_token, direct] {
+            assert!(options.service("http://localhost").is_ok());
+        }
     }
 }
