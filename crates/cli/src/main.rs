@@ -34,7 +34,8 @@ Exit codes:
   1  absent: a key, a client or a pin was not found, or no element (psi run); or places differ
      (checkpoint compare), lookups failed (load), or fewer were prepared than asked for (hold)
   2  error: the same command fails again
-  3  error that may pass: the server is busy, not ready or out of reach; try again later";
+  3  error that may pass: the server is busy, not ready or out of reach; try again later
+  141  the reader of the output has ended, such as head";
 
 fn main() -> ExitCode {
     let matches = without_empty_variables(Arguments::command()).try_get_matches();

@@ -1,6 +1,10 @@
 //! The option for a proxy.
 
-use clap::Args;
+use std::ffi::OsStr;
+
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Args, Command};
 use papir_client::{ProxySetting, SharedProxy};
 use papir_server::Login;
 use papir_store::remote::{Settings, StoreProxy};
@@ -21,8 +25,35 @@ pub(crate) struct ProxyArguments {
     /// before the host; none connects directly [default: the one in HTTPS_PROXY, HTTP_PROXY or
     /// ALL_PROXY, except to this machine and the hosts in NO_PROXY]. Other users can see arguments:
     /// give a password in a variable.
-    #[arg(long, value_name = "URL|none", global = true)]
+    #[arg(long, value_name = "URL|none", value_parser = ProxyParser, global = true)]
     proxy: Option<ProxySetting>,
+}
+
+/// Parses a proxy. The errors of clap's own parsers show the value, which may have a password.
+#[derive(Clone)]
+pub(crate) struct ProxyParser;
+
+impl TypedValueParser for ProxyParser {
+    type Value = ProxySetting;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<ProxySetting, clap::Error> {
+        let name = argument.map_or("--proxy".to_owned(), ToString::to_string);
+        let refused = |reason: String| {
+            let message = format!("invalid value for '{name}': {reason}");
+            clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
+        };
+
+        let Some(text) = value.to_str() else {
+            return Err(refused("it is not UTF-8".to_owned()));
+        };
+        text.parse()
+            .map_err(|error: papir_client::Error| refused(error.to_string()))
+    }
 }
 
 impl ProxyArguments {
@@ -73,4 +104,37 @@ pub(crate) fn login(address: &str, proxy: &ProxySetting) -> Result<Login, Failur
         }
     }
     Ok(login)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Proxied {
+        #[command(flatten)]
+        proxy: ProxyArguments,
+    }
+
+    #[test]
+    fn a_bad_proxy_is_refused_without_its_password() {
+        for bad in [
+            "u:secret@h:99999",
+            "u:secret@h/path",
+            "http://u:12#secret@h",
+            "ftp://u:secret@h",
+        ] {
+            let refused = Proxied::try_parse_from(["papir", "--proxy", bad]);
+            let text = refused.err().unwrap().to_string();
+            assert!(text.contains("'--proxy <URL|none>': "), "{text}");
+            assert!(text.contains("bad proxy"), "{text}");
+            assert!(!text.contains("secret"), "{text}");
+        }
+
+        let given = Proxied::try_parse_from(["papir", "--proxy", "none"]).unwrap();
+        assert_eq!(given.proxy.setting(), ProxySetting::Direct);
+    }
 }

@@ -14,6 +14,7 @@ use papir_store::remote::Location;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::duration::Span;
+use crate::arguments::proxy::ProxyParser;
 use crate::failure::Failure;
 use crate::service::traces::{Share, Traces};
 use papir_plan::units::Bytes;
@@ -192,6 +193,7 @@ pub(crate) struct Settings {
     #[arg(
         long,
         value_name = "URL|none",
+        value_parser = ProxyParser,
         env = "PAPIR_SERVE_PROXY",
         hide_env_values = true
     )]
