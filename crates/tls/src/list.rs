@@ -42,6 +42,11 @@ impl RootList {
     /// A file that cannot be read, is malformed, or contains no certificate.
     pub fn of_file(path: &Path) -> Result<Self, RootsError> {
         let pem = read(path).map_err(|error| bad_file(path, error))?;
+        // The certificates beyond would be left out without a word.
+        if pem.len() as u64 > MAX_BYTES {
+            let reason = format!("too long: expected at most {MAX_BYTES} bytes");
+            return Err(bad_file(path, reason));
+        }
 
         let certificates = CertificateDer::pem_slice_iter(&pem)
             .collect::<Result<Vec<_>, _>>()
@@ -118,10 +123,13 @@ impl RootList {
     }
 }
 
-/// The first bytes of a file: all that a list of certificates may have.
+/// The first bytes of a file: all that a list of certificates may have, and one more if it has
+/// more.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut pem = Vec::new();
-    File::open(path)?.take(MAX_BYTES).read_to_end(&mut pem)?;
+    File::open(path)?
+        .take(MAX_BYTES + 1)
+        .read_to_end(&mut pem)?;
     Ok(pem)
 }
 
@@ -197,6 +205,22 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_is_an_error() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("roots.pem");
+        let mut text = authority();
+        // Lines outside of a certificate are comments.
+        text.push_str(&"\n".repeat(MAX_BYTES as usize - text.len()));
+        fs::write(&path, &text).unwrap();
+        assert_eq!(RootList::choose(Some(&path)).unwrap().anchors().len(), 1);
+
+        text.push_str(&authority());
+        fs::write(&path, &text).unwrap();
+        let error = RootList::choose(Some(&path)).unwrap_err().to_string();
+        assert!(error.contains("roots.pem: too long"), "{error}");
     }
 
     #[test]
