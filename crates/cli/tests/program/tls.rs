@@ -160,9 +160,9 @@ fn the_environment_names_trusted_certificates_unless_a_file_is_given() {
             &[("SSL_CERT_FILE", "")],
             &get,
             false,
-            "issuer is not trusted",
+            "not one of those trusted (trusted: the ",
         ),
-        (&[], &get, false, "issuer is not trusted"),
+        (&[], &get, false, "not one of those trusted (trusted: the "),
     ];
     for (variables, arguments, succeeds, part) in cases {
         let (success, output) = run(variables, arguments);

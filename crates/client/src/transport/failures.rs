@@ -112,9 +112,9 @@ fn reason(error: &CertificateError, trusted: &RootSource) -> String {
             format!("it is for {names}, and not for {}", expected.to_str())
         }
 
-        other if is_authority(other) => {
-            "it is an authority's own certificate, and not one of those trusted".to_owned()
-        }
+        other if is_authority(other) => format!(
+            "it is an authority's own certificate, and not one of those trusted (trusted: {trusted})"
+        ),
         other => other.to_string(),
     }
 }
