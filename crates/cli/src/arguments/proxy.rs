@@ -42,17 +42,17 @@ impl TypedValueParser for ProxyParser {
         argument: Option<&Arg>,
         value: &OsStr,
     ) -> Result<ProxySetting, clap::Error> {
-        let name = argument.map_or("--proxy".to_owned(), ToString::to_string);
-        let refused = |reason: String| {
+        let parsed = match value.to_str() {
+            Some(text) => text
+                .parse::<ProxySetting>()
+                .map_err(|error| error.to_string()),
+            None => Err("it is not UTF-8".to_owned()),
+        };
+        parsed.map_err(|reason| {
+            let name = argument.map_or("--proxy".to_owned(), ToString::to_string);
             let message = format!("invalid value for '{name}': {reason}");
             clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
-        };
-
-        let Some(text) = value.to_str() else {
-            return Err(refused("it is not UTF-8".to_owned()));
-        };
-        text.parse()
-            .map_err(|error: papir_client::Error| refused(error.to_string()))
+        })
     }
 }
 
