@@ -76,6 +76,11 @@ impl ProxyAddress {
         )
     }
 
+    /// Returns whether the connection to the proxy itself is encrypted.
+    pub(super) fn is_https(&self) -> bool {
+        self.kind == ProxyKind::Https
+    }
+
     /// Returns whether it has a login.
     pub(crate) fn has_login(&self) -> bool {
         self.login.is_some()
