@@ -206,9 +206,10 @@ impl Location {
                 options.with_proxy_url(url).with_proxy_excludes(exclusions)
             }
             // There is no option for no proxy, and without one the variables of the process count.
+            // The entry `*` holds for names alone.
             Some(StoreProxy::Direct) | None => options
                 .with_proxy_url("http://127.0.0.1:9")
-                .with_proxy_excludes("*"),
+                .with_proxy_excludes("*,0.0.0.0/0,::/0"),
         })
     }
 
