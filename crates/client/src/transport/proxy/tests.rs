@@ -234,6 +234,16 @@ fn hosts_that_are_not_known_yet_get_the_proxy_and_the_exclusions() {
         None
     );
 
+    for (entries, expected) in [
+        ("", "localhost,127.0.0.0/8,::1"),
+        ("a, .b\t*.c,", "localhost,127.0.0.0/8,::1,a,.b,.c"),
+        ("*", "localhost,127.0.0.0/8,::1,*,0.0.0.0/0,::/0"),
+    ] {
+        let set = variables(&[("ALL_PROXY", "http://p"), ("NO_PROXY", entries)]);
+        let found = shared(&ProxySetting::Environment, &set, true).unwrap();
+        assert_eq!(found.exclusions, expected, "{entries:?}");
+    }
+
     let given: ProxySetting = "http://q".parse().unwrap();
     let shared_proxy = shared(&given, &set, true).unwrap();
     assert_eq!(shared_proxy.chosen.unwrap().address.url(), "http://q:80");

@@ -13,6 +13,8 @@ const FOR_HTTP: [&str; 2] = ["http_proxy", "HTTP_PROXY"];
 const FOR_ALL: [&str; 2] = ["all_proxy", "ALL_PROXY"];
 /// Variables with the hosts that are reached directly.
 const EXCLUSIONS: [&str; 2] = ["no_proxy", "NO_PROXY"];
+/// This machine, in the form of these variables.
+const THIS_MACHINE: [&str; 3] = ["localhost", "127.0.0.0/8", "::1"];
 /// Set for programs that a web server starts by CGI.
 const CGI: &str = "REQUEST_METHOD";
 
@@ -108,9 +110,19 @@ impl Variables {
             .unwrap_or_default()
     }
 
-    /// These hosts and this machine.
+    /// These hosts and this machine, as HTTP libraries read them: separated by commas, without a
+    /// star before a domain, and with all networks beside the star for all names.
     pub(super) fn exclusions_with_this_machine(&self) -> String {
-        format!("localhost,127.0.0.0/8,::1,{}", self.exclusions())
+        let given = self
+            .exclusions()
+            .split(|c: char| c == ',' || c.is_whitespace())
+            .filter(|entry| !entry.is_empty())
+            .map(|entry| match entry {
+                "*" => "*,0.0.0.0/0,::/0",
+                _ => entry.strip_prefix('*').unwrap_or(entry),
+            });
+        let all: Vec<&str> = THIS_MACHINE.into_iter().chain(given).collect();
+        all.join(",")
     }
 
     fn find(&self, name: &str) -> Option<&SetVariable> {
