@@ -33,12 +33,19 @@ pub(crate) fn config(
 /// address, so that a wrong one is found; the others are read only where they are used.
 ///
 /// # Errors
-/// [`Error::BadCa`] if the file, or the file that a variable names, holds no certificate.
+/// [`Error::BadCa`] if the file, or the file that a variable names, holds no certificate, and
+/// [`Error::BadProxy`].
 pub(crate) fn roots(address: &Address, options: &Options) -> Result<RootList> {
-    if options.ca.is_none() && !address.is_https() {
+    if options.ca.is_none() && !uses_tls(address, options)? {
         return Ok(RootList::bundled());
     }
     RootList::choose(options.ca.as_deref()).map_err(bad_ca)
+}
+
+/// Returns whether a connection uses TLS: with the service, or with its proxy.
+fn uses_tls(address: &Address, options: &Options) -> Result<bool> {
+    let proxy = options.proxy.for_address(address)?;
+    Ok(address.is_https() || proxy.is_some_and(|proxy| proxy.address.is_https()))
 }
 
 fn bad_ca(error: RootsError) -> Error {
@@ -62,4 +69,30 @@ fn verifying(
         .with_safe_default_protocol_versions()?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier)))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_are_needed_for_the_service_or_for_its_proxy() {
+        for (url, proxy, expected) in [
+            ("https://h", "none", true),
+            ("https://h", "http://p", true),
+            ("http://h", "https://p", true),
+            ("http://h", "http://p", false),
+            ("http://h", "socks5://p", false),
+            ("http://h", "none", false),
+        ] {
+            let options = Options::default().proxy(proxy.parse().unwrap());
+            let address = Address::parse(url).unwrap();
+            assert_eq!(
+                uses_tls(&address, &options).unwrap(),
+                expected,
+                "{url} {proxy}"
+            );
+        }
+    }
 }

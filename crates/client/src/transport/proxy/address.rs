@@ -77,7 +77,7 @@ impl ProxyAddress {
     }
 
     /// Returns whether the connection to the proxy itself is encrypted.
-    pub(super) fn is_https(&self) -> bool {
+    pub(crate) fn is_https(&self) -> bool {
         self.kind == ProxyKind::Https
     }
 
