@@ -55,7 +55,7 @@ fn login(proxy: &ChosenProxy) -> FinalFailure {
         reason: if proxy.address.has_login() {
             "refuses the name and password of its address"
         } else {
-            "asks for a login: expected scheme://name:password@host:port"
+            "asks for a login: expected name:password@ before its host"
         },
     }
 }
