@@ -36,8 +36,8 @@ pub struct Options {
     pub checkpoint: CheckpointSettings,
     /// The bearer token, if the service requires one.
     pub token: Option<Token>,
-    /// Allows the token over plain HTTP to another machine, or through a proxy. Others on the network
-    /// can then read it.
+    /// Allows the token over plain HTTP to another machine, or through a proxy. Others on the
+    /// network can then read it.
     pub insecure_http: bool,
     /// PEM file of certificates to trust: of issuers, or the server's own. `None` for those that
     /// the user's environment trusts: of `SSL_CERT_FILE` and `SSL_CERT_DIR`, else of the system,
