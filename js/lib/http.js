@@ -24,19 +24,22 @@ const answered = new Set();
  * Sends a request to a service. Returns the reply that a task is resumed with.
  *
  * No request has cookies or the page's path, follows a redirection, or leaves anything in the browser's cache.
+ * `given` is the caller's function, by which alone the service is asked; the global `fetch` if it is undefined.
  */
-export async function send(base, request, bodyLimit, { signal, onProgress, fetch = globalThis.fetch }) {
+export async function send(base, request, bodyLimit, { signal, onProgress, fetch: given }) {
   const abort = new AbortController();
   const stop = () => abort.abort(signal.reason);
   signal?.addEventListener("abort", stop, { once: true });
   const timer = new Timer(abort);
-  const reports = isPage() && !answered.has(base) ? new Reports() : undefined;
+  // Only the browser's own `fetch` is asked for its reasons: a caller's may hide who asks, or name services its own way.
+  const reports = !given && isPage() && !answered.has(base) ? new Reports() : undefined;
+  const fetch = given ?? globalThis.fetch;
   try {
     timer.start(RESPONSE_MILLISECONDS + (request.body?.length ?? 0) / SLOWEST_UPLOAD, "no response");
     const { method, headers, body: sent } = request;
     const response = await fetch(base + request.path, { method, headers, body: sent, signal: abort.signal, ...rules() });
     if (isRedirection(response)) throw new Error("a redirection, which is not followed");
-    answered.add(base);
+    if (!given) answered.add(base);
     const head = { status: response.status, headers: [...response.headers] };
     const limit = bodyLimit(response.status, response.headers.get("papir-version"));
     const { body, broken } = await read(response, limit, timer, onProgress);
@@ -95,9 +98,13 @@ async function refuse(base, reports, timer, signal) {
   }
 }
 
-/** Whether a service answers anything at all. */
+/**
+ * Whether a service answers anything at all. Such a request says nothing but its address. With `no-cors`, browsers
+ * follow redirections in any case.
+ */
 function isAnswered(base, mode, signal) {
-  const settings = { mode, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store", signal };
+  const redirect = mode === "no-cors" ? "follow" : "manual";
+  const settings = { mode, redirect, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store", signal };
   return fetch(`${base}/v1/databases`, settings).then(() => true, () => false);
 }
 

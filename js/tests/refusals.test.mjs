@@ -94,6 +94,21 @@ test("a policy that forbids the service is named", async (t) => {
   });
 });
 
+test("with the caller's fetch, a page asks no service in another way", async (t) => {
+  page(t);
+  const url = service();
+  const outside = t.mock.method(globalThis, "fetch", async () => new Response());
+  const given = t.mock.fn(failed);
+  assert.deepEqual(await send(url, REQUEST, () => 100, { fetch: given }), { head: { failure: "Failed to fetch" } });
+  assert.deepEqual([given.mock.callCount(), outside.mock.callCount()], [1, 0]);
+
+  // An answer by the caller's way does not show that the browser allows the service.
+  given.mock.mockImplementation(async () => new Response("{}"));
+  assert.equal((await send(url, REQUEST, () => 100, { fetch: given })).head.status, 200);
+  outside.mock.mockImplementation(async (_, { mode }) => (mode === "no-cors" ? new Response() : failed()));
+  await assert.rejects(send(url, REQUEST, () => 100, {}), { code: "origin_refused" });
+});
+
 test("outside of a page, a failure is only a failure", async (t) => {
   const fetched = t.mock.method(globalThis, "fetch", failed);
   assert.deepEqual(await send(service(), REQUEST, () => 100, {}), { head: { failure: "Failed to fetch" } });
