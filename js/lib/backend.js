@@ -34,7 +34,7 @@ export class Backend {
     const io = this.#io(options.url, { signal, onProgress, fetch });
     const modules = modulesOf(this.#place);
     for (const schemes of modules) {
-      const engine = await stoppable(this.#engine(schemes), signal);
+      const engine = await stoppable(this.#engine(schemes, fetch), signal);
       try {
         const { handle, database } = await engine.open(options, io, signal);
         // The last step of a task is not stopped.
@@ -69,22 +69,22 @@ export class Backend {
     database?.engine.close(database.handle);
   }
 
-  /** An engine of this module; another one after a failure. */
-  async #engine(schemes) {
+  /** An engine of this module; another one after a failure. `fetch` is the caller's function. */
+  async #engine(schemes, fetch) {
     const started = this.#engines.get(schemes);
     if (started && !(await started).isBroken) return started;
 
     // Another call may have replaced a broken engine meanwhile.
     if (this.#engines.get(schemes) === started) {
-      const starting = this.#start(schemes);
+      const starting = this.#start(schemes, fetch);
       this.#engines.set(schemes, starting);
       starting.catch(() => this.#engines.delete(schemes));
     }
     return this.#engines.get(schemes);
   }
 
-  async #start(schemes) {
-    const module = await compile(schemes, this.#simd, this.#place);
+  async #start(schemes, fetch) {
+    const module = await compile(schemes, this.#simd, this.#place, fetch);
     return Engine.start(module, { unlock: (lock) => this.#storage.unlock(lock) });
   }
 

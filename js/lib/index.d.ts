@@ -30,8 +30,9 @@ export interface ConnectOptions {
   /** Largest download of a public part, in bytes: 1 GiB by default. */
   maxDownload?: number;
   /**
-   * Sends the requests in place of the global `fetch`, for example through a proxy. In Node it is needed if a variable
-   * such as ALL_PROXY names one. No worker is used then.
+   * Sends all requests to the service in place of the global `fetch`, for example through a proxy. In Node it is
+   * needed if a variable such as ALL_PROXY names one. No worker is used then. Outside of browsers it also fetches the
+   * file that `module` names.
    */
   fetch?: typeof fetch;
   /** Whether to keep the public part for the next visit: true by default. */

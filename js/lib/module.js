@@ -2,6 +2,7 @@
 
 import { NetworkError, PapirError } from "./errors.js";
 import { Reports, parsed, reported } from "./policy.js";
+import { chosenFetch } from "./proxy.js";
 
 // A function that returns a vector: () -> v128, `i32.const 0`, `i32x4.splat`.
 const VECTORS = new Uint8Array([
@@ -52,12 +53,12 @@ export function modulesOf(place) {
   return place === undefined || isFolder(place) ? ["short", "all"] : ["all"];
 }
 
-/** The module with the schemes of most services (`short`), or with all (`all`). */
-export async function compile(schemes, simd = hasVectors(), place = undefined) {
+/** The module with the schemes of most services (`short`), or with all (`all`). `fetch` is the caller's function. */
+export async function compile(schemes, simd = hasVectors(), place = undefined, fetch = undefined) {
   if (isCompiled(place)) return place;
   const url = addressOf(schemes, simd, place);
   if (!compiled.has(url.href)) {
-    const module = compileFrom(url);
+    const module = compileFrom(url, fetch);
     compiled.set(url.href, module);
     module.catch(() => compiled.delete(url.href));
   }
@@ -80,17 +81,20 @@ function addressOf(schemes, simd, place) {
   }
 }
 
-async function compileFrom(url) {
+async function compileFrom(url, given) {
   if (url.protocol === "file:") {
     // Only outside of browsers. Bundlers for browsers must not look for it.
     const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ FILES);
-    return WebAssembly.compile(await readFile(url));
+    const missing = (error) => Promise.reject(refused(`${error.message}: ${EXPECTED}`));
+    return WebAssembly.compile(await readFile(url).catch(missing));
   }
 
-  const response = await fetchModule(url);
+  // A page fetches all its files by the browser. Elsewhere no proxy of the caller is passed by.
+  const chosen = globalThis.location === undefined ? chosenFetch(url.href, given) : undefined;
+  const response = await fetchModule(url, chosen);
   try {
-    // Streaming needs the media type, which not every server of files knows.
-    return response.headers.get("content-type")?.startsWith("application/wasm")
+    // Streaming needs the engine's own response, and the media type, which not every server of files knows.
+    return !chosen && response.headers.get("content-type")?.startsWith("application/wasm")
       ? await WebAssembly.compileStreaming(response)
       : await WebAssembly.compile(await response.arrayBuffer());
   } catch (error) {
@@ -102,13 +106,13 @@ async function compileFrom(url) {
 
 const EXPECTED = "expected papir's WebAssembly module";
 
-async function fetchModule(url) {
+async function fetchModule(url, fetch = globalThis.fetch) {
   const missing = (reason, expected = EXPECTED) => {
     return new NetworkError(`${url}: ${reason}: ${expected}`, { code: "module", retryable: true });
   };
   const reports = new Reports();
   try {
-    const response = await fetch(url);
+    const response = await fetch(url.href);
     if (!response.ok) throw missing(`HTTP ${response.status}`);
     return response;
   } catch (error) {

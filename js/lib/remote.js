@@ -22,8 +22,9 @@ export class RemoteBackend {
   constructor(settings, onEnd) {
     this.#settings = settings;
     this.#onEnd = onEnd;
-    const reports = new Reports();
     const { worker, address } = start(settings.place);
+    // Reports come in later tasks, so none is missed. A worker that throws leaves no listener behind.
+    const reports = new Reports();
     this.#worker = worker;
     this.#worker.onmessage = ({ data }) => (reports.end(), this.#receive(data));
     this.#worker.onerror = async (event) => this.#fail(event.message || (await faultOf(address, reports)));
@@ -45,13 +46,18 @@ export class RemoteBackend {
 
   /** Ends the worker if nothing is open, since it keeps a process from its end. In a page it stays, with its modules. */
   #rest() {
-    if (typeof document === "object" || this.#opened > 0 || this.#calls.size > 0) return;
+    // One that has failed has ended, and another one may have taken its place.
+    if (typeof document === "object" || this.#ended || this.#opened > 0 || this.#calls.size > 0) return;
+    this.#ended = ended("it has ended");
     this.#worker.terminate();
     this.#onEnd();
   }
 
   #call(call, values, { signal, onProgress }) {
-    if (signal?.aborted) return Promise.reject(signal.reason);
+    if (signal?.aborted) {
+      this.#rest();
+      return Promise.reject(signal.reason);
+    }
     if (this.#ended) return Promise.reject(errorOf(this.#ended));
     const id = this.#next++;
     return new Promise((resolve, reject) => {
@@ -72,7 +78,8 @@ export class RemoteBackend {
     if (result?.number) this.#opened++;
     // Opened just when the page stopped waiting.
     if (!call && result?.number) this.close(result.number);
-    if (!call) return;
+    // Stopped, and perhaps the last one.
+    if (!call) return progress ? undefined : this.#rest();
     if (progress) return call.onProgress?.(progress);
     this.#calls.delete(id);
     call.settled();
@@ -82,6 +89,7 @@ export class RemoteBackend {
   }
 
   #fail(reason) {
+    if (this.#ended) return;
     this.#ended = ended(reason);
     this.#worker.terminate();
     this.#onEnd();

@@ -202,6 +202,90 @@ test("outside of a page, a worker ends with its last database", async (t) => {
   assert.deepEqual(ended, ["worker", "backend"]);
 });
 
+test("outside of a page, a worker ends after a call that is stopped", async (t) => {
+  const ended = [];
+  const workers = [];
+  globally(t, "Worker", class {
+    constructor() {
+      workers.push(this);
+    }
+    postMessage({ id, call }) {
+      // It answers a stopped call, as it does any other.
+      if (call === "abort") queueMicrotask(() => this.onmessage({ data: { id, failure: { message: "stopped" } } }));
+    }
+    terminate() {
+      ended.push(workers.indexOf(this));
+    }
+  });
+  const early = new RemoteBackend({}, () => {});
+  await assert.rejects(early.open({}, { signal: AbortSignal.abort(new Error("early")) }), /early/);
+  assert.deepEqual(ended, [0]);
+
+  const abort = new AbortController();
+  const late = new RemoteBackend({}, () => {});
+  const opening = late.open({}, { signal: abort.signal });
+  abort.abort(new Error("late"));
+  await assert.rejects(opening, /late/);
+  await new Promise(setImmediate);
+  assert.deepEqual(ended, [0, 1]);
+  // It is refused, not left without an answer.
+  await assert.rejects(late.open({}, {}), { code: "worker" });
+});
+
+test("a worker that has ended does not end the one in its place", async (t) => {
+  let ends = 0;
+  globally(t, "Worker", class {
+    postMessage({ id, call }) {
+      if (call === "open") queueMicrotask(() => this.onmessage({ data: { id, result: { number: id } } }));
+    }
+    terminate() {}
+  });
+  const backend = new RemoteBackend({}, () => ends++);
+  let worker;
+  globally(t, "Worker", class extends Worker {
+    constructor() {
+      super();
+      worker = this;
+    }
+  });
+  const failing = new RemoteBackend({}, () => ends++);
+  const { number } = await failing.open({}, {});
+  worker.onerror({ message: "a fault" });
+  assert.equal(ends, 1);
+  // Another backend may have its name by now.
+  failing.close(number);
+  assert.equal(ends, 1);
+  backend.close((await backend.open({}, {})).number);
+  assert.equal(ends, 2);
+});
+
+test("outside of a page, a module comes through the caller's fetch, and no proxy is passed by", async (t) => {
+  const place = "https://papir.invalid/papir.wasm";
+  const outside = t.mock.method(globalThis, "fetch", failed);
+  const empty = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
+  const headers = { "content-type": "application/wasm" };
+
+  const before = { ...process.env };
+  Object.assign(process.env, { ALL_PROXY: "socks5://127.0.0.1:9", NO_PROXY: "", no_proxy: "" });
+  t.after(() => {
+    for (const name of ["ALL_PROXY", "NO_PROXY", "no_proxy"]) {
+      if (before[name] === undefined) delete process.env[name];
+      else process.env[name] = before[name];
+    }
+  });
+
+  await assert.rejects(compile("all", true, place), { code: "bad_proxy" });
+  const given = t.mock.fn(async () => new Response(empty, { headers }));
+  assert(await compile("all", true, place, given));
+  assert.deepEqual([given.mock.callCount(), outside.mock.callCount()], [1, 0]);
+});
+
+test("a file that is missing is named", async () => {
+  await assert.rejects(compile("all", true, "file:///nowhere/papir/"), (error) => {
+    return error instanceof PapirError && error.code === "module" && /papir-all-simd\.wasm.*expected papir's/.test(error.message);
+  });
+});
+
 test("a module that is missing is told from one that a policy forbids", async (t) => {
   const report = page(t);
   const compiling = t.mock.method(WebAssembly, "compile", async () => {
