@@ -139,6 +139,8 @@ def test_every_option_is_accepted(tmp_path: Path) -> None:
         "cache": False,
         "owner_key": "papir-owner-key-1-" + "00" * 32,
         "allow_not_private": True,
+        "proxy": "none",
+        "max_download": 1 << 20,
         "patience": 0,
         "freshness": 5,
     }
