@@ -1,6 +1,7 @@
 //! Errors of the client.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use papir_core::Version;
 use papir_lookup::Root;
@@ -63,6 +64,16 @@ pub enum Error {
         url: String,
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The call took longer than the timeout of the options.
+    #[error("{url}: no result within {timeout:?}{}", after(reason.as_deref()))]
+    TimedOut {
+        /// The service's address.
+        url: String,
+        /// The timeout.
+        timeout: Duration,
+        /// The last failure or refusal; `None` if the service was silent or slow.
+        reason: Option<String>,
     },
     /// The server refused the request.
     #[error("{url}: HTTP {status} ({code}): {message}")]
@@ -278,6 +289,13 @@ pub enum FinalFailure {
     },
 }
 
+/// The reason of a timeout, for the end of a message.
+fn after(reason: Option<&str>) -> String {
+    reason
+        .map(|reason| format!(": {reason}"))
+        .unwrap_or_default()
+}
+
 /// Advice for a state file that cannot be read. An error of its format already contains a remedy.
 fn advice(source: &papir_core::Error) -> &'static str {
     match source {
@@ -322,7 +340,7 @@ impl Error {
         match self {
             Self::Transport { source, .. } => !source.is::<FinalFailure>(),
             Self::Http { status, .. } => matches!(status, 408 | 429 | 502..=504),
-            Self::NoTicket { .. } => true,
+            Self::NoTicket { .. } | Self::TimedOut { .. } => true,
             _ => false,
         }
     }
@@ -330,7 +348,9 @@ impl Error {
     /// The group of this error.
     pub fn group(&self) -> ErrorGroup {
         match self {
-            Self::Transport { .. } | Self::Http { .. } => ErrorGroup::Network,
+            Self::Transport { .. } | Self::TimedOut { .. } | Self::Http { .. } => {
+                ErrorGroup::Network
+            }
             Self::Root { .. }
             | Self::OtherName { .. }
             | Self::NoCheckpoint { .. }
@@ -355,6 +375,7 @@ impl Error {
             Self::BadProxy { .. } => "bad_proxy",
 
             Self::Transport { .. } => "transport",
+            Self::TimedOut { .. } => "timed_out",
             Self::Http { code, .. } => code,
             Self::TooLong { .. } => "too_long",
             Self::TooLarge { .. } => "too_large",

@@ -55,6 +55,7 @@ pub use rng::system_rng;
 pub use state::{Passphrase, StateEntry, StateStorage, default_state_directory};
 #[cfg(feature = "transport")]
 pub use transport::{
+    call::{RetryObserver, RetryPause},
     certificate::CertificateSummary,
     identity::Identity,
     options::Options,

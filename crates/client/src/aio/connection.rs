@@ -1,5 +1,7 @@
 //! An asynchronous connection to one database of a service.
 
+use std::time::Instant;
+
 use papir_checkpoint::Accepted;
 use papir_lookup::Lookup;
 use papir_protocol::{DatabaseDetail, DatabaseInfo};
@@ -8,6 +10,7 @@ use zeroize::Zeroizing;
 use super::transport::Transport;
 use crate::core::{self, Costs, OwnedWanted, Session, ShownLog, Task};
 use crate::error::Result;
+use crate::transport::call::CallRules;
 use crate::transport::options::Options;
 
 /// A private client of one database of a service. Clones share the public part, and start with the
@@ -205,12 +208,23 @@ impl Connection {
         Ok(values.into_iter().map(Option::unwrap_or_default).collect())
     }
 
+    /// Ends later calls at this time, in place of an earlier given one.
+    pub(super) fn end_by(&mut self, deadline: Option<Instant>) {
+        self.transport.calls.end_by(deadline);
+    }
+
+    /// The time limits of its calls.
+    pub(super) fn calls(&self) -> &CallRules {
+        &self.transport.calls
+    }
+
     /// Runs a task with a clone of the session, which replaces the session once the task is done.
     async fn run<T: Send + 'static>(
         &mut self,
         task: impl FnOnce(Session) -> Task<'static, (Session, Result<T>)>,
     ) -> Result<T> {
-        let (session, outcome) = self.transport.run(task(self.session.clone())).await;
+        let task = task(self.session.clone());
+        let (session, outcome) = self.transport.run_any(task).await?;
         self.session = session;
         outcome
     }

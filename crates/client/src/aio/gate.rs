@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
-use crate::core::{StoreAction, StoreLock, StoreRequest, Stored};
+use crate::core::{StoreLock, StoreRequest, Stored};
 use crate::error::Result;
 use crate::state::ClientState;
 
@@ -24,12 +24,10 @@ impl Gate {
     /// Waits until no other task of this process waits for the lock that a request takes, or holds
     /// it.
     pub(super) async fn enter(state: &ClientState, request: &StoreRequest) -> Self {
-        Self(match request.action {
-            StoreAction::Lock | StoreAction::KeepFilter(_) => {
-                Some(gate(state.location(&request.slot)).lock_owned().await)
-            }
-            _ => None,
-        })
+        if !request.action.takes_lock() {
+            return Self(None);
+        }
+        Self(Some(gate(state.location(&request.slot)).lock_owned().await))
     }
 
     /// Performs the request. A lock that it takes keeps the gate closed until it is released.

@@ -25,8 +25,10 @@ mod http;
 mod in_place;
 pub mod psi;
 mod registrations;
+mod shared;
 mod transport;
 
 pub use connection::{Connection, detail, fetch_log, ready};
 pub use in_place::in_place;
 pub use registrations::Registrations;
+pub use shared::SharedConnection;

@@ -7,16 +7,18 @@ use bytes::Bytes;
 use papir_protocol::header;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, Url};
-use tokio::time::{sleep, timeout};
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout, timeout_at};
 
 use super::failures::{failure, timed_out};
 use super::gate::Gate;
 use super::http::{self, ProxiedClient};
 use super::in_place::unblocked;
-use crate::core::{Address, Failure, Request, Response, Step, Task};
+use crate::core::{Address, Failure, Request, Response, Step, StoreRequest, Stored, Task};
 use crate::error::Result;
-use crate::state::ClientState;
+use crate::state::{ClientState, lock_thread_ended, on_lock_thread};
 use crate::transport::READ_TIMEOUT;
+use crate::transport::call::{Call, CallRules};
 use crate::transport::options::Options;
 use crate::transport::proxy::failures::through;
 
@@ -29,6 +31,7 @@ pub(super) struct Transport {
     http: ProxiedClient,
     base: Arc<str>,
     state: ClientState,
+    pub(super) calls: CallRules,
 }
 
 impl Transport {
@@ -38,33 +41,76 @@ impl Transport {
             http: http::client(address, options)?,
             base: address.base().into(),
             state: options.client_state(),
+            calls: CallRules::new(address, options),
         })
     }
 
-    /// Runs a task to its end. Its computations and files are work for blocking threads, unless it
-    /// runs [`in_place`](super::in_place()). If the future is dropped, a step that runs there ends,
-    /// and then the task is dropped.
-    pub(super) async fn run<T: Send + 'static>(&self, task: Task<'static, T>) -> T {
+    /// Runs a task to its end, or until the time limit of the call.
+    pub(super) async fn run<T: Send + 'static>(&self, task: Task<'static, Result<T>>) -> Result<T> {
+        self.run_any(task).await?
+    }
+
+    /// Like [`Transport::run`], for any output. Computations and files are work for blocking
+    /// threads, unless it runs [`in_place`](super::in_place()). If the future is dropped, or the
+    /// time is over, a step that runs there ends, and then the task is dropped.
+    pub(super) async fn run_any<T: Send + 'static>(&self, task: Task<'static, T>) -> Result<T> {
+        let call = self.calls.start();
+        let steps = self.perform(task, &call);
+
+        match call.end() {
+            Some(end) => timeout_at(end.into(), steps)
+                .await
+                .unwrap_or_else(|_| Err(call.late())),
+            None => steps.await,
+        }
+    }
+
+    /// Performs the steps of a task.
+    async fn perform<T: Send + 'static>(&self, task: Task<'static, T>, call: &Call) -> Result<T> {
         let mut step = unblocked(|| task.start()).await;
 
         loop {
             step = match step {
                 Step::Send(request, then) => {
                     let response = self.send(request).await;
+                    call.note(&response)?;
                     unblocked(|| then.resume(response)).await
                 }
                 Step::Wait(duration, then) => {
+                    call.pause(duration)?;
                     sleep(duration).await;
                     unblocked(|| then.resume()).await
                 }
                 Step::Store(request, then) => {
                     // Before a blocking thread is taken, which the lock's holder may need.
                     let gate = Gate::enter(&self.state, &request).await;
-                    let state = self.state.clone();
-                    unblocked(move || then.resume(gate.perform(&state, request))).await
+                    if call.end().is_some() && request.action.takes_lock() {
+                        let stored = self.lock(gate, request).await;
+                        unblocked(|| then.resume(stored)).await
+                    } else {
+                        let state = self.state.clone();
+                        unblocked(move || then.resume(gate.perform(&state, request))).await
+                    }
                 }
-                Step::Done(output) => return output,
+                Step::Done(output) => return Ok(output),
             };
+        }
+    }
+
+    /// Takes a lock on a thread of its own. In place, nothing would end the wait; on a thread of
+    /// the runtime, the end of the runtime would wait for it, too.
+    async fn lock(&self, gate: Gate, request: StoreRequest) -> Result<Stored> {
+        let location = self.state.location(&request.slot);
+        let state = self.state.clone();
+        let (done, outcome) = oneshot::channel();
+        // A lock that comes too late is released: nobody receives it.
+        on_lock_thread(&location, move || {
+            drop(done.send(gate.perform(&state, request)));
+        })?;
+
+        match outcome.await {
+            Ok(stored) => stored,
+            Err(_) => Err(lock_thread_ended(location)),
         }
     }
 
@@ -168,4 +214,39 @@ impl AsRef<[u8]> for Shared {
 fn response_timeout(request: &Request) -> Duration {
     let bytes = request.body.as_ref().map_or(0, |body| body.len() as u64);
     READ_TIMEOUT + Duration::from_secs(bytes / SLOWEST_UPLOAD)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use tokio::runtime::Builder;
+
+    use super::*;
+    use crate::aio::in_place;
+    use crate::transport::locked::{LockedStorage, assert_timed_out, locking};
+
+    /// Takes the lock once.
+    fn lock(options: &Options, is_in_place: bool) -> Result<()> {
+        let address = Address::parse("http://127.0.0.1:1").unwrap();
+        let transport = Transport::new(&address, options).unwrap();
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let run = transport.run(locking());
+        match is_in_place {
+            true => runtime.block_on(in_place(run)),
+            false => runtime.block_on(run),
+        }
+    }
+
+    #[test]
+    fn a_lock_that_another_process_holds_is_not_waited_for() {
+        for is_in_place in [false, true] {
+            let storage = Arc::new(LockedStorage::default());
+            assert_timed_out(&lock(&storage.options(), is_in_place));
+            // Behind the first one, whose thread still waits.
+            assert_timed_out(&lock(&storage.options(), is_in_place));
+
+            storage.is_released_once_free();
+            lock(&storage.patient(), is_in_place).unwrap();
+        }
+    }
 }

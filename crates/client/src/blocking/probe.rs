@@ -5,6 +5,7 @@ use papir_tls::RootSource;
 
 use super::agent;
 use crate::error::{Error, Result};
+use crate::transport::call::CallRules;
 use crate::transport::certificate::CertificateSummary;
 use crate::transport::options::Options;
 use crate::transport::tls;
@@ -26,8 +27,8 @@ pub struct Probe {
 /// Asks a service whether it is ready. No token is sent.
 ///
 /// # Errors
-/// [`Error::BadUrl`], [`Error::BadCa`], [`Error::BadIdentity`], and [`Error::Transport`] if there
-/// is no response.
+/// [`Error::BadUrl`], [`Error::BadCa`], [`Error::BadIdentity`], and [`Error::Transport`] or
+/// [`Error::TimedOut`] if there is no response.
 pub fn probe(url: &str, options: &Options) -> Result<Probe> {
     let options = Options {
         token: None,
@@ -39,11 +40,19 @@ pub fn probe(url: &str, options: &Options) -> Result<Probe> {
     let http = agent::observed(address, &options, presented.clone())?;
 
     let ready = address.url(path::READY);
-    let response = http.agent.get(&ready).call();
-    let response = response.map_err(|error| Error::Transport {
-        url: ready,
-        source: http.failure(error),
-    })?;
+    let call = CallRules::new(address, &options).start();
+    let request = http.agent.get(&ready).config();
+    let response = request.timeout_global(call.left()?).build().call();
+    let response = match response {
+        Ok(response) => response,
+        Err(error) => {
+            call.left()?;
+            return Err(Error::Transport {
+                url: ready,
+                source: http.failure(error),
+            });
+        }
+    };
 
     let date = response
         .headers()

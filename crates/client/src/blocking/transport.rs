@@ -1,16 +1,18 @@
 //! Tasks of the protocol core over blocking HTTP.
 
 use std::io::Read;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::sleep;
+use std::time::Duration;
 
 use papir_protocol::header;
-use ureq::Body;
-use ureq::http;
+use ureq::{AsSendBody, Body, http};
 
 use super::agent::{self, HttpAgent};
-use crate::core::{Address, Failure, Request, Response, Step, Task};
+use crate::core::{Address, Failure, Request, Response, Step, StoreRequest, Stored, Task};
 use crate::error::Result;
-use crate::state::ClientState;
+use crate::state::{ClientState, lock_thread_ended, on_lock_thread};
+use crate::transport::call::{Call, CallRules};
 use crate::transport::options::Options;
 
 /// Runs tasks. Clones are cheap and share connections.
@@ -19,6 +21,7 @@ pub(super) struct Transport {
     http: HttpAgent,
     base: String,
     state: ClientState,
+    calls: CallRules,
 }
 
 impl Transport {
@@ -28,27 +31,57 @@ impl Transport {
             http: agent::new(address, options)?,
             base: address.base().to_owned(),
             state: options.client_state(),
+            calls: CallRules::new(address, options),
         })
     }
 
-    /// Runs a task to its end.
-    pub(super) fn run<T>(&self, task: Task<'_, T>) -> T {
+    /// Runs a task to its end, or until the time limit of the call.
+    pub(super) fn run<T>(&self, task: Task<'_, Result<T>>) -> Result<T> {
+        let call = self.calls.start();
         let mut step = task.start();
 
         loop {
             step = match step {
-                Step::Send(request, then) => then.resume(self.send(request)),
+                Step::Send(request, then) => {
+                    let response = self.send(request, call.left()?);
+                    call.note(&response)?;
+                    then.resume(response)
+                }
                 Step::Wait(duration, then) => {
+                    call.pause(duration)?;
                     sleep(duration);
                     then.resume()
                 }
-                Step::Store(request, then) => then.resume(self.state.perform(request)),
+                Step::Store(request, then) => then.resume(self.store(request, &call)),
                 Step::Done(output) => return output,
             };
         }
     }
 
-    fn send(&self, request: Request) -> Result<Response, Failure> {
+    /// Performs a request to the storage. A wait for a lock ends with the call.
+    fn store(&self, request: StoreRequest, call: &Call) -> Result<Stored> {
+        if !request.action.takes_lock() {
+            return self.state.perform(request);
+        }
+        let Some(left) = call.left()? else {
+            return self.state.perform(request);
+        };
+
+        let location = self.state.location(&request.slot);
+        let state = self.state.clone();
+        let (done, outcome) = mpsc::channel();
+        // A lock that comes too late is released: nobody receives it.
+        on_lock_thread(&location, move || drop(done.send(state.perform(request))))?;
+
+        match outcome.recv_timeout(left) {
+            Ok(stored) => stored,
+            Err(RecvTimeoutError::Timeout) => Err(call.late()),
+            Err(RecvTimeoutError::Disconnected) => Err(lock_thread_ended(location)),
+        }
+    }
+
+    /// Sends a request, and reads its response, in the time left.
+    fn send(&self, request: Request, left: Option<Duration>) -> Result<Response, Failure> {
         let mut builder = http::Request::builder()
             .method(request.method.name())
             .uri(format!("{}{}", self.base, request.path));
@@ -56,14 +89,32 @@ impl Transport {
             builder = builder.header(header.name, header.value.as_str());
         }
 
-        let agent = &self.http.agent;
         // An empty body and no body differ: only the former sends `content-length: 0`.
         let response = match &request.body {
-            Some(body) => agent.run(builder.body(body.as_slice()).map_err(ureq::Error::from)?),
-            None => agent.run(builder.body(()).map_err(ureq::Error::from)?),
+            Some(body) => {
+                let request = builder.body(body.as_slice());
+                self.perform(request.map_err(ureq::Error::from)?, left)
+            }
+            None => self.perform(builder.body(()).map_err(ureq::Error::from)?, left),
         };
         let response = response.map_err(|error| self.http.failure(error))?;
         Ok(receive(&request, response))
+    }
+
+    /// Performs a request. The time left covers the lookup of the name and the response's body.
+    fn perform<S: AsSendBody>(
+        &self,
+        request: http::Request<S>,
+        left: Option<Duration>,
+    ) -> Result<http::Response<Body>, ureq::Error> {
+        let agent = &self.http.agent;
+        match left {
+            Some(left) => {
+                let request = agent.configure_request(request);
+                agent.run(request.timeout_global(Some(left)).build())
+            }
+            None => agent.run(request),
+        }
     }
 }
 
@@ -96,4 +147,25 @@ fn read(body: Body, limit: u64) -> Result<Vec<u8>, Failure> {
     let read = body.into_reader().take(limit).read_to_end(&mut bytes);
     read.map_err(ureq::Error::from)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::transport::locked::{LockedStorage, assert_timed_out, locking};
+
+    #[test]
+    fn a_lock_that_another_process_holds_is_not_waited_for() {
+        let storage = Arc::new(LockedStorage::default());
+        let address = Address::parse("http://127.0.0.1:1").unwrap();
+        let transport = Transport::new(&address, &storage.options()).unwrap();
+
+        assert_timed_out(&transport.run(locking()));
+        storage.is_released_once_free();
+        let patient = Transport::new(&address, &storage.patient()).unwrap();
+        patient.run(locking()).unwrap();
+    }
 }

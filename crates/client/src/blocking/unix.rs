@@ -3,9 +3,11 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use socket2::{Domain, SockAddr, Type};
 use ureq::config::Config;
 use ureq::http::Uri;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
@@ -41,7 +43,7 @@ impl Connector for Socket {
         details: &ConnectionDetails<'_>,
         _: Option<()>,
     ) -> Result<Option<Connected>, Error> {
-        let stream = UnixStream::connect(&self.0)?;
+        let stream = connect(&self.0, details.timeout)?;
         let input = details.config.input_buffer_size();
         let output = details.config.output_buffer_size();
         Ok(Some(Connected {
@@ -49,6 +51,28 @@ impl Connector for Socket {
             buffers: LazyBuffers::new(input, output),
         }))
     }
+}
+
+/// Connects within a time. The queue of a service that accepts nothing may be full, and a plain
+/// connect waits for a place in it without a limit.
+fn connect(path: &Path, timeout: NextTimeout) -> Result<UnixStream, Error> {
+    let timeout = unelapsed(timeout)?;
+    let socket = socket2::Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_write_timeout(timeout.not_zero().map(|limit| *limit))?;
+
+    let address = SockAddr::unix(path)?;
+    socket
+        .connect(&address)
+        .map_err(|error| convert_timeout(error, &timeout))?;
+    Ok(OwnedFd::from(socket).into())
+}
+
+/// The same timeout, unless it is over: a timeout of zero would count as a second.
+fn unelapsed(timeout: NextTimeout) -> Result<NextTimeout, Error> {
+    if !timeout.after.is_not_happening() && timeout.after.is_zero() {
+        return Err(Error::Timeout(timeout.reason));
+    }
+    Ok(timeout)
 }
 
 impl Resolver for FixedResolver {
@@ -74,7 +98,7 @@ impl Transport for Connected {
     }
 
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
-        let timeout = timeout.for_write();
+        let timeout = unelapsed(timeout.for_write())?;
         self.stream
             .set_write_timeout(timeout.not_zero().map(|limit| *limit))?;
         let output = self.buffers.output().get(..amount).unwrap_or_default();
@@ -84,7 +108,7 @@ impl Transport for Connected {
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
-        let timeout = timeout.for_read();
+        let timeout = unelapsed(timeout.for_read())?;
         self.stream
             .set_read_timeout(timeout.not_zero().map(|limit| *limit))?;
 

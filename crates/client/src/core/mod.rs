@@ -73,6 +73,8 @@ pub use place::Place;
 pub use platform::Platform;
 pub use record::SavedRegistration;
 pub use request::{Failure, Header, Method, Request, Response};
+#[cfg(feature = "transport")]
+pub(crate) use retries::PATIENCE;
 pub use service::Service;
 pub use session::Session;
 pub use settings::{

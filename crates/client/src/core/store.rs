@@ -69,6 +69,14 @@ pub enum StoreAction {
     KeepPublicPart(Vec<u8>),
 }
 
+#[cfg(feature = "transport")]
+impl StoreAction {
+    /// Returns whether the storage waits for the slot's lock.
+    pub(crate) fn takes_lock(&self) -> bool {
+        matches!(self, Self::Lock | Self::KeepFilter(_))
+    }
+}
+
 /// Reply of the storage. Actions without their own reply return [`Stored::Done`].
 #[derive(Debug)]
 pub enum Stored {

@@ -138,7 +138,10 @@ fn look_up_until(
 
         // Pause only after failures that the service notices itself: a pause must not reveal that
         // an answer did not decode.
-        let failed = matches!(&outcome, Err(Error::Transport { .. } | Error::Http { .. }));
+        let failed = matches!(
+            &outcome,
+            Err(Error::Transport { .. } | Error::TimedOut { .. } | Error::Http { .. })
+        );
         Tally::add(tally, outcome);
         if failed {
             thread::sleep(PAUSE.min(end.saturating_duration_since(Instant::now())));

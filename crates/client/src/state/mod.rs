@@ -21,8 +21,12 @@ mod sealed;
 mod slot;
 mod storage;
 
+#[cfg(feature = "transport")]
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
+#[cfg(feature = "transport")]
+use std::thread;
 
 #[cfg(feature = "transport")]
 use papir_lookup::Root;
@@ -30,6 +34,8 @@ use papir_lookup::Root;
 #[cfg(feature = "transport")]
 use crate::core::PinnedOwner;
 use crate::core::{StoreRequest, Stored};
+#[cfg(feature = "transport")]
+use crate::error::Error;
 use crate::error::Result;
 
 use folder::Folder;
@@ -63,7 +69,7 @@ impl ClientState {
 
     /// The location of a slot. All connections of this process that share the slot get the same
     /// location.
-    #[cfg(feature = "aio")]
+    #[cfg(feature = "transport")]
     pub(crate) fn location(&self, slot: &str) -> PathBuf {
         Slot::new(&*self.storage, slot, None).location()
     }
@@ -100,5 +106,25 @@ impl ClientState {
     /// Removes entries of a slot under its lock. Returns whether there were any.
     pub(crate) fn remove(&self, slot: &str, entries: &[StateEntry]) -> Result<bool> {
         self.slot(slot).remove(entries)
+    }
+}
+
+/// Runs work that waits for the lock at `location` on a thread of its own, so that its caller can
+/// stop waiting.
+#[cfg(feature = "transport")]
+pub(crate) fn on_lock_thread(location: &Path, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let spawned = thread::Builder::new().spawn(work);
+    spawned.map(drop).map_err(|source| Error::StateFile {
+        path: location.to_owned(),
+        source,
+    })
+}
+
+/// The error of a thread that ended before it had the lock at `location`.
+#[cfg(feature = "transport")]
+pub(crate) fn lock_thread_ended(location: PathBuf) -> Error {
+    Error::StateFile {
+        path: location,
+        source: std::io::Error::other("the thread that waits for the lock ended"),
     }
 }

@@ -49,7 +49,7 @@ impl<'a> Slot<'a> {
     }
 
     /// The location of the registration, which may be missing.
-    #[cfg(feature = "aio")]
+    #[cfg(feature = "transport")]
     pub(super) fn location(&self) -> PathBuf {
         self.storage.location(&self.name, StateEntry::Registration)
     }

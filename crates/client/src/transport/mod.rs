@@ -3,15 +3,20 @@
 //! | file | contents |
 //! |---|---|
 //! | `options`, `platform` | options of a connection; clock and randomness |
+//! | `call` | time limits of calls, and reports of their retries |
 //! | `tls`, `verifier`, `certificate` | trusted certificates, and the one that a server presents |
 //! | `identity` | the client's own certificate |
 //! | `proxy` | the proxy that carries connections |
 //! | `failures` | failures that no retry resolves |
 //! | `pinned` | pins, shown and removed by the user |
 
+pub(crate) mod call;
 pub(crate) mod certificate;
 pub(crate) mod failures;
 pub(crate) mod identity;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(crate) mod locked;
 pub(crate) mod options;
 pub(crate) mod pinned;
 mod platform;

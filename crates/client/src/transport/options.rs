@@ -2,17 +2,18 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use papir_core::OwnerKey;
 use papir_lookup::Root;
 
+use super::call::RetryObserver;
 use super::identity::Identity;
 use super::platform::Native;
 use super::proxy::ProxySetting;
 use crate::core::{
-    Address, CheckpointSettings, DownloadLimit, Freshness, Pin, Rotation, Schemes, Service,
-    Settings, Token, Watcher,
+    Address, CheckpointSettings, DownloadLimit, Freshness, PATIENCE, Pin, Rotation, Schemes,
+    Service, Settings, Token, Watcher,
 };
 use crate::error::{Error, Result};
 use crate::state::{ClientState, Passphrase, StateStorage};
@@ -65,6 +66,14 @@ pub struct Options {
     /// Time after which no request is tried again while the service is busy, starts, stops or
     /// cannot be reached; `None` for a minute.
     pub patience: Option<Duration>,
+    /// Time after which a call ends with [`Error::TimedOut`](crate::Error::TimedOut): opening a
+    /// connection, a lookup, a registration, with all their waits and retries. `None` for no limit.
+    /// A computation that has started ends first.
+    pub timeout: Option<Duration>,
+    /// The moment at which calls end, all together, beside `timeout`.
+    pub deadline: Option<Instant>,
+    /// Receives the pauses before requests are tried again.
+    pub retries: RetryObserver,
     /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
     /// Maximum age of a version, for databases with frequent changes.
@@ -103,10 +112,19 @@ impl Options {
         )?;
         self.check_carried_token(service.address())?;
 
-        Ok(match self.patience {
-            Some(patience) => service.with_patience(patience),
-            None => service,
-        })
+        Ok(service.with_patience(self.usable_patience()))
+    }
+
+    /// The patience within the time limits: a failure that no retry resolves in time is the call's
+    /// error, in place of the timeout.
+    fn usable_patience(&self) -> Duration {
+        let left = self
+            .deadline
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        [self.timeout, left]
+            .into_iter()
+            .flatten()
+            .fold(self.patience.unwrap_or(PATIENCE), Duration::min)
     }
 
     /// Refuses a token that a proxy would carry over plain HTTP: an address of this machine is then
@@ -189,5 +207,28 @@ mod tests {
         for options in [allowed, without_token, direct] {
             assert!(options.service("http://localhost").is_ok());
         }
+    }
+
+    #[test]
+    fn the_patience_is_within_the_time_limits() {
+        let seconds = Duration::from_secs;
+        let patience = |patience: Option<u64>, timeout: Option<u64>| {
+            let options = Options {
+                patience: patience.map(seconds),
+                timeout: timeout.map(seconds),
+                ..Options::default()
+            };
+            options.usable_patience().as_secs()
+        };
+        assert_eq!(patience(None, None), 60);
+        assert_eq!(patience(None, Some(5)), 5);
+        assert_eq!(patience(Some(2), Some(5)), 2);
+        assert_eq!(patience(Some(90), Some(75)), 75);
+
+        let passed = Options {
+            deadline: Some(Instant::now()),
+            ..Options::default()
+        };
+        assert_eq!(passed.usable_patience(), Duration::ZERO);
     }
 }

@@ -1,0 +1,333 @@
+//! Time limits of calls, and reports of their retries.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use papir_protocol::ErrorBody;
+
+use super::options::Options;
+use crate::core::{Address, Failure, Response};
+use crate::error::{Error, Result};
+
+/// A timer of the system may fire this much before its time.
+const EARLY: Duration = Duration::from_millis(5);
+
+/// A pause before a request is tried again.
+#[derive(Clone, Debug)]
+pub struct RetryPause {
+    /// The service's address.
+    pub url: String,
+    /// The failure of the last attempt, or the refusal of the service.
+    pub reason: String,
+    /// The time since the first failure of this call.
+    pub since: Duration,
+    /// The length of the pause.
+    pub pause: Duration,
+}
+
+/// Receives the pauses before requests are tried again. By default it discards them.
+#[derive(Clone, Default)]
+pub struct RetryObserver(Option<Arc<dyn Fn(&RetryPause) + Send + Sync>>);
+
+impl RetryObserver {
+    /// Calls `report` at the start of every pause, on the thread or task that waits.
+    pub fn new(report: impl Fn(&RetryPause) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(report)))
+    }
+}
+
+impl fmt::Debug for RetryObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RetryObserver")
+    }
+}
+
+/// Time limits and reports of all calls to one service.
+#[derive(Clone)]
+pub(crate) struct CallRules {
+    url: Arc<str>,
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+    observer: RetryObserver,
+}
+
+impl CallRules {
+    pub(crate) fn new(address: &Address, options: &Options) -> Self {
+        Self {
+            url: address.base().into(),
+            timeout: options.timeout,
+            deadline: options.deadline,
+            observer: options.retries.clone(),
+        }
+    }
+
+    /// Ends later calls at this time, in place of an earlier given one.
+    #[cfg(feature = "aio")]
+    pub(crate) fn end_by(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
+    /// A call that starts now.
+    pub(crate) fn start(&self) -> Call {
+        let now = Instant::now();
+        // A time that no clock reaches is no limit.
+        let own = self.timeout.and_then(|timeout| now.checked_add(timeout));
+        let end = match (own, self.deadline) {
+            (Some(own), Some(deadline)) => Some(own.min(deadline)),
+            (own, deadline) => own.or(deadline),
+        };
+
+        let limit = end.map(|end| Limit {
+            end,
+            timeout: self
+                .timeout
+                .unwrap_or_else(|| end.saturating_duration_since(now)),
+        });
+        Call {
+            url: Arc::clone(&self.url),
+            limit,
+            observer: self.observer.clone(),
+            trouble: Mutex::default(),
+        }
+    }
+}
+
+/// The end of a call, and the timeout that it comes from.
+#[derive(Clone, Copy)]
+struct Limit {
+    end: Instant,
+    timeout: Duration,
+}
+
+/// A call: when it ends, and why it is not done yet.
+pub(crate) struct Call {
+    url: Arc<str>,
+    limit: Option<Limit>,
+    observer: RetryObserver,
+    /// The last failure; `None` after a response without one.
+    trouble: Mutex<Option<Trouble>>,
+}
+
+struct Trouble {
+    reason: String,
+    since: Instant,
+}
+
+impl Call {
+    /// The time at which the call ends; `None` without a limit.
+    pub(crate) fn end(&self) -> Option<Instant> {
+        self.limit.map(|limit| limit.end)
+    }
+
+    /// The time left, more than zero; `None` without a limit.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`] if none is left.
+    pub(crate) fn left(&self) -> Result<Option<Duration>> {
+        let Some(limit) = self.limit else {
+            return Ok(None);
+        };
+
+        let left = limit.end.saturating_duration_since(Instant::now());
+        if left <= EARLY {
+            return Err(self.late());
+        }
+        Ok(Some(left))
+    }
+
+    /// Remembers the outcome of a request for reports.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`] if the request failed because no time is left.
+    pub(crate) fn note(&self, outcome: &Result<Response, Failure>) -> Result<()> {
+        let is_complete = matches!(outcome, Ok(response) if response.body.is_ok());
+        // The reason would only be that of the time limit.
+        if !is_complete {
+            self.left()?;
+        }
+
+        let reason = match outcome {
+            Ok(response) => refusal(response),
+            Err(failure) => Some(failure.to_string()),
+        };
+        let mut trouble = self.trouble();
+        *trouble = reason.map(|reason| Trouble {
+            reason,
+            since: trouble
+                .as_ref()
+                .map_or_else(Instant::now, |first| first.since),
+        });
+        Ok(())
+    }
+
+    /// Reports a pause before it starts, if it follows a failure.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`] at once if the call would end during the pause.
+    pub(crate) fn pause(&self, pause: Duration) -> Result<()> {
+        let left = self.left()?;
+        if left.is_some_and(|left| left <= pause) {
+            return Err(self.late());
+        }
+
+        let report = self.trouble().as_ref().map(|trouble| RetryPause {
+            url: self.url.to_string(),
+            reason: trouble.reason.clone(),
+            since: trouble.since.elapsed(),
+            pause,
+        });
+        // Without the lock: the application may take its time.
+        if let (Some(observe), Some(report)) = (&self.observer.0, report) {
+            observe(&report);
+        }
+        Ok(())
+    }
+
+    /// The error of a call without time left.
+    pub(crate) fn late(&self) -> Error {
+        Error::TimedOut {
+            url: self.url.to_string(),
+            timeout: self.limit.map(|limit| limit.timeout).unwrap_or_default(),
+            reason: self
+                .trouble()
+                .as_ref()
+                .map(|trouble| trouble.reason.clone()),
+        }
+    }
+
+    fn trouble(&self) -> MutexGuard<'_, Option<Trouble>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The reason of a refusal; `None` for other responses.
+fn refusal(response: &Response) -> Option<String> {
+    let status = response.status;
+    if status < 400 {
+        return None;
+    }
+
+    let body = response.body.as_deref().unwrap_or_default();
+    Some(match ErrorBody::parse(body) {
+        Some(problem) => format!("HTTP {status} ({}): {}", problem.code, problem.detail),
+        None => format!("HTTP {status}"),
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Longer than any test takes.
+    const LONG: Duration = Duration::from_secs(24 * 3600);
+
+    fn rules(options: &Options) -> CallRules {
+        CallRules::new(&Address::parse("http://h").unwrap(), options)
+    }
+
+    fn refused() -> Result<Response, Failure> {
+        Err("connection refused".into())
+    }
+
+    fn response(status: u16) -> Result<Response, Failure> {
+        Ok(Response {
+            status,
+            headers: Vec::new(),
+            body: Ok(Vec::new()),
+        })
+    }
+
+    #[test]
+    fn a_call_without_limits_never_ends() {
+        let call = rules(&Options::default()).start();
+        assert_eq!((call.end(), call.left().unwrap()), (None, None));
+        call.pause(Duration::MAX).unwrap();
+
+        let unreachable = Options {
+            timeout: Some(Duration::MAX),
+            ..Options::default()
+        };
+        assert_eq!(rules(&unreachable).start().end(), None);
+    }
+
+    #[test]
+    fn the_earlier_of_both_limits_ends_a_call() {
+        let now = Instant::now();
+        let both = |timeout, deadline| Options {
+            timeout: Some(timeout),
+            deadline: Some(now + deadline),
+            ..Options::default()
+        };
+
+        let shared = rules(&both(LONG * 2, LONG)).start();
+        assert_eq!(shared.end(), Some(now + LONG));
+        let own = rules(&both(LONG, LONG * 3)).start();
+        assert!(own.end().unwrap() < now + LONG * 2);
+        assert!(own.left().unwrap().unwrap() > LONG / 2);
+    }
+
+    #[test]
+    fn a_pause_that_is_too_long_ends_the_call_with_the_last_failure() {
+        let options = Options {
+            timeout: Some(LONG),
+            ..Options::default()
+        };
+        let call = rules(&options).start();
+        call.note(&refused()).unwrap();
+        call.pause(Duration::ZERO).unwrap();
+
+        let error = call.pause(LONG * 2).unwrap_err();
+        assert_eq!(error.code(), "timed_out");
+        assert!(error.is_retryable());
+        assert_eq!(
+            error.to_string(),
+            "http://h: no result within 86400s: connection refused"
+        );
+
+        call.note(&response(200)).unwrap();
+        let error = call.pause(LONG * 2).unwrap_err();
+        assert_eq!(error.to_string(), "http://h: no result within 86400s");
+    }
+
+    #[test]
+    fn no_time_left_is_an_error_and_not_a_time_of_zero() {
+        let options = Options {
+            timeout: Some(Duration::ZERO),
+            ..Options::default()
+        };
+        let call = rules(&options).start();
+        assert_eq!(call.left().unwrap_err().code(), "timed_out");
+        assert_eq!(call.note(&refused()).unwrap_err().code(), "timed_out");
+        // What has arrived is used.
+        call.note(&response(200)).unwrap();
+        assert_eq!(call.pause(Duration::ZERO).unwrap_err().code(), "timed_out");
+    }
+
+    #[test]
+    fn pauses_after_failures_are_reported() {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let reports = Arc::clone(&seen);
+        let options = Options {
+            retries: RetryObserver::new(move |pause| reports.lock().unwrap().push(pause.clone())),
+            ..Options::default()
+        };
+
+        let call = rules(&options).start();
+        call.pause(LONG).unwrap();
+        call.note(&refused()).unwrap();
+        call.pause(LONG).unwrap();
+        call.note(&response(503)).unwrap();
+        call.pause(LONG).unwrap();
+
+        let seen = seen.lock().unwrap();
+        let reasons: Vec<&str> = seen.iter().map(|pause| pause.reason.as_str()).collect();
+        assert_eq!(reasons, ["connection refused", "HTTP 503"]);
+        assert!(
+            seen.iter()
+                .all(|one| one.url == "http://h" && one.pause == LONG)
+        );
+        assert!(seen[0].since <= seen[1].since, "since the first failure");
+    }
+}
