@@ -1,7 +1,6 @@
 //! Connections to a database of a service.
 
-use papir_client::aio::Connection;
-use tokio::sync::Mutex;
+use papir_client::aio::{Connection, SharedConnection};
 use zeroize::Zeroizing;
 
 use crate::description::{Costs, DatabaseInfo};
@@ -10,7 +9,7 @@ use crate::options::Options;
 
 /// A private client of one database. Lookups run one after the other.
 #[derive(uniffi::Object)]
-pub struct Database(Mutex<Connection>);
+pub struct Database(SharedConnection);
 
 #[uniffi::export(async_runtime = "tokio")]
 impl Database {
@@ -18,7 +17,7 @@ impl Database {
     #[uniffi::constructor]
     pub async fn connect(url: String, options: Options) -> Result<Self, PapirError> {
         let connection = Connection::open_with(&url, &options.into_client_options()?).await?;
-        Ok(Self(Mutex::new(connection)))
+        Ok(Self(SharedConnection::new(connection)))
     }
 
     /// The value of a key; none if the database does not have the key.
@@ -29,34 +28,34 @@ impl Database {
     /// The values of several keys, in order. The service learns their number.
     pub async fn get_many(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Option<Vec<u8>>>, PapirError> {
         let keys = Zeroizing::new(keys);
-        Ok(self.0.lock().await.get_keys(&keys).await?)
+        Ok(self.0.take().await?.get_keys(&keys).await?)
     }
 
     /// The record at an index, from 0.
     pub async fn get_index(&self, index: u64) -> Result<Vec<u8>, PapirError> {
-        Ok(self.0.lock().await.get_index(index).await?)
+        Ok(self.0.take().await?.get_index(index).await?)
     }
 
     /// The records at several indices, in order. The service learns their number.
     pub async fn get_indices(&self, indices: Vec<u64>) -> Result<Vec<Vec<u8>>, PapirError> {
         let indices = Zeroizing::new(indices);
-        Ok(self.0.lock().await.get_indices(&indices).await?)
+        Ok(self.0.take().await?.get_indices(&indices).await?)
     }
 
     /// Registers ahead of the first lookup, in schemes with registered clients. Lookups do it by
     /// themselves, and then take longer.
     pub async fn register(&self) -> Result<(), PapirError> {
-        Ok(self.0.lock().await.register().await?)
+        Ok(self.0.take().await?.register().await?)
     }
 
     /// The service's description of the database. Waits for a lookup that is under way.
     pub async fn info(&self) -> DatabaseInfo {
-        DatabaseInfo::of(&*self.0.lock().await)
+        DatabaseInfo::of(&*self.0.wait().await)
     }
 
     /// The costs since the connection, without those of cancelled calls. Waits for a lookup that is
     /// under way.
     pub async fn costs(&self) -> Costs {
-        Costs::of(&*self.0.lock().await)
+        Costs::of(&*self.0.wait().await)
     }
 }

@@ -53,6 +53,10 @@ pub struct Options {
     /// default.
     #[uniffi(default = None)]
     pub patience: Option<Duration>,
+    /// Time after which a call fails with the code `timed_out`, with all its waits and retries:
+    /// connecting, a lookup, a registration. Unlimited by default.
+    #[uniffi(default = None)]
+    pub timeout: Option<Duration>,
     /// The proxy: `http://`, `https://` or `socks5://[name:password@]host:port`, or `none` for
     /// direct connections. By default the one in the variables of the process, of which a phone has
     /// none.
@@ -120,6 +124,7 @@ impl Options {
             root: self.root.map(|text| text.parse()).transpose()?,
             freshness: self.freshness.map_or_else(Freshness::default, Freshness),
             patience: self.patience,
+            timeout: self.timeout,
             proxy: match self.proxy {
                 Some(text) => text.parse()?,
                 None => ProxySetting::default(),
