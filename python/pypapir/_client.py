@@ -60,6 +60,7 @@ def connect(url: str, **options: "Unpack[ConnectOptions]") -> Client:
 
     Raises:
         NetworkError: The service cannot be reached, or refuses.
+        TimeoutError: It took longer than the option `timeout`, which bounds each lookup, too.
         VerificationError: The database is not signed, or has another root, as the options demand.
         NotPrivateError: Its scheme hides nothing. No query was sent.
     """

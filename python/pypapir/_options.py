@@ -28,6 +28,8 @@ class ConnectOptions(TypedDict, total=False):
             connections. By default it is the one of the variables HTTPS_PROXY, HTTP_PROXY and ALL_PROXY.
         max_download: The longest public part that is fetched, in bytes; 1 GiB by default.
         patience: How long a busy service is tried again; 60 by default.
+        timeout: The most that a call takes, with all its waits and retries: `connect`, and each lookup. Unlimited by
+            default.
         freshness: The age of a version after which a lookup first asks for a newer one, if changes of the
             database are published beside it; 10 by default.
     """
@@ -50,6 +52,7 @@ class ConnectOptions(TypedDict, total=False):
     proxy: str | None
     max_download: int | None
     patience: float | None
+    timeout: float | None
     freshness: float | None
 
 

@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use papir_client::aio::Connection;
+use papir_client::aio::{Connection, SharedConnection};
 use papir_client::{DownloadLimit, Freshness, Options, Passphrase, Pin, Token, VerifyingKey};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_async_runtimes::tokio::future_into_py;
-use tokio::sync::Mutex;
 use zeroize::Zeroizing;
 
 use crate::description::ClientDescription;
@@ -57,6 +56,7 @@ fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
             "proxy" => options.proxy = value.extract::<String>()?.parse().map_err(invalid)?,
             "max_download" => options.download_limit = DownloadLimit(value.extract()?),
             "patience" => options.patience = Some(seconds(&value)?),
+            "timeout" => options.timeout = Some(seconds(&value)?),
             other => return Err(PyTypeError::new_err(format!("unknown option `{other}`"))),
         }
     }
@@ -83,7 +83,7 @@ fn verifying_key(text: &str) -> PyResult<VerifyingKey> {
 /// A connection whose lookups wait for one another.
 #[derive(Clone)]
 struct Shared {
-    connection: Arc<Mutex<Connection>>,
+    connection: Arc<SharedConnection>,
     /// The description after the newest lookup, which no lookup under way holds back.
     description: Arc<std::sync::Mutex<ClientDescription>>,
 }
@@ -95,7 +95,7 @@ impl Shared {
             .map_err(of_client)?;
         Ok(Self {
             description: Arc::new(std::sync::Mutex::new(ClientDescription::of(&connection))),
-            connection: Arc::new(Mutex::new(connection)),
+            connection: Arc::new(SharedConnection::new(connection)),
         })
     }
 
@@ -106,7 +106,7 @@ impl Shared {
         let shared = self.clone();
         let keys = Zeroizing::new(keys);
         async move {
-            let mut connection = shared.connection.lock().await;
+            let mut connection = shared.connection.take().await.map_err(of_client)?;
             let values = connection.get_keys(&keys).await;
             shared.describe(&connection);
             values.map_err(of_client)
@@ -120,7 +120,7 @@ impl Shared {
         let shared = self.clone();
         let indices = Zeroizing::new(indices);
         async move {
-            let mut connection = shared.connection.lock().await;
+            let mut connection = shared.connection.take().await.map_err(of_client)?;
             let records = connection.get_indices(&indices).await;
             shared.describe(&connection);
             records.map_err(of_client)

@@ -3,8 +3,10 @@
 use std::io;
 
 use papir_client::ErrorGroup;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyTimeoutError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyTuple, PyType};
 
 pyo3::create_exception!(
     pypapir,
@@ -37,9 +39,52 @@ pyo3::create_exception!(
     "A database that this client does not support."
 );
 
+/// The class of timeouts. It has two bases, which the macro above cannot declare.
+static TIMED_OUT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+/// The class `pypapir.TimeoutError`, both a `NetworkError` and Python's own `TimeoutError`.
+///
+/// # Errors
+/// Those of Python, while the class is made.
+pub(crate) fn timed_out_class(py: Python<'_>) -> PyResult<&Py<PyType>> {
+    TIMED_OUT.get_or_try_init(py, || {
+        let bases = PyTuple::new(
+            py,
+            [
+                py.get_type::<NetworkError>(),
+                py.get_type::<PyTimeoutError>(),
+            ],
+        )?;
+        PyErr::new_type(
+            py,
+            c"pypapir.TimeoutError",
+            Some(c"A call that took longer than the option `timeout`."),
+            Some(bases.as_any()),
+            None,
+        )
+    })
+}
+
+/// An exception of a timeout.
+fn timed_out(error: &papir_client::Error) -> PyErr {
+    Python::attach(|py| match timed_out_class(py) {
+        Ok(class) => {
+            let class = class.bind(py).clone();
+            with_code(
+                PyErr::from_type(class, error.to_string()),
+                Some(error.code()),
+            )
+        }
+        Err(failure) => failure,
+    })
+}
+
 /// An exception of `E` with a code.
 pub(crate) fn raised<E: pyo3::PyTypeInfo>(error: impl ToString, code: Option<&str>) -> PyErr {
-    let raised = PyErr::new::<E, _>(error.to_string());
+    with_code(PyErr::new::<E, _>(error.to_string()), code)
+}
+
+fn with_code(raised: PyErr, code: Option<&str>) -> PyErr {
     Python::attach(|py| {
         // An exception without a code is better than none.
         let _ = raised.value(py).setattr("code", code);
@@ -114,6 +159,10 @@ pub(crate) fn of_bench(error: papir_measure::Error) -> PyErr {
 
 /// An error of a client.
 pub(crate) fn of_client(error: papir_client::Error) -> PyErr {
+    if matches!(error, papir_client::Error::TimedOut { .. }) {
+        return timed_out(&error);
+    }
+
     let code = Some(error.code());
     match error.group() {
         ErrorGroup::Network => raised::<NetworkError>(&error, code),

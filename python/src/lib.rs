@@ -68,6 +68,8 @@ mod _native {
         use pyo3::prelude::*;
         crate::scheme::read_names();
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        let timed_out = crate::errors::timed_out_class(module.py())?;
+        module.add("TimeoutError", timed_out)?;
         module
             .py()
             .get_type::<Error>()

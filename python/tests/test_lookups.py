@@ -142,6 +142,7 @@ def test_every_option_is_accepted(tmp_path: Path) -> None:
         "proxy": "none",
         "max_download": 1 << 20,
         "patience": 0,
+        "timeout": 60,
         "freshness": 5,
     }
     assert options.keys() == pypapir.ConnectOptions.__annotations__.keys()
@@ -223,6 +224,22 @@ def test_a_service_that_is_gone_is_a_network_error(tmp_path: Path) -> None:
         pypapir.connect("http://127.0.0.1:9", tokn="x")  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="negative"):
         pypapir.serve(watch=-1)
+
+
+def test_a_silent_service_is_not_waited_for(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(pypapir.TimeoutError, match=r"no result within 200ms") as raised:
+            pypapir.connect(url, state=tmp_path / "state", timeout=0.2)
+        assert raised.value.code == "timed_out"
+        assert isinstance(raised.value, pypapir.NetworkError)
+        assert isinstance(raised.value, TimeoutError)
+
+        async def connect() -> None:
+            await pypapir.aio.connect(url, state=tmp_path / "state", timeout=0.2)
+
+        with pytest.raises(TimeoutError, match="no result within"):
+            asyncio.run(connect())
 
 
 @pytest.fixture
