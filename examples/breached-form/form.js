@@ -9,14 +9,14 @@ const advice = document.getElementById("advice");
 /** The service's address: of this page's own service here. */
 const SERVICE = new URL("..", location.href).href;
 
-/** A service that is away is not waited for longer: whoever signs up does not wait for it. */
-const PATIENCE_SECONDS = 5;
+/** The longest wait for the service: a sign-up does not depend on it. */
+const TIMEOUT_SECONDS = 5;
 
 let connection;
 
 /** The database; connected again after a failure. */
 function leaked() {
-  connection ??= connect(SERVICE, { patience: PATIENCE_SECONDS }).catch((error) => {
+  connection ??= connect(SERVICE, { timeout: TIMEOUT_SECONDS }).catch((error) => {
     connection = undefined;
     throw error;
   });

@@ -12,6 +12,9 @@ export class PapirError extends Error {
 /** A service that cannot be reached, or refuses a request. */
 export class NetworkError extends PapirError {}
 
+/** A call that took longer than the option `timeout`. */
+export class TimeoutError extends NetworkError {}
+
 /** An answer, a root or a checkpoint that does not verify: the service does not serve what its owner signed. */
 export class VerificationError extends PapirError {}
 

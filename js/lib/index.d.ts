@@ -27,6 +27,11 @@ export interface ConnectOptions {
   freshness?: number;
   /** Time after which no request is tried again while the service is busy or away: 60 by default. */
   patience?: number;
+  /**
+   * Time after which a call fails with a `TimeoutError`, with all its waits and retries: the connection, and each
+   * lookup. Unlimited by default.
+   */
+  timeout?: number;
   /** Largest download of a public part, in bytes: 1 GiB by default. */
   maxDownload?: number;
   /**
@@ -142,6 +147,9 @@ export class PapirError extends Error {
 
 /** A service that cannot be reached, or refuses a request. */
 export class NetworkError extends PapirError {}
+
+/** A call that took longer than the option `timeout`. Its `code` is `timed_out`. */
+export class TimeoutError extends NetworkError {}
 
 /** An answer, a root or a checkpoint that does not verify. */
 export class VerificationError extends PapirError {}

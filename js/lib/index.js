@@ -1,14 +1,15 @@
 /** Looks up keys and indices in a papir service without revealing them. */
 
 import { Backend } from "./backend.js";
-import { NetworkError, NotPrivateError, PapirError, UnsupportedError, VerificationError } from "./errors.js";
+import { NetworkError, NotPrivateError, PapirError, TimeoutError, UnsupportedError, VerificationError } from "./errors.js";
 import { placeOf } from "./module.js";
-import { options } from "./options.js";
+import { options, timeoutOf } from "./options.js";
 import { chosenFetch } from "./proxy.js";
 import { RemoteBackend } from "./remote.js";
+import { within } from "./stopping.js";
 import { decodeValues, encodeWanted } from "./wanted.js";
 
-export { NetworkError, NotPrivateError, PapirError, UnsupportedError, VerificationError };
+export { NetworkError, NotPrivateError, PapirError, TimeoutError, UnsupportedError, VerificationError };
 
 const backends = new Map();
 /** Numbers of the compiled modules that callers gave. */
@@ -36,13 +37,21 @@ function isPage() {
 
 /** Connects to a database and fetches its public part. */
 export async function connect(url, given = {}) {
-  const { fetch, worker = isPage() && !fetch, module, simd, signal, onProgress, ...rest } = given;
-  const checked = options(url, rest);
+  const { fetch, worker = isPage() && !fetch, module, simd, signal, timeout, onProgress, ...rest } = given;
+  const limit = timeoutOf(timeout);
+  const checked = options(url, rest, limit);
   const sending = chosenFetch(checked.url, fetch);
   if (sending && worker) throw new TypeError("option `fetch`: a worker cannot call it: leave out `worker`");
   const chosen = backend(worker, { simd, place: placeOf(module) });
   const reports = onProgress && reporting(onProgress);
-  return new Database(chosen, await chosen.open(checked, { signal, onProgress: reports, fetch: sending }), reports);
+  const bounded = (signal, call) => within(limit, signal, () => late(checked.url, limit), call);
+  const opened = await bounded(signal, (signal) => chosen.open(checked, { signal, onProgress: reports, fetch: sending }));
+  return new Database(chosen, opened, { onProgress: reports, bounded });
+}
+
+/** The error of a call that takes longer than `milliseconds`. */
+function late(url, milliseconds) {
+  return new TimeoutError(`${url}: no result within ${milliseconds / 1000} s`, { code: "timed_out", retryable: true });
 }
 
 /** The caller's function: its errors are its own, and fail no lookup. */
@@ -63,14 +72,17 @@ class Database {
   #backend;
   #number;
   #onProgress;
+  /** Makes a call within the timeout. */
+  #bounded;
   #description;
   #isOpen = true;
 
-  constructor(backend, { number, database }, onProgress) {
+  constructor(backend, { number, database }, { onProgress, bounded }) {
     this.#backend = backend;
     this.#number = number;
     this.#description = database;
     this.#onProgress = onProgress;
+    this.#bounded = bounded;
   }
 
   get info() {
@@ -118,7 +130,8 @@ class Database {
   async #look(wanted, { signal } = {}) {
     // A worker that nobody uses may have ended.
     if (!this.#isOpen) throw new PapirError("the database is closed", { code: "closed" });
-    const { values, database } = await this.#backend.get(this.#number, wanted, { signal, onProgress: this.#onProgress });
+    const look = (signal) => this.#backend.get(this.#number, wanted, { signal, onProgress: this.#onProgress });
+    const { values, database } = await this.#bounded(signal, look);
     this.#description = database;
     return decodeValues(values);
   }

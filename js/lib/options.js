@@ -31,8 +31,21 @@ const OPTIONS = {
   pin: ["pin", FLAG, true],
 };
 
-/** The options for the module. */
-export function options(address, given) {
+/** Longest time of a timer. A longer timeout is none. */
+const LONGEST_MILLISECONDS = 2 ** 31 - 1;
+/** Time for which a request is tried again by default. */
+const PATIENCE_SECONDS = 60;
+
+/** The timeout of the options in milliseconds; undefined for none. */
+export function timeoutOf(seconds) {
+  if (seconds === undefined || seconds === null) return undefined;
+  if (!CHECKS[SECONDS](seconds)) throw refused("timeout", SECONDS, seconds);
+  const milliseconds = seconds * 1000;
+  return milliseconds > LONGEST_MILLISECONDS ? undefined : milliseconds;
+}
+
+/** The options for the module. `timeout`, in milliseconds, limits retries, so that their failure is the error. */
+export function options(address, given, timeout) {
   const url = address instanceof URL ? address.href : address;
   if (!CHECKS[TEXT](url)) throw new TypeError(`expected an address as a string or a URL, found ${typeof url}`);
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(OPTIONS, name));
@@ -41,9 +54,14 @@ export function options(address, given) {
   for (const [name, [inModule, kind, fallback]] of Object.entries(OPTIONS)) {
     const value = given[name] ?? fallback;
     if (value !== null && !CHECKS[kind](value)) {
-      throw new TypeError(`option \`${name}\`: expected ${kind}, found ${JSON.stringify(value)}`);
+      throw refused(name, kind, value);
     }
     checked[inModule] = value;
   }
+  if (timeout !== undefined) checked.patience = Math.min(checked.patience ?? PATIENCE_SECONDS, timeout / 1000);
   return checked;
+}
+
+function refused(name, kind, value) {
+  return new TypeError(`option \`${name}\`: expected ${kind}, found ${JSON.stringify(value)}`);
 }

@@ -11,6 +11,25 @@ export function stoppable(promise, signal) {
   });
 }
 
+/**
+ * Makes a call with a signal that ends it after `milliseconds`, if given, or by the caller's signal. The call must
+ * reject with the signal's reason.
+ */
+export async function within(milliseconds, signal, late, call) {
+  if (milliseconds === undefined) return call(signal);
+  const abort = new AbortController();
+  const stop = () => abort.abort(signal.reason);
+  if (signal?.aborted) stop();
+  signal?.addEventListener("abort", stop, { once: true });
+  const timer = setTimeout(() => abort.abort(late()), milliseconds);
+  try {
+    return await call(abort.signal);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
 /** Waits, and replies to the task that asked for it. */
 export async function wait(milliseconds, signal) {
   let timer;

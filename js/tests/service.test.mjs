@@ -189,6 +189,21 @@ test("a call is stopped by its signal", LIMIT, async (t) => {
   await assert.rejects(connect(url, { signal: AbortSignal.abort() }), { name: "AbortError" });
 });
 
+test("a silent service is not waited for", LIMIT, async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))]);
+  let isSilent = true;
+  const silent = await between(t, url, async (request, body) => (isSilent ? new Promise(() => {}) : body));
+  for (const worker of [false, true]) {
+    isSilent = true;
+    const refused = { name: "TimeoutError", code: "timed_out", retryable: true, message: `${silent}: no result within 0.3 s` };
+    await assert.rejects(connect(silent, { timeout: 0.3, worker: typeof Worker === "function" && worker }), refused);
+  }
+
+  isSilent = false;
+  const database = await connect(silent, { timeout: 600 });
+  assert.equal(text(await database.get("apple")), "red");
+});
+
 test("lookups run one after the other, and a stopped one does not wait for its turn", LIMIT, async (t) => {
   const { url } = await serve(t, [fruit(folder(t))]);
   const { happen: release, happened: released } = event();

@@ -2,7 +2,7 @@
 
 import { connect, NetworkError, PapirError, type ConnectOptions, type Database } from "../lib/index.js";
 
-const options: ConnectOptions = { owner: "name+id+key", onProgress: ({ received, total }) => console.log(received / total) };
+const options: ConnectOptions = { timeout: 2.5, owner: "name+id+key", onProgress: ({ received, total }) => console.log(received / total) };
 
 export async function lookUp(url: string): Promise<string | undefined> {
   const database: Database = await connect(url, options);

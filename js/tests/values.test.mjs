@@ -6,9 +6,9 @@ import test from "node:test";
 import { built } from "./support.mjs";
 
 const { modulesOf, placeOf } = await built("module.js");
-const { options } = await built("options.js");
+const { options, timeoutOf } = await built("options.js");
 const { chosenFetch, proxyVariable } = await built("proxy.js");
-const { Turns } = await built("stopping.js");
+const { Turns, within } = await built("stopping.js");
 const { decodeValues, encodeWanted } = await built("wanted.js");
 const { connect, PapirError } = await built("index.js");
 
@@ -23,6 +23,29 @@ test("options that do not exist or have another type are refused by name", async
     assert(error instanceof PapirError);
     return error.code === "bad_url" && error.name === "PapirError";
   });
+});
+
+test("the timeout is in seconds, and limits the patience", () => {
+  assert.deepEqual([undefined, null, 1.5, 0, 1e9].map(timeoutOf), [undefined, undefined, 1500, 0, undefined]);
+  for (const wrong of [-1, NaN, "5"]) assert.throws(() => timeoutOf(wrong), /option `timeout`: expected a number of seconds/);
+  const patience = (given, timeout) => options("http://x", given, timeout).patience;
+  assert.deepEqual([patience({}, undefined), patience({}, 5000), patience({}, 90_000)], [null, 5, 60]);
+  assert.deepEqual([patience({ patience: 2 }, 5000), patience({ patience: 9 }, 5000)], [2, 5]);
+});
+
+test("a call ends by its timeout or by the caller's signal, whichever comes first", async () => {
+  const never = (signal) => new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason));
+  });
+  const late = () => new Error("late");
+  await assert.rejects(within(1, undefined, late, never), /late/);
+  await assert.rejects(within(1e6, AbortSignal.abort(new Error("stopped")), late, never), /stopped/);
+  const caller = new AbortController();
+  const stopped = within(1e6, caller.signal, late, never);
+  caller.abort(new Error("stopped"));
+  await assert.rejects(stopped, /stopped/);
+  assert.equal(await within(1e6, caller.signal, late, async () => 7), 7);
 });
 
 test("keys and indices are encoded, and wrong ones refused", () => {
