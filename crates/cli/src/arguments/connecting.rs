@@ -3,14 +3,19 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use clap::Args;
-use papir_client::{DownloadLimit, FinalFailure, Identity, Options, Pin, ProxySetting, Token};
+use papir_client::{
+    DownloadLimit, FinalFailure, Identity, Options, Pin, ProxySetting, RetryObserver, Token,
+};
 use papir_plan::units::parse_bytes;
 use zeroize::Zeroizing;
 
+use crate::arguments::duration::Span;
 use crate::arguments::proxy::ProxyArguments;
 use crate::failure::Failure;
+use crate::progress;
 
 /// The environment variable that holds the token if no file is given.
 const TOKEN_VARIABLE: &str = "PAPIR_TOKEN";
@@ -45,6 +50,10 @@ pub(crate) struct Connecting {
     /// [default: 1GiB].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, global = true)]
     max_download: Option<u64>,
+    /// Longest time of the command, with all its waits, retries and downloads, such as 5s; for
+    /// papir load, of each lookup. By default there is no limit. When it is over, the exit code is 3.
+    #[arg(long, value_name = "TIME", value_parser = timeout, global = true)]
+    timeout: Option<Span>,
     /// Send the token even over plain HTTP to another machine, where anyone on the network path can
     /// read it.
     #[arg(long, global = true)]
@@ -58,7 +67,7 @@ impl Connecting {
     }
 
     /// Converts to the client's options, without pins and copies of public parts: most commands
-    /// look at a service and store nothing about it.
+    /// look at a service and store nothing about it. The timeout of the command starts here.
     pub(crate) fn options(&self, allow_not_private: bool) -> Result<Options, Failure> {
         if allow_not_private {
             papir_research::register()?;
@@ -77,6 +86,12 @@ impl Connecting {
             download_limit: self
                 .max_download
                 .map_or_else(DownloadLimit::default, DownloadLimit),
+            timeout: self.timeout.map(|Span(time)| time),
+            // All calls of a command share the time.
+            deadline: self
+                .timeout
+                .and_then(|Span(time)| Instant::now().checked_add(time)),
+            retries: progress::retry_line(),
             ..Options::default()
         })
     }
@@ -108,6 +123,26 @@ impl Connecting {
             .map(Some)
             .map_err(|error| Failure::new(format!("{source}: {error}")))
     }
+}
+
+/// The same options, without a line about retries if the command prints JSON.
+pub(crate) fn quiet_for(json: bool, options: Options) -> Options {
+    if !json {
+        return options;
+    }
+    Options {
+        retries: RetryObserver::default(),
+        ..options
+    }
+}
+
+/// Parses a timeout. Zero could be meant as no limit, and would leave no time at all.
+fn timeout(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse()?;
+    if span.0.is_zero() {
+        return Err("expected more than 0, or no --timeout for no limit".to_owned());
+    }
+    Ok(span)
 }
 
 /// Reads the text of a token file.

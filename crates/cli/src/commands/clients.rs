@@ -91,7 +91,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 fn open(arguments: &Arguments) -> Result<Place, Failure> {
     let place = &arguments.place;
     if connecting::is_url(place) {
-        let service = Registrations::open(place, &arguments.connecting.options(false)?);
+        let service = Registrations::open(
+            place,
+            &connecting::quiet_for(arguments.json, arguments.connecting.options(false)?),
+        );
         return Ok(Place::Service(Box::new(
             service.map_err(connecting::explain)?,
         )));

@@ -136,6 +136,7 @@ fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
     let options = arguments
         .trust
         .add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
+    let options = connecting::quiet_for(arguments.json, options);
     let options = Options {
         root: arguments.root,
         pin: Pin::OwnerAndRoot,

@@ -73,6 +73,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut options = arguments
         .trust
         .add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
+    // The timeout is one of each lookup, and the load has a duration of its own.
+    options.deadline = None;
+    options = connecting::quiet_for(arguments.json, options);
     // A lookup of a service that has stopped is tried again for as long as the load lasts.
     options.patience = Some(LONGEST_PATIENCE.min(Duration::from_secs(arguments.seconds)));
 

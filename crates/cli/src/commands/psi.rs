@@ -180,6 +180,7 @@ fn find_matches(arguments: &RunArguments) -> Outcome {
     let options = arguments
         .state
         .add_to(arguments.connecting.options(false)?)?;
+    let options = connecting::quiet_for(arguments.json, options);
     let options = papir_client::Options {
         pin: Pin::Owner,
         watcher: Watcher::new(Bars::new()),

@@ -61,7 +61,7 @@ struct Listed {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     papir_research::register()?;
-    let options = arguments.connecting.options(true)?;
+    let options = connecting::quiet_for(arguments.json, arguments.connecting.options(true)?);
 
     let mut out = std::io::stdout();
     for place in &arguments.places {

@@ -41,6 +41,7 @@ mod soak;
 mod sources;
 mod support;
 mod timed;
+mod timeouts;
 mod tls;
 mod traces;
 mod updating;

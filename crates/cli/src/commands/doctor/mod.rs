@@ -49,7 +49,11 @@ const EXAMPLES: &str = "Examples:
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let findings = if connecting::is_url(&arguments.place) {
-        service::check(&arguments.place, &arguments.connecting.options(true)?)
+        let options = arguments.connecting.options(true)?;
+        service::check(
+            &arguments.place,
+            &connecting::quiet_for(arguments.json, options),
+        )
     } else {
         papir_research::register()?;
         file::check(

@@ -68,6 +68,7 @@ fn unreachable(error: Error) -> Finding {
             Some(FinalFailure::ProxyLogin { .. }) => "proxy",
             _ => "connection",
         },
+        Error::TimedOut { .. } => "connection",
         Error::BadProxy { .. } => "proxy",
         _ => "address",
     };

@@ -55,7 +55,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 
     let described = if connecting::is_url(place) {
-        served(place, &arguments.connecting)?
+        served(
+            place,
+            connecting::quiet_for(arguments.json, arguments.connecting.options(true)?),
+        )?
     } else {
         stored(Path::new(place))?
     };
@@ -76,8 +79,7 @@ struct Described {
 
 /// Describes a served database from its public part, so that the server's own claims need not be
 /// trusted.
-fn served(url: &str, connecting: &Connecting) -> Result<Described, Failure> {
-    let options = connecting.options(true)?;
+fn served(url: &str, options: Options) -> Result<Described, Failure> {
     let connection = Connection::open_with(url, &options).map_err(connecting::explain)?;
     let lookup = connection.lookup();
     let name = &connection.info().name;
