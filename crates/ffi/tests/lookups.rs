@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{HashMap, HashSet};
+use std::net::TcpListener;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -297,6 +298,20 @@ async fn refused(url: &str, options: Options) -> (ErrorKind, String, String) {
         .err()
         .unwrap();
     (kind, code, text)
+}
+
+#[tokio::test]
+async fn a_silent_service_is_not_waited_for() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let options = Options {
+        timeout: Some(Duration::from_millis(200)),
+        ..stored_in(&Arc::default())
+    };
+
+    let (kind, code, text) = refused(&url, options).await;
+    assert_eq!((kind, code.as_str()), (ErrorKind::Network, "timed_out"));
+    assert!(text.contains("no result within 200ms"), "{text}");
 }
 
 #[tokio::test]

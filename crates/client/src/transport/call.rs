@@ -116,6 +116,7 @@ struct Trouble {
 
 impl Call {
     /// The time at which the call ends; `None` without a limit.
+    #[cfg(any(test, feature = "aio"))]
     pub(crate) fn end(&self) -> Option<Instant> {
         self.limit.map(|limit| limit.end)
     }
