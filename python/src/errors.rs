@@ -6,7 +6,7 @@ use papir_client::ErrorGroup;
 use pyo3::exceptions::{PyException, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::{PyDict, PyTuple, PyType};
 
 pyo3::create_exception!(
     pypapir,
@@ -55,13 +55,16 @@ pub(crate) fn timed_out_class(py: Python<'_>) -> PyResult<&Py<PyType>> {
                 py.get_type::<PyTimeoutError>(),
             ],
         )?;
-        PyErr::new_type(
-            py,
-            c"pypapir.TimeoutError",
-            Some(c"A call that took longer than the option `timeout`."),
-            Some(bases.as_any()),
-            None,
-        )
+        let body = PyDict::new(py);
+        body.set_item("__module__", "pypapir")?;
+        body.set_item(
+            "__doc__",
+            "A call that took longer than the option `timeout`.",
+        )?;
+        let class = py
+            .get_type::<PyType>()
+            .call1(("TimeoutError", bases, body))?;
+        Ok(class.cast_into::<PyType>()?.unbind())
     })
 }
 
