@@ -57,6 +57,9 @@ pub trait StateStorage: Debug + Send + Sync {
     /// [place](StoreLock::at) if the storage has one; a copy elsewhere is then not used. Copies of
     /// a storage without places are detected by the service only, when a ticket is used again.
     ///
+    /// Under a timeout this waits on a thread of its own. A lock that comes too late is released at
+    /// once.
+    ///
     /// # Errors
     /// The storage fails.
     fn lock(&self, slot: &str) -> Result<StoreLock>;
