@@ -28,7 +28,9 @@ pub struct RetryPause {
 
 /// Receives the pauses before requests are tried again. By default it discards them.
 #[derive(Clone, Default)]
-pub struct RetryObserver(Option<Arc<dyn Fn(&RetryPause) + Send + Sync>>);
+pub struct RetryObserver(Option<Arc<ReportPause>>);
+
+type ReportPause = dyn Fn(&RetryPause) + Send + Sync;
 
 impl RetryObserver {
     /// Calls `report` at the start of every pause, on the thread or task that waits.
