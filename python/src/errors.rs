@@ -55,12 +55,14 @@ pub(crate) fn timed_out_class(py: Python<'_>) -> PyResult<&Py<PyType>> {
                 py.get_type::<PyTimeoutError>(),
             ],
         )?;
+
         let body = PyDict::new(py);
         body.set_item("__module__", "pypapir")?;
         body.set_item(
             "__doc__",
             "A call that took longer than the option `timeout`.",
         )?;
+
         let class = py
             .get_type::<PyType>()
             .call1(("TimeoutError", bases, body))?;

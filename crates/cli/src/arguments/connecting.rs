@@ -51,7 +51,8 @@ pub(crate) struct Connecting {
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, global = true)]
     max_download: Option<u64>,
     /// Longest time of the command, with all its waits, retries and downloads, such as 5s; for
-    /// papir load, of each lookup. By default there is no limit. When it is over, the exit code is 3.
+    /// papir load, of each lookup. By default there is no limit. The exit code is 3 when it is
+    /// over.
     #[arg(long, value_name = "TIME", value_parser = timeout, global = true)]
     timeout: Option<Span>,
     /// Send the token even over plain HTTP to another machine, where anyone on the network path can

@@ -80,7 +80,7 @@ impl CallRules {
             (own, deadline) => own.or(deadline),
         };
 
-        let limit = end.map(|end| Limit {
+        let limit = end.map(|end| CallLimit {
             end,
             timeout: self
                 .timeout
@@ -97,7 +97,7 @@ impl CallRules {
 
 /// The end of a call, and the timeout that it comes from.
 #[derive(Clone, Copy)]
-struct Limit {
+struct CallLimit {
     end: Instant,
     timeout: Duration,
 }
@@ -105,7 +105,7 @@ struct Limit {
 /// A call: when it ends, and why it is not done yet.
 pub(crate) struct Call {
     url: Arc<str>,
-    limit: Option<Limit>,
+    limit: Option<CallLimit>,
     observer: RetryObserver,
     /// The last failure; `None` after a response without one.
     trouble: Mutex<Option<Trouble>>,
