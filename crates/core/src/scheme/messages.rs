@@ -1,7 +1,5 @@
 //! Messages of a scheme: their bytes, numbers and indices.
 
-use std::ops::Range;
-
 use crate::{Error, Result, Shape};
 
 /// A message with a wire format; its length follows from the parameters.
@@ -14,12 +12,6 @@ pub trait Wire<P>: Sized + Send {
     /// # Errors
     /// [`Error::Length`] or [`Error::Malformed`].
     fn decode(params: &P, bytes: &[u8]) -> Result<Self>;
-
-    /// The range of bytes that all queries of one [`Client::query_each`](super::Client::query_each)
-    /// share; empty by default.
-    fn shared(_params: &P) -> Range<usize> {
-        0..0
-    }
 }
 
 /// The message type of schemes without such a message (client keys, tickets).

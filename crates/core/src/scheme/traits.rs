@@ -92,22 +92,6 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         Self::setup(params, records, rng, progress)
     }
 
-    /// Prepares a database that clients query together with `first`, under one secret. Both have
-    /// the same parameters. The new database reuses the public masks of `first` that depend only on
-    /// the secret, and draws all others afresh. By default, nothing is reused.
-    ///
-    /// # Errors
-    /// The errors of [`Server::setup`].
-    fn setup_sharing_keys(
-        _first: &Self,
-        params: S::Params,
-        records: &dyn Records,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Self> {
-        Self::setup(params, records, rng, progress)
-    }
-
     /// The parameters.
     fn params(&self) -> &S::Params;
 
@@ -235,18 +219,6 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// # Errors
     /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
     fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self>;
-
-    /// Like [`Server::load`], for a database prepared with [`Server::setup_sharing_keys`].
-    ///
-    /// # Errors
-    /// The errors of [`Server::load`].
-    fn load_sharing_keys(
-        _first: &Self,
-        params: S::Params,
-        source: &dyn SectionSource,
-    ) -> Result<Self> {
-        Self::load(params, source)
-    }
 }
 
 /// A range of the slices of a prepared database. Answering never modifies it.
@@ -355,15 +327,6 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// [`Error::Malformed`] if the public part does not match the parameters.
     fn new(params: S::Params, public: S::Public) -> Result<Self>;
 
-    /// Creates a client for a database prepared with [`Server::setup_sharing_keys`], from the
-    /// client of the first.
-    ///
-    /// # Errors
-    /// The errors of [`Client::new`].
-    fn new_sharing_keys(_first: &Self, params: S::Params, public: S::Public) -> Result<Self> {
-        Self::new(params, public)
-    }
-
     /// The parameters.
     fn params(&self) -> &S::Params;
 
@@ -465,31 +428,6 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(S::Secret, S::Query)>;
-
-    /// Makes one query for each of several databases, using clients created by
-    /// [`Client::new_sharing_keys`] from the first. The queries share one fresh secret, which is
-    /// dropped once all answers are decoded; by default, each has its own secret. No two clients
-    /// may have the same public part: their queries would use the same masks under the same secret.
-    ///
-    /// # Errors
-    /// The errors of [`Client::query`], and [`Error::Length`] if the number of index lists is not
-    /// the number of clients.
-    fn query_each(
-        clients: &[Self],
-        indices: &[Vec<u64>],
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Vec<(S::Secret, S::Query)>> {
-        Error::check_length(
-            "indices for several databases, counted",
-            indices.len(),
-            clients.len(),
-        )?;
-
-        let pairs = clients.iter().zip(indices);
-        pairs
-            .map(|(client, indices)| client.query(None, indices, rng))
-            .collect()
-    }
 
     /// Decodes the records, in the order of the query's indices. Consumes the secret: one secret
     /// decodes one answer.

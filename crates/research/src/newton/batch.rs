@@ -78,6 +78,19 @@ impl<V: BatchVariant> Bucket for NewtonBucket<V> {
     fn seeds(_public: &NewtonPublic) -> Vec<Seed> {
         Vec::new()
     }
+
+    /// Uses the n of the first bucket.
+    fn setup_sharing_keys(
+        first: &BucketServer<V>,
+        params: NewtonParams<V>,
+        records: &dyn Records,
+        _rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<BucketServer<V>> {
+        // All buckets get the first one's n, so that a client's queries are under one modulus.
+        let modulus = first.public().modulus.as_ref().map(Arc::clone);
+        NewtonServer::setup_under(params, modulus, records, progress).map(BucketServer)
+    }
 }
 
 impl<V: BatchVariant> Server<NewtonBucket<V>> for BucketServer<V> {
@@ -88,19 +101,6 @@ impl<V: BatchVariant> Server<NewtonBucket<V>> for BucketServer<V> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         NewtonServer::setup(params, records, rng, progress).map(Self)
-    }
-
-    /// Uses the n of the first bucket.
-    fn setup_sharing_keys(
-        first: &Self,
-        params: NewtonParams<V>,
-        records: &dyn Records,
-        _rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Self> {
-        // All buckets get the first one's n, so that a client's queries are under one modulus.
-        let modulus = first.public().modulus.as_ref().map(Arc::clone);
-        NewtonServer::setup_under(params, modulus, records, progress).map(Self)
     }
 
     fn params(&self) -> &NewtonParams<V> {

@@ -5,8 +5,9 @@ use papir_core::{Error, Record, Result};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use super::bucket::Bucket;
 use super::code::{Code, Place, place_vartime};
-use super::params::{Batched, BatchedParams, Bucket};
+use super::params::{Batched, BatchedParams};
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
 
 /// A client for each group of buckets.
@@ -31,7 +32,7 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         for public in public.groups {
             let client = match groups.first() {
                 None => S::Client::new(params.inner.clone(), public),
-                Some(first) => S::Client::new_sharing_keys(first, params.inner.clone(), public),
+                Some(first) => S::client_sharing_keys(first, params.inner.clone(), public),
             };
             groups.push(client?);
         }
@@ -65,7 +66,7 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         // Drawn together, so that the queries share a secret if the scheme supports it.
         let places = self.places_vartime(indices);
         let indices = self.indices(&places);
-        let (secrets, queries) = S::Client::query_each(&self.groups, &indices, rng)?
+        let (secrets, queries) = S::query_each(&self.groups, &indices, rng)?
             .into_iter()
             .unzip();
 

@@ -24,10 +24,11 @@
 //! | failure by experiment (4.5) | `bound`: by Hall's theorem |
 //!
 //! The queries of one batch share a fresh secret if the scheme supports it
-//! ([`query_each`](papir_core::scheme::Client::query_each)); each bucket has masks of its own. The
+//! ([`Bucket::query_each`]); each bucket has masks of its own. The
 //! length of a batch does not depend on the indices or their number.
 
 mod bound;
+mod bucket;
 pub mod client;
 mod code;
 pub mod params;
@@ -40,8 +41,9 @@ pub mod wire;
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
+pub use bucket::Bucket;
 pub use client::{BatchedClient, BatchedSecret};
-pub use params::{Batched, BatchedParams, Bucket};
+pub use params::{Batched, BatchedParams};
 pub use server::BatchedServer;
 pub use wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
 

@@ -5,19 +5,16 @@ use std::marker::PhantomData;
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Rates, Work};
-use papir_core::scheme::{Choice, Goal, Never, Parameters, Scheme, Target, Wire, of_goals};
+use papir_core::scheme::{Choice, Goal, Parameters, Target, of_goals};
 use papir_core::{
     Description, Error, FailureBound, Limits, NotPrivate, Result, Shape, Sizes, envelope,
 };
-use papir_ring::prg::Seed;
 
 use super::bound::{least_width, most_width, placement_log2};
+use super::bucket::Bucket;
 use super::code::{Buckets, Place};
-use crate::inspire::parts::{InspireInParts, PartsParams, PartsPublic};
 use crate::shared::messages::SEED_BYTES;
 use crate::shared::parameters::{best, check_failure, refused, score, sealed};
-use crate::simple::Simple;
-use crate::simple::wire::SimplePublic;
 
 /// Largest capacity of a batch.
 pub const MAX_CAPACITY: usize = 1024;
@@ -32,66 +29,6 @@ const MAX_QUERY_BYTES: usize = 1 << 29;
 
 /// Batches over a scheme.
 pub struct Batched<S>(PhantomData<fn() -> S>);
-
-/// A scheme without keys and tickets whose databases serve as buckets. One database is a group of
-/// buckets; a query asks for one record of each.
-pub trait Bucket: Scheme<ClientKeys = Never, ClientState = Never, Ticket = Never> {
-    /// Name of batches over the scheme.
-    const BATCHED_NAME: &'static str;
-    /// Number on the wire; never reused.
-    const BATCHED_ID: u16;
-
-    /// Buckets in a group. Their records are consecutive.
-    fn parts(_params: &Self::Params) -> usize {
-        1
-    }
-
-    /// Records of a group's part, for a bucket of `records` records.
-    fn part_records(_params: &Self::Params, records: u64) -> u64 {
-        records
-    }
-
-    /// Parameters worth comparing for groups of buckets of a shape, within a failure bound.
-    ///
-    /// # Errors
-    /// The errors of [`Parameters::candidates`].
-    fn groups_of(bucket: Shape, failure: FailureBound) -> Result<Vec<Self::Params>> {
-        Self::Params::candidates(bucket, failure)
-    }
-
-    /// Seeds of all masks used with a query's secret. All seeds of a batch must differ.
-    fn seeds(public: &Self::Public) -> Vec<Seed>;
-}
-
-impl Bucket for InspireInParts {
-    const BATCHED_NAME: &'static str = "inspire-batch";
-    const BATCHED_ID: u16 = 12;
-
-    fn parts(params: &PartsParams) -> usize {
-        params.parts
-    }
-
-    fn part_records(params: &PartsParams, records: u64) -> u64 {
-        params.part_records(records)
-    }
-
-    fn groups_of(bucket: Shape, failure: FailureBound) -> Result<Vec<PartsParams>> {
-        PartsParams::of_part(bucket, failure)
-    }
-
-    fn seeds(public: &PartsPublic) -> Vec<Seed> {
-        public.seeds.clone()
-    }
-}
-
-impl Bucket for Simple {
-    const BATCHED_NAME: &'static str = "simple-batch";
-    const BATCHED_ID: u16 = 13;
-
-    fn seeds(public: &SimplePublic) -> Vec<Seed> {
-        vec![public.seed]
-    }
-}
 
 /// Checked parameters of batches over a scheme.
 pub struct BatchedParams<S: Bucket> {
@@ -332,7 +269,7 @@ impl<S: Bucket> BatchedParams<S> {
 
     /// Bytes of a query's payload.
     pub(super) fn query_bytes(&self) -> usize {
-        let shared = S::Query::shared(&self.inner).len();
+        let shared = S::shared_bytes(&self.inner).len();
         let one = payload(self.inner.describe().sizes.query);
         shared + self.groups() * (one - shared)
     }
@@ -349,7 +286,7 @@ impl<S: Bucket> BatchedParams<S> {
         // A message has its parameters and the shared part of a query once, not for each group.
         let parameters = 8 + self.inner.encode().len();
         let public = payload(one.public) - parameters;
-        let shared = S::Query::shared(&self.inner).len() as u64;
+        let shared = S::shared_bytes(&self.inner).len() as u64;
 
         Sizes {
             public: sealed(8 + self.encode().len() + SEED_BYTES + public * self.groups()),

@@ -11,8 +11,9 @@ use papir_core::{
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
+use super::bucket::Bucket;
 use super::code::{Code, Place};
-use super::params::{Batched, BatchedParams, Bucket};
+use super::params::{Batched, BatchedParams};
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
 use crate::shared::messages::load_seed;
 use crate::shared::stored_records::{check_source, read_each};
@@ -60,7 +61,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
             let server = match groups.first() {
                 None => S::Server::setup(inner.clone(), &copies, rng, &NoProgress),
                 Some(first) => {
-                    S::Server::setup_sharing_keys(first, inner.clone(), &copies, rng, &NoProgress)
+                    S::setup_sharing_keys(first, inner.clone(), &copies, rng, &NoProgress)
                 }
             };
             groups.push(server?);
@@ -198,7 +199,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
             let source = GroupSource { source, group };
             groups.push(match groups.first() {
                 None => S::Server::load(inner, &source)?,
-                Some(first) => S::Server::load_sharing_keys(first, inner, &source)?,
+                Some(first) => S::load_sharing_keys(first, inner, &source)?,
             });
         }
 

@@ -172,7 +172,7 @@ fn queries_of_one_batch_share_the_packing_key_and_nothing_else() {
             .collect::<Vec<_>>()
     });
 
-    let shared = <InspireInParts as Scheme>::Query::shared(params);
+    let shared = InspireInParts::shared_bytes(params);
     assert!(!shared.is_empty() && encoded[0].len() == 3);
     for query in &encoded[0][1..] {
         assert_eq!(query[shared.clone()], encoded[0][0][shared.clone()]);

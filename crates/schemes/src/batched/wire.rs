@@ -10,7 +10,8 @@ use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
 use papir_ring::prg::Seed;
 
-use super::params::{BatchedParams, Bucket};
+use super::bucket::Bucket;
+use super::params::BatchedParams;
 use crate::shared::messages::SEED_BYTES;
 
 /// Public part of a batch's groups.
@@ -93,7 +94,7 @@ fn check_distinct(mut seeds: Vec<Seed>) -> Result<()> {
 
 impl<S: Bucket> Wire<BatchedParams<S>> for BatchedQuery<S> {
     fn encode(&self, params: &BatchedParams<S>) -> Vec<u8> {
-        let shared = S::Query::shared(&params.inner);
+        let shared = S::shared_bytes(&params.inner);
         let mut bytes = Vec::with_capacity(params.query_bytes());
         for (i, query) in self.groups.iter().enumerate() {
             let one = query.encode(&params.inner);
@@ -109,7 +110,7 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedQuery<S> {
 
     fn decode(params: &BatchedParams<S>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("a query of a batch", bytes.len(), params.query_bytes())?;
-        let shared = S::Query::shared(&params.inner);
+        let shared = S::shared_bytes(&params.inner);
         let (common, rest) = bytes.split_at(shared.len());
 
         let mut groups = Vec::with_capacity(params.groups());

@@ -116,24 +116,6 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
         Self::with_seeds(params, seeds, None, records, scratch, progress)
     }
 
-    fn setup_sharing_keys(
-        first: &Self,
-        params: S::Params,
-        records: &dyn Records,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Self> {
-        let seeds = random_seeds::<S>(&params, rng);
-        Self::with_seeds(
-            params,
-            seeds,
-            first.shared_packing(),
-            records,
-            &mut InMemory,
-            progress,
-        )
-    }
-
     fn params(&self) -> &S::Params {
         &self.params
     }
@@ -216,14 +198,6 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
     fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self> {
         Self::load_with(params, None, source)
     }
-
-    fn load_sharing_keys(
-        first: &Self,
-        params: S::Params,
-        source: &dyn SectionSource,
-    ) -> Result<Self> {
-        Self::load_with(params, first.shared_packing(), source)
-    }
 }
 
 /// Ring, messages and layout of a scheme's parts.
@@ -260,6 +234,35 @@ impl PartsServer<Inspire> {
 }
 
 impl<S: Parted> PartsServer<S> {
+    /// Prepares a database that clients query together with this one, under one secret. If the
+    /// scheme shares keys, it reuses the masks of this one's packing keys.
+    ///
+    /// # Errors
+    /// The errors of [`setup`](scheme::Server::setup).
+    pub(crate) fn setup_sharing_keys(
+        &self,
+        params: S::Params,
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let seeds = random_seeds::<S>(&params, rng);
+        let packing = self.shared_packing();
+        Self::with_seeds(params, seeds, packing, records, &mut InMemory, progress)
+    }
+
+    /// Loads a database prepared with [`Self::setup_sharing_keys`].
+    ///
+    /// # Errors
+    /// The errors of [`load`](scheme::Server::load).
+    pub(crate) fn load_sharing_keys(
+        &self,
+        params: S::Params,
+        source: &dyn SectionSource,
+    ) -> Result<Self> {
+        Self::load_with(params, self.shared_packing(), source)
+    }
+
     fn with_seeds(
         params: S::Params,
         seeds: Vec<Seed>,

@@ -35,14 +35,6 @@ impl scheme::Client<InspireInParts> for PartsClient {
         })
     }
 
-    fn new_sharing_keys(first: &Self, params: PartsParams, public: PartsPublic) -> Result<Self> {
-        Ok(Self {
-            params,
-            public,
-            packing: first.packing.clone(),
-        })
-    }
-
     fn params(&self) -> &PartsParams {
         &self.params
     }
@@ -59,7 +51,33 @@ impl scheme::Client<InspireInParts> for PartsClient {
         queries.pop().ok_or_else(|| no_parts(0))
     }
 
-    fn query_each(
+    fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
+        extract(
+            &self.params.below,
+            &self.params.part,
+            &self.public.seeds,
+            &secret,
+            &answer,
+        )
+    }
+}
+
+impl PartsClient {
+    /// A client of a database prepared together with this one's.
+    pub(crate) fn sharing_keys(&self, params: PartsParams, public: PartsPublic) -> Self {
+        Self {
+            params,
+            public,
+            packing: self.packing.clone(),
+        }
+    }
+
+    /// Makes one query for each client, all under one fresh secret.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if the number of index lists is not the number of clients, and the errors
+    /// of [`query`](scheme::Client::query).
+    pub(crate) fn query_each(
         clients: &[Self],
         indices: &[Vec<u64>],
         rng: &mut dyn CryptoRng,
@@ -102,18 +120,6 @@ impl scheme::Client<InspireInParts> for PartsClient {
         Ok(queries)
     }
 
-    fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
-        extract(
-            &self.params.below,
-            &self.params.part,
-            &self.public.seeds,
-            &secret,
-            &answer,
-        )
-    }
-}
-
-impl PartsClient {
     /// Places of one record of each part.
     fn locate(&self, indices: &[u64]) -> Result<Vec<Location>> {
         let parts = self.params.parts;

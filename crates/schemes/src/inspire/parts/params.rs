@@ -9,8 +9,6 @@
 //! answer   as in InsPIRe: a mask and a body for each chunk, with d/m words of each part
 //! ```
 
-use std::ops::Range;
-
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Operation, Work};
 use papir_core::scheme::{Parameters, Target, Wire};
@@ -99,7 +97,7 @@ impl PartsParams {
     }
 
     /// Bytes of a query's selectors, and of its packing key.
-    fn query_parts(&self) -> (usize, usize) {
+    pub(crate) fn query_parts(&self) -> (usize, usize) {
         let selectors = packed_len(
             self.parts * self.part.columns,
             self.below.literal().query_bits,
@@ -251,12 +249,6 @@ impl Wire<PartsParams> for Query {
     fn decode(params: &PartsParams, bytes: &[u8]) -> Result<Self> {
         let entries = params.parts * params.part.columns;
         Self::read(&params.below, "a query of InsPIRe in parts", entries, bytes)
-    }
-
-    /// The packing key.
-    fn shared(params: &PartsParams) -> Range<usize> {
-        let (selectors, keys) = params.query_parts();
-        selectors..selectors + keys
     }
 }
 
