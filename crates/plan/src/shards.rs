@@ -70,9 +70,9 @@ impl ShardsPlan {
     /// The costs of an offer, divided. Refuses a scheme that cannot be divided, and more machines
     /// than slices.
     fn of(offer: &Offer, demand: &Demand, rates: &Rates, machines: Machines) -> CoreResult<Self> {
-        let scheme = registry::by_name(offer.scheme)?;
+        let scheme = registry::by_name(offer.scheme)?.divided()?;
         let division = scheme.division(&offer.encoded)?;
-        let work = scheme.divided_work(&offer.encoded)?;
+        let work = scheme.work(&offer.encoded)?;
         let ranges = division.split(machines.shards)?;
         let threads = demand.threads;
 

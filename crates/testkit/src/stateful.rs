@@ -18,7 +18,7 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::cost::Work;
 use papir_core::erased::{ErasedServer, setup_with};
 use papir_core::scheme::{
-    Client, Never, Parameters, Scheme, Server, Session, Target, Wire, check_changes, check_indices,
+    Client, Parameters, Scheme, Server, Session, Target, Wire, check_changes, check_indices,
 };
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
@@ -56,8 +56,6 @@ impl Scheme for Stateful {
     type ClientState = StatefulState;
     type Ticket = StatefulTicket;
     type Server = StatefulServer;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = StatefulClient;
 }
 

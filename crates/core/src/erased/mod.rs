@@ -5,6 +5,7 @@
 
 mod client;
 mod combined;
+mod divided;
 mod hedged;
 mod identity;
 mod messages;
@@ -13,24 +14,22 @@ mod terms;
 mod typed;
 
 use std::any::Any;
-use std::ops::Range;
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::cost::DividedWork;
 use crate::device::{Device, TileShape};
 use crate::hedge::Circumstances;
 use crate::scheme::UpdateEstimate;
-use crate::scratch::{Piece, Scratch};
+use crate::scratch::Scratch;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    AlignedBytes, Blob, Candidate, Change, Choice, Description, Division, Error, FailureBound,
-    Goal, NoProgress, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result, Shape,
-    Target, Version,
+    Candidate, Change, Choice, Description, Division, Error, FailureBound, Goal, NoProgress,
+    NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result, Shape, Target, Version,
 };
 
 pub use combined::{Combined, Shards};
+pub use divided::{ErasedCombiner, ErasedDivided, ErasedShard, ErasedTasks};
 pub use identity::{parameters_of, scheme_of, scheme_of_public, version_of};
 pub use typed::{Erased, candidate_of, setup_with};
 
@@ -159,88 +158,11 @@ pub trait ErasedScheme: ErasedClientScheme {
     /// [`Error::NotPrivate`].
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>>;
 
-    /// The slices of a database with these parameters.
+    /// How several machines share a database of this scheme.
     ///
     /// # Errors
-    /// The errors of [`Parameters::decode`](crate::scheme::Parameters::decode) and
-    /// [`Shard::division`](crate::scheme::Shard::division).
-    fn division(&self, _parameters: &[u8]) -> Result<Division> {
-        Err(Division::none(self.name()))
-    }
-
-    /// The work of an answer with these parameters, divided among machines.
-    ///
-    /// # Errors
-    /// The errors of [`ErasedScheme::division`].
-    fn divided_work(&self, _parameters: &[u8]) -> Result<DividedWork> {
-        Err(Division::none(self.name()))
-    }
-
-    /// [`Shard::BY_TASKS`](crate::scheme::Shard::BY_TASKS).
-    fn by_tasks(&self) -> bool {
-        false
-    }
-
-    /// Divides the columns of a database among tasks that encode them.
-    ///
-    /// # Errors
-    /// The errors of [`ErasedScheme::division`] and
-    /// [`Shard::column_ranges`](crate::scheme::Shard::column_ranges).
-    fn column_ranges(&self, _parameters: &[u8], _tasks: usize) -> Result<Vec<Range<usize>>> {
-        Err(Division::prepared_together(self.name()))
-    }
-
-    /// Encodes a range of columns, as [`ErasedScheme::setup_resumable`] does with the same
-    /// randomness.
-    ///
-    /// # Errors
-    /// The errors of [`ErasedScheme::setup_candidate`] and
-    /// [`Shard::encode`](crate::scheme::Shard::encode).
-    fn encode_columns(
-        &self,
-        _parameters: &[u8],
-        _columns: Range<usize>,
-        _records: &dyn Records,
-        _rng: &mut dyn CryptoRng,
-        _progress: &dyn Progress,
-    ) -> Result<AlignedBytes> {
-        Err(Division::prepared_together(self.name()))
-    }
-
-    /// Prepares slices from the encodings of all ranges of columns, in order. Returns the pieces of
-    /// all parts that [`ErasedScheme::setup_resumable`] then finds.
-    ///
-    /// # Errors
-    /// The errors of [`ErasedScheme::setup_candidate`] and
-    /// [`Shard::prepare`](crate::scheme::Shard::prepare).
-    fn prepare_slices(
-        &self,
-        _parameters: &[u8],
-        _slices: Range<usize>,
-        _encoded: &[Blob],
-        _rng: &mut dyn CryptoRng,
-        _progress: &dyn Progress,
-    ) -> Result<Vec<Piece>> {
-        Err(Division::prepared_together(self.name()))
-    }
-
-    /// Loads a range of slices of a prepared database from its sections.
-    ///
-    /// # Errors
-    /// The errors of [`ErasedScheme::load`] and [`Shard::load`](crate::scheme::Shard::load).
-    fn load_shard(
-        &self,
-        _slices: Range<usize>,
-        _source: &dyn SectionSource,
-    ) -> Result<Box<dyn ErasedShard>> {
-        Err(Division::none(self.name()))
-    }
-
-    /// Loads the combiner of a prepared database from its sections.
-    ///
-    /// # Errors
-    /// The errors of [`ErasedScheme::load`] and [`Combiner::load`](crate::scheme::Combiner::load).
-    fn load_combiner(&self, _source: &dyn SectionSource) -> Result<Box<dyn ErasedCombiner>> {
+    /// [`Error::Parameters`] for a scheme whose databases have no slices.
+    fn divided(&self) -> Result<Box<dyn ErasedDivided + '_>> {
         Err(Division::none(self.name()))
     }
 
@@ -376,50 +298,6 @@ pub trait ErasedServer: Send + Sync {
     /// # Errors
     /// The errors of the sink.
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()>;
-}
-
-/// A range of the slices of a prepared database behind a trait object.
-pub trait ErasedShard: Send + Sync {
-    /// Sizes, security, limits, parameters of the whole database.
-    fn describe(&self) -> Description;
-
-    /// The database's version.
-    fn version(&self) -> Version;
-
-    /// The slices.
-    fn slices(&self) -> Range<usize>;
-
-    /// Answers enveloped queries with enveloped partial answers, in one pass; one result per query.
-    fn partial_many(&self, queries: &[&[u8]], progress: &dyn Progress) -> Vec<Result<Vec<u8>>>;
-}
-
-/// A combiner of partial answers behind a trait object.
-pub trait ErasedCombiner: Send + Sync {
-    /// Sizes, security, limits, parameters.
-    fn describe(&self) -> Description;
-
-    /// The database's version.
-    fn version(&self) -> Version;
-
-    /// The public part, in an envelope.
-    fn public(&self) -> Vec<u8>;
-
-    /// The slices that the partial answers to a query must cover.
-    fn division(&self) -> Division;
-
-    /// Checks an enveloped query without answering it.
-    ///
-    /// # Errors
-    /// The errors of [`ErasedServer::check_query`].
-    fn check_query(&self, query: &[u8]) -> Result<()>;
-
-    /// Answers enveloped queries from the enveloped partial answers of all shards, in any order;
-    /// one result per query. An answer is bit for bit that of [`ErasedServer::answer`].
-    fn combine_many(
-        &self,
-        batch: &[(&[u8], &[&[u8]])],
-        progress: &dyn Progress,
-    ) -> Vec<Result<Vec<u8>>>;
 }
 
 /// A client behind a trait object.

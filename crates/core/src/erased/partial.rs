@@ -10,39 +10,135 @@
 
 use std::ops::Range;
 
+use rand_core::CryptoRng;
+
 use super::messages::{answer_each, header, open_query, public_part, seal_answer};
-use super::{ErasedCombiner, ErasedShard};
+use super::terms::Terms;
+use super::{ErasedCombiner, ErasedDivided, ErasedShard, ErasedTasks};
 use crate::codec::{Reader, Writer};
+use crate::cost::DividedWork;
 use crate::envelope::{self, Kind};
-use crate::scheme::{Combiner, Parameters, Scheme, Shard};
+use crate::scheme::{Combiner, DividedScheme, Parameters, Scheme, Shard, SliceTasks};
+use crate::scratch::Piece;
 use crate::sections::SectionSource;
-use crate::{Description, Division, Error, Progress, Result, Version};
+use crate::{AlignedBytes, Blob, Description, Division, Error, Progress, Records, Result, Version};
+
+/// The slices of a scheme's databases, under a program's terms.
+pub(super) struct DividedOf<'a, S: Scheme> {
+    divided: &'static dyn DividedScheme<S>,
+    terms: &'a Terms,
+    tasks: Option<TasksOf<'a, S>>,
+}
+
+impl<'a, S: Scheme> DividedOf<'a, S> {
+    pub(super) fn new(divided: &'static dyn DividedScheme<S>, terms: &'a Terms) -> Self {
+        let tasks = divided.tasks().map(|tasks| TasksOf { tasks, terms });
+        Self {
+            divided,
+            terms,
+            tasks,
+        }
+    }
+}
+
+impl<S: Scheme> ErasedDivided for DividedOf<'_, S> {
+    fn division(&self, parameters: &[u8]) -> Result<Division> {
+        Ok(self.divided.division(&S::Params::decode(parameters)?))
+    }
+
+    fn work(&self, parameters: &[u8]) -> Result<DividedWork> {
+        Ok(self.divided.work(&S::Params::decode(parameters)?))
+    }
+
+    fn load_shard(
+        &self,
+        slices: Range<usize>,
+        source: &dyn SectionSource,
+    ) -> Result<Box<dyn ErasedShard>> {
+        let (version, params) = self.terms.identity::<S>(source)?;
+        let shard = self
+            .divided
+            .load_shard(params.clone(), slices.clone(), source)?;
+        Ok(Box::new(ShardOf {
+            division: self.divided.division(&params),
+            shard,
+            params,
+            version,
+            slices,
+        }))
+    }
+
+    fn load_combiner(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedCombiner>> {
+        let (version, params) = self.terms.identity::<S>(source)?;
+        Ok(Box::new(CombinerOf {
+            combiner: self.divided.load_combiner(params.clone(), source)?,
+            division: self.divided.division(&params),
+            params,
+            version,
+        }))
+    }
+
+    fn tasks(&self) -> Result<&dyn ErasedTasks> {
+        match &self.tasks {
+            Some(tasks) => Ok(tasks),
+            None => Err(Division::prepared_together(S::NAME)),
+        }
+    }
+}
+
+/// Preparation of slices by tasks, under a program's terms.
+struct TasksOf<'a, S: Scheme> {
+    tasks: &'static dyn SliceTasks<S>,
+    terms: &'a Terms,
+}
+
+impl<S: Scheme> TasksOf<'_, S> {
+    fn params(&self, parameters: &[u8]) -> Result<S::Params> {
+        self.terms.permit::<S>(S::Params::decode(parameters)?)
+    }
+}
+
+impl<S: Scheme> ErasedTasks for TasksOf<'_, S> {
+    fn column_ranges(&self, parameters: &[u8], tasks: usize) -> Result<Vec<Range<usize>>> {
+        let params = S::Params::decode(parameters)?;
+        Ok(self.tasks.column_ranges(&params, tasks))
+    }
+
+    fn encode(
+        &self,
+        parameters: &[u8],
+        columns: Range<usize>,
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<AlignedBytes> {
+        let params = self.params(parameters)?;
+        self.tasks.encode(&params, columns, records, rng, progress)
+    }
+
+    fn prepare(
+        &self,
+        parameters: &[u8],
+        slices: Range<usize>,
+        encoded: &[Blob],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Piece>> {
+        let params = self.params(parameters)?;
+        self.tasks.prepare(&params, slices, encoded, rng, progress)
+    }
+}
 
 /// A range of slices.
-pub(super) struct ShardOf<S: Scheme> {
-    shard: S::Shard,
+struct ShardOf<S: Scheme> {
+    shard: Box<dyn Shard<S>>,
+    params: S::Params,
     version: Version,
     slices: Range<usize>,
     division: Division,
 }
 
 impl<S: Scheme> ShardOf<S> {
-    pub(super) fn load(
-        version: Version,
-        params: S::Params,
-        slices: Range<usize>,
-        source: &dyn SectionSource,
-    ) -> Result<Self> {
-        let division = S::Shard::division(&params)?;
-        let shard = S::Shard::load(params, slices.clone(), source)?;
-        Ok(Self {
-            shard,
-            version,
-            slices,
-            division,
-        })
-    }
-
     fn seal(&self, words: &[u64]) -> Vec<u8> {
         let mut writer = Writer::new();
         let bytes = self.division.word_bytes();
@@ -60,7 +156,7 @@ impl<S: Scheme> ShardOf<S> {
 
 impl<S: Scheme> ErasedShard for ShardOf<S> {
     fn describe(&self) -> Description {
-        self.shard.params().describe()
+        self.params.describe()
     }
 
     fn version(&self) -> Version {
@@ -75,7 +171,7 @@ impl<S: Scheme> ErasedShard for ShardOf<S> {
         progress.stage("parse", queries.len() as u64);
         let parsed = queries
             .iter()
-            .map(|query| open_query::<S>(self.version, self.shard.params(), query))
+            .map(|query| open_query::<S>(self.version, &self.params, query))
             .collect();
 
         let partials = answer_each(parsed, |good| self.shard.partial_many(good, progress));
@@ -89,28 +185,16 @@ impl<S: Scheme> ErasedShard for ShardOf<S> {
 }
 
 /// The combiner of all shards' partial answers.
-pub(super) struct CombinerOf<S: Scheme> {
-    combiner: S::Combiner,
+struct CombinerOf<S: Scheme> {
+    combiner: Box<dyn Combiner<S>>,
+    params: S::Params,
     version: Version,
     division: Division,
 }
 
 impl<S: Scheme> CombinerOf<S> {
-    pub(super) fn load(
-        version: Version,
-        params: S::Params,
-        source: &dyn SectionSource,
-    ) -> Result<Self> {
-        let division = S::Shard::division(&params)?;
-        Ok(Self {
-            combiner: S::Combiner::load(params, source)?,
-            version,
-            division,
-        })
-    }
-
     fn parse(&self, query: &[u8], partials: &[&[u8]]) -> Result<(S::Query, Vec<u64>)> {
-        let query = open_query::<S>(self.version, self.combiner.params(), query)?;
+        let query = open_query::<S>(self.version, &self.params, query)?;
         let parts = partials
             .iter()
             .map(|partial| self.open(partial))
@@ -186,7 +270,7 @@ fn join(division: &Division, mut parts: Vec<(Range<usize>, Vec<u64>)>) -> Result
 
 impl<S: Scheme> ErasedCombiner for CombinerOf<S> {
     fn describe(&self) -> Description {
-        self.combiner.params().describe()
+        self.params.describe()
     }
 
     fn version(&self) -> Version {
@@ -194,7 +278,7 @@ impl<S: Scheme> ErasedCombiner for CombinerOf<S> {
     }
 
     fn public(&self) -> Vec<u8> {
-        public_part::<S>(self.version, self.combiner.params(), self.combiner.public())
+        public_part::<S>(self.version, &self.params, self.combiner.public())
     }
 
     fn division(&self) -> Division {
@@ -202,7 +286,7 @@ impl<S: Scheme> ErasedCombiner for CombinerOf<S> {
     }
 
     fn check_query(&self, query: &[u8]) -> Result<()> {
-        open_query::<S>(self.version, self.combiner.params(), query).map(drop)
+        open_query::<S>(self.version, &self.params, query).map(drop)
     }
 
     fn combine_many(
@@ -226,10 +310,9 @@ impl<S: Scheme> ErasedCombiner for CombinerOf<S> {
         });
 
         progress.stage("seal", answers.len() as u64);
-        let params = self.combiner.params();
         answers
             .into_iter()
-            .map(|answer| Ok(seal_answer::<S>(self.version, params, &answer?)))
+            .map(|answer| Ok(seal_answer::<S>(self.version, &self.params, &answer?)))
             .collect()
     }
 }

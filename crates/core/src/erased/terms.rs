@@ -1,7 +1,10 @@
 //! The terms under which a program uses a scheme.
 
+use super::identity::IDENTITY;
+use crate::envelope::{self, Kind};
 use crate::scheme::{Parameters, Scheme};
-use crate::{Error, NotPrivate, OwnerKey, Privacy, Result};
+use crate::sections::SectionSource;
+use crate::{Error, NotPrivate, OwnerKey, Privacy, Result, Version};
 
 /// A caller's acknowledgement and the key of a database's owner.
 #[derive(Clone, Default)]
@@ -25,6 +28,16 @@ impl Terms {
         let params = self.bind(params)?;
         params.describe().sizes.check()?;
         Ok(params)
+    }
+
+    /// Version and permitted parameters of a prepared database.
+    pub(super) fn identity<S: Scheme>(
+        &self,
+        source: &dyn SectionSource,
+    ) -> Result<(Version, S::Params)> {
+        let identity = source.get(IDENTITY)?;
+        let (version, payload) = envelope::open(&identity, Kind::Public, S::ID)?;
+        Ok((version, self.permit::<S>(S::Params::decode(payload)?)?))
     }
 
     /// Adds the terms to parameters.

@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::marker::PhantomData;
-use std::ops::Range;
 
 use rand_core::CryptoRng;
 use rayon::prelude::*;
@@ -12,23 +11,22 @@ use super::identity::IDENTITY;
 use super::messages::{
     answer_each, foreign, header, open_query, parse_error, public_part, seal_answer,
 };
-use super::partial::{CombinerOf, ShardOf};
+use super::partial::DividedOf;
 use super::terms::Terms;
 use super::{
-    ErasedClient, ErasedClientScheme, ErasedCombiner, ErasedKeys, ErasedScheme, ErasedServer,
-    ErasedSession, ErasedShard,
+    ErasedClient, ErasedClientScheme, ErasedDivided, ErasedKeys, ErasedScheme, ErasedServer,
+    ErasedSession,
 };
-use crate::cost::DividedWork;
 use crate::device::{Device, TileShape};
 use crate::envelope::{self, Kind};
 use crate::scheme::{
-    Choice, Goal, Parameters, Scheme, Server, Session, Shard, Target, UpdateEstimate, Wire,
+    Choice, Goal, Parameters, Scheme, Server, Session, Target, UpdateEstimate, Wire,
 };
-use crate::scratch::{InMemory, Piece, Scratch};
+use crate::scratch::{InMemory, Scratch};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    AlignedBytes, Blob, Candidate, Change, Description, Division, Error, FailureBound, NotPrivate,
-    OwnerKey, Privacy, Progress, Records, Result, Shape, Version,
+    Candidate, Change, Description, Division, Error, FailureBound, NotPrivate, OwnerKey, Privacy,
+    Progress, Records, Result, Shape, Version,
 };
 
 /// A scheme as an [`ErasedScheme`].
@@ -66,13 +64,6 @@ impl<S: Scheme> Erased<S> {
     /// Parameters of a server or a client, checked, with the terms.
     fn permit(&self, params: S::Params) -> Result<S::Params> {
         self.terms.permit::<S>(params)
-    }
-
-    /// Version and permitted parameters of a prepared database.
-    fn identity(&self, source: &dyn SectionSource) -> Result<(Version, S::Params)> {
-        let identity = source.get(IDENTITY)?;
-        let (version, payload) = envelope::open(&identity, Kind::Public, S::ID)?;
-        Ok((version, self.permit(S::Params::decode(payload)?)?))
     }
 }
 
@@ -209,67 +200,16 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
     }
 
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>> {
-        let (version, params) = self.identity(source)?;
+        let (version, params) = self.terms.identity::<S>(source)?;
         Ok(Box::new(ErasedServerOf::<S> {
             server: S::Server::load(params, source)?,
             version,
         }))
     }
 
-    fn division(&self, parameters: &[u8]) -> Result<Division> {
-        S::Shard::division(&S::Params::decode(parameters)?)
-    }
-
-    fn divided_work(&self, parameters: &[u8]) -> Result<DividedWork> {
-        S::Shard::work(&S::Params::decode(parameters)?)
-    }
-
-    fn by_tasks(&self) -> bool {
-        S::Shard::BY_TASKS
-    }
-
-    fn column_ranges(&self, parameters: &[u8], tasks: usize) -> Result<Vec<Range<usize>>> {
-        S::Shard::column_ranges(&S::Params::decode(parameters)?, tasks)
-    }
-
-    fn encode_columns(
-        &self,
-        parameters: &[u8],
-        columns: Range<usize>,
-        records: &dyn Records,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<AlignedBytes> {
-        let params = self.permit(S::Params::decode(parameters)?)?;
-        S::Shard::encode(&params, columns, records, rng, progress)
-    }
-
-    fn prepare_slices(
-        &self,
-        parameters: &[u8],
-        slices: Range<usize>,
-        encoded: &[Blob],
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Vec<Piece>> {
-        let params = self.permit(S::Params::decode(parameters)?)?;
-        S::Shard::prepare(&params, slices, encoded, rng, progress)
-    }
-
-    fn load_shard(
-        &self,
-        slices: Range<usize>,
-        source: &dyn SectionSource,
-    ) -> Result<Box<dyn ErasedShard>> {
-        let (version, params) = self.identity(source)?;
-        Ok(Box::new(ShardOf::<S>::load(
-            version, params, slices, source,
-        )?))
-    }
-
-    fn load_combiner(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedCombiner>> {
-        let (version, params) = self.identity(source)?;
-        Ok(Box::new(CombinerOf::<S>::load(version, params, source)?))
+    fn divided(&self) -> Result<Box<dyn ErasedDivided + '_>> {
+        let divided = S::DIVIDED.ok_or_else(|| Division::none(S::NAME))?;
+        Ok(Box::new(DividedOf::new(divided, &self.terms)))
     }
 }
 

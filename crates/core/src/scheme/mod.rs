@@ -8,9 +8,8 @@
 //! |---|---|
 //! | `parameters` | checked parameters |
 //! | `messages` | wire formats, numbers and indices of messages |
-//! | `traits` | the scheme, its server, shard, combiner and client |
+//! | `traits` | the scheme, its server and client, and its division among machines |
 //! | `session` | what a query needs of its client's session |
-//! | `undivided` | the shard and combiner of a scheme without slices |
 //! | `changes` | changes of records, and what they cost |
 
 mod changes;
@@ -18,10 +17,9 @@ mod messages;
 mod parameters;
 mod session;
 mod traits;
-mod undivided;
 
 pub use crate::choice::{Choice, Goal, Target};
 pub use changes::{UpdateEstimate, check_changes};
 pub use messages::{Never, SENT_AHEAD, Wire, check_indices};
 pub use parameters::{Parameters, of_goals};
-pub use traits::{Client, Combiner, Scheme, Server, Session, Shard};
+pub use traits::{Client, Combiner, DividedScheme, Scheme, Server, Session, Shard, SliceTasks};

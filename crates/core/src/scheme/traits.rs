@@ -32,6 +32,8 @@ pub trait Scheme: Send + Sync + Sized + 'static {
     const ID: u16;
     /// The scheme's privacy.
     const PRIVACY: Privacy;
+    /// How several machines share a database; `None` if they cannot.
+    const DIVIDED: Option<&'static dyn DividedScheme<Self>> = None;
 
     /// Checked parameters.
     type Params: Parameters;
@@ -52,10 +54,6 @@ pub trait Scheme: Send + Sync + Sized + 'static {
     type Ticket: Wire<Self::Params> + Sync;
     /// The server's side.
     type Server: Server<Self>;
-    /// A range of the server's slices, or [`Never`](super::Never).
-    type Shard: Shard<Self>;
-    /// The combiner of the shards' words, or [`Never`](super::Never).
-    type Combiner: Combiner<Self>;
     /// The client's side.
     type Client: Client<Self>;
 }
@@ -221,71 +219,79 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self>;
 }
 
-/// A range of the slices of a prepared database. Answering never modifies it.
-pub trait Shard<S: Scheme>: Send + Sync + Sized + 'static {
-    /// True if tasks can prepare slices.
-    const BY_TASKS: bool = false;
-
+/// A scheme whose prepared databases have slices: see [`Scheme::DIVIDED`].
+pub trait DividedScheme<S: Scheme>: Sync {
     /// The slices of a database with these parameters.
-    ///
-    /// # Errors
-    /// [`Error::Parameters`] for a scheme whose databases have no slices.
-    fn division(params: &S::Params) -> Result<Division>;
+    fn division(&self, params: &S::Params) -> Division;
 
     /// The work of an answer, divided.
-    ///
-    /// # Errors
-    /// The errors of [`Self::division`].
-    fn work(params: &S::Params) -> Result<DividedWork>;
+    fn work(&self, params: &S::Params) -> DividedWork;
 
-    /// Reads the slices from the sections that [`Server::save`] wrote, and nothing that belongs to
-    /// other slices only.
+    /// Reads slices from the sections that [`Server::save`] wrote, and nothing
+    /// that belongs to other slices only.
     ///
     /// # Errors
     /// The errors of [`Server::load`] and [`Division::words_of`].
-    fn load(params: S::Params, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self>;
+    fn load_shard(
+        &self,
+        params: S::Params,
+        slices: Range<usize>,
+        source: &dyn SectionSource,
+    ) -> Result<Box<dyn Shard<S>>>;
 
+    /// Reads the combiner's part of the sections that [`Server::save`] wrote.
+    ///
+    /// # Errors
+    /// The errors of [`Server::load`].
+    fn load_combiner(
+        &self,
+        params: S::Params,
+        source: &dyn SectionSource,
+    ) -> Result<Box<dyn Combiner<S>>>;
+
+    /// How tasks prepare slices; `None` if all slices are prepared together.
+    fn tasks(&self) -> Option<&dyn SliceTasks<S>> {
+        None
+    }
+}
+
+/// Preparation of slices by tasks.
+pub trait SliceTasks<S: Scheme>: Sync {
     /// Divides the columns of a database among tasks that encode them.
-    ///
-    /// # Errors
-    /// [`Error::Parameters`] for a scheme that prepares all slices together.
-    fn column_ranges(_params: &S::Params, _tasks: usize) -> Result<Vec<Range<usize>>> {
-        Err(Division::prepared_together(S::NAME))
-    }
+    fn column_ranges(&self, params: &S::Params, tasks: usize) -> Vec<Range<usize>>;
 
-    /// Encodes a range of columns, as [`Server::setup`] does with the same randomness.
+    /// Encodes a range of columns, as [`Server::setup`] does with the same
+    /// randomness.
     ///
     /// # Errors
-    /// The errors of [`Server::setup`] and [`Self::column_ranges`].
+    /// The errors of [`Server::setup`].
     fn encode(
-        _params: &S::Params,
-        _columns: Range<usize>,
-        _records: &dyn Records,
-        _rng: &mut dyn CryptoRng,
-        _progress: &dyn Progress,
-    ) -> Result<AlignedBytes> {
-        Err(Division::prepared_together(S::NAME))
-    }
+        &self,
+        params: &S::Params,
+        columns: Range<usize>,
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<AlignedBytes>;
 
     /// Prepares slices from the encodings of all ranges of columns. Returns the pieces of all parts
     /// that [`Server::setup_resumable`] then finds.
     ///
     /// # Errors
-    /// The errors of [`Server::setup`], [`Self::column_ranges`] and [`Division::words_of`];
+    /// The errors of [`Server::setup`] and [`Division::words_of`];
     /// [`Error::Length`] for other encodings.
     fn prepare(
-        _params: &S::Params,
-        _slices: Range<usize>,
-        _encoded: &[Blob],
-        _rng: &mut dyn CryptoRng,
-        _progress: &dyn Progress,
-    ) -> Result<Vec<Piece>> {
-        Err(Division::prepared_together(S::NAME))
-    }
+        &self,
+        params: &S::Params,
+        slices: Range<usize>,
+        encoded: &[Blob],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Piece>>;
+}
 
-    /// The parameters.
-    fn params(&self) -> &S::Params;
-
+/// A range of the slices of a prepared database. Answering never modifies it.
+pub trait Shard<S: Scheme>: Send + Sync {
     /// The words of these slices for queries of different clients, in order, in one pass.
     ///
     /// # Errors
@@ -295,16 +301,7 @@ pub trait Shard<S: Scheme>: Send + Sync + Sized + 'static {
 }
 
 /// Makes answers from the words of all shards.
-pub trait Combiner<S: Scheme>: Send + Sync + Sized + 'static {
-    /// Reads its part of the sections that [`Server::save`] wrote.
-    ///
-    /// # Errors
-    /// The errors of [`Server::load`].
-    fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self>;
-
-    /// The parameters.
-    fn params(&self) -> &S::Params;
-
+pub trait Combiner<S: Scheme>: Send + Sync {
     /// The public part, which clients need to start.
     fn public(&self) -> &S::Public;
 

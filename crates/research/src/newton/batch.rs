@@ -56,8 +56,6 @@ impl<V: BatchVariant> Scheme for NewtonBucket<V> {
     type ClientState = Never;
     type Ticket = Never;
     type Server = BucketServer<V>;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = BucketClient<V>;
 }
 

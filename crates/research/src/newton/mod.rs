@@ -55,7 +55,7 @@ pub mod wire;
 pub mod xu;
 
 use papir_core::Privacy;
-use papir_core::scheme::{Never, Scheme};
+use papir_core::scheme::Scheme;
 
 pub use batch::{BatchVariant, NewtonBucket};
 pub use params::{Newton, Registered, Symmetric, Variant};
@@ -74,7 +74,5 @@ impl<V: Variant> Scheme for Newton<V> {
     type ClientState = client::NewtonState;
     type Ticket = wire::NewtonTicket;
     type Server = server::NewtonServer<V>;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = client::NewtonClient<V>;
 }

@@ -61,7 +61,5 @@ impl<S: Bucket> Scheme for Batched<S> {
     type ClientState = Never;
     type Ticket = Never;
     type Server = BatchedServer<S>;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = BatchedClient<S>;
 }

@@ -69,7 +69,5 @@ impl Scheme for Depir {
     type ClientState = Never;
     type Ticket = Never;
     type Server = server::DepirServer;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = client::DepirClient;
 }

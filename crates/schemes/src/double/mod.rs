@@ -65,7 +65,5 @@ impl Scheme for Double {
     type ClientState = Never;
     type Ticket = Never;
     type Server = server::DoubleServer;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = client::DoubleClient;
 }

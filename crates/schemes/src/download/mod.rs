@@ -50,7 +50,5 @@ impl Scheme for Download {
     type ClientState = Never;
     type Ticket = Never;
     type Server = DownloadServer;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = DownloadClient;
 }

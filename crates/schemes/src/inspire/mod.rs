@@ -61,7 +61,7 @@ mod widths;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{Never, Scheme};
+use papir_core::scheme::{DividedScheme, Never, Scheme};
 
 pub use crate::shared::messages::PublicSeed as Public;
 pub use client::{Client, Secret};
@@ -77,6 +77,7 @@ impl Scheme for Inspire {
     const NAME: &'static str = literal::NAME;
     const ID: u16 = 2;
     const PRIVACY: Privacy = Privacy::Private;
+    const DIVIDED: Option<&'static dyn DividedScheme<Self>> = Some(&shard::InspireSlices);
 
     type Params = Params;
     type Public = Public;
@@ -87,7 +88,5 @@ impl Scheme for Inspire {
     type ClientState = Never;
     type Ticket = Never;
     type Server = Server;
-    type Shard = shard::InspireShard;
-    type Combiner = shard::InspireCombiner;
     type Client = Client;
 }

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use papir_core::cost::DividedWork;
-use papir_core::scheme::{Combiner, Parameters, Shard};
+use papir_core::scheme::{Combiner, DividedScheme, Parameters, Shard, SliceTasks};
 use papir_core::scratch::Piece;
 use papir_core::sections::SectionSource;
 use papir_core::{AlignedBytes, Blob, Division, Error, Progress, Records, Result, parallel};
@@ -26,41 +26,56 @@ use crate::shared::messages::PublicSeed;
 use crate::shared::packs::{encryptions, load_packs};
 use crate::shared::stored_records::check_source;
 
-/// Range of packs.
-pub struct InspireShard {
-    params: Params,
-    prepared: Prepared,
-}
+/// The packs of a database, shared by several machines.
+pub(super) struct InspireSlices;
 
-impl Shard<Inspire> for InspireShard {
-    const BY_TASKS: bool = true;
-
-    fn division(params: &Params) -> Result<Division> {
+impl DividedScheme<Inspire> for InspireSlices {
+    fn division(&self, params: &Params) -> Division {
         let layout = params.layout();
         let word_bits = params.rlwe().ring().modulus_bits();
-        Ok(Division {
+        Division {
             words: layout.rows(),
             slice_words: layout.degree,
             word_bits,
-        })
+        }
     }
 
-    fn work(params: &Params) -> Result<DividedWork> {
-        Ok(params.answering())
+    fn work(&self, params: &Params) -> DividedWork {
+        params.answering()
     }
 
-    fn load(params: Params, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self> {
+    fn load_shard(
+        &self,
+        params: Params,
+        slices: Range<usize>,
+        source: &dyn SectionSource,
+    ) -> Result<Box<dyn Shard<Inspire>>> {
         // Slices outside the database are refused before anything is read.
-        Self::division(&params)?.words_of(&slices)?;
+        self.division(&params).words_of(&slices)?;
         let prepared = Prepared::load_packs(Inspire::SECTIONS, &params, slices, source)?;
-        Ok(Self { params, prepared })
+        Ok(Box::new(InspireShard { params, prepared }))
     }
 
-    fn column_ranges(params: &Params, tasks: usize) -> Result<Vec<Range<usize>>> {
-        Ok(divided::column_ranges(params.layout(), tasks))
+    fn load_combiner(
+        &self,
+        params: Params,
+        source: &dyn SectionSource,
+    ) -> Result<Box<dyn Combiner<Inspire>>> {
+        Ok(Box::new(InspireCombiner::load(params, source)?))
+    }
+
+    fn tasks(&self) -> Option<&dyn SliceTasks<Inspire>> {
+        Some(self)
+    }
+}
+
+impl SliceTasks<Inspire> for InspireSlices {
+    fn column_ranges(&self, params: &Params, tasks: usize) -> Vec<Range<usize>> {
+        divided::column_ranges(params.layout(), tasks)
     }
 
     fn encode(
+        &self,
         params: &Params,
         columns: Range<usize>,
         records: &dyn Records,
@@ -78,21 +93,26 @@ impl Shard<Inspire> for InspireShard {
     }
 
     fn prepare(
+        &self,
         params: &Params,
         slices: Range<usize>,
         encoded: &[Blob],
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Vec<Piece>> {
-        Self::division(params)?.words_of(&slices)?;
+        self.division(params).words_of(&slices)?;
         let seed = &random_seeds::<Inspire>(params, rng)[0];
         divided::prepare(&Inspire::SECTIONS, params, seed, slices, encoded, progress)
     }
+}
 
-    fn params(&self) -> &Params {
-        &self.params
-    }
+/// Range of packs.
+struct InspireShard {
+    params: Params,
+    prepared: Prepared,
+}
 
+impl Shard<Inspire> for InspireShard {
     /// Algorithm 9, lines 7 to 12, for these packs.
     fn partial_many(&self, queries: &[&Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
         let params = &self.params;
@@ -122,7 +142,7 @@ impl Shard<Inspire> for InspireShard {
 }
 
 /// The masks of all packs and of the RGSW encryptions.
-pub struct InspireCombiner {
+struct InspireCombiner {
     params: Params,
     public: PublicSeed,
     packs: Vec<Preprocessed>,
@@ -130,6 +150,22 @@ pub struct InspireCombiner {
 }
 
 impl Combiner<Inspire> for InspireCombiner {
+    fn public(&self) -> &PublicSeed {
+        &self.public
+    }
+
+    /// EVALPOLY of Algorithm 9.
+    fn combine_many(
+        &self,
+        batch: &[(&Query, &[u64])],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Answer>> {
+        progress.stage("evaluate", batch.len() as u64);
+        parallel::try_map(batch, |(query, words)| self.answer(query, words))
+    }
+}
+
+impl InspireCombiner {
     fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
         let (seeds, _) = read_header(&Inspire::SECTIONS, 1, source)?;
         let packing = params.packing(&seeds[0])?;
@@ -150,26 +186,6 @@ impl Combiner<Inspire> for InspireCombiner {
         })
     }
 
-    fn params(&self) -> &Params {
-        &self.params
-    }
-
-    fn public(&self) -> &PublicSeed {
-        &self.public
-    }
-
-    /// EVALPOLY of Algorithm 9.
-    fn combine_many(
-        &self,
-        batch: &[(&Query, &[u64])],
-        progress: &dyn Progress,
-    ) -> Result<Vec<Answer>> {
-        progress.stage("evaluate", batch.len() as u64);
-        parallel::try_map(batch, |(query, words)| self.answer(query, words))
-    }
-}
-
-impl InspireCombiner {
     /// The answer to one query from the words of all packs.
     fn answer(&self, query: &Query, words: &[u64]) -> Result<Answer> {
         let params = &self.params;

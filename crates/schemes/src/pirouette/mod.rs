@@ -83,8 +83,6 @@ impl<T: ParameterSet> Scheme for Pirouette<T> {
     type ClientState = State;
     type Ticket = Never;
     type Server = server::RetrievalServer<Self>;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = client::RetrievalClient<Self>;
 }
 

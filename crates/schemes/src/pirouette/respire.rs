@@ -73,8 +73,6 @@ impl Scheme for Respire {
     type ClientState = State;
     type Ticket = Never;
     type Server = RetrievalServer<Self>;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = RetrievalClient<Self>;
 }
 

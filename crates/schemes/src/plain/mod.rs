@@ -51,8 +51,6 @@ impl Scheme for Plain {
     type ClientState = Never;
     type Ticket = Never;
     type Server = PlainServer;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = PlainClient;
 }
 

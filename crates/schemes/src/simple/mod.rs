@@ -42,7 +42,7 @@ mod tests;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{Never, Scheme};
+use papir_core::scheme::{DividedScheme, Never, Scheme};
 
 pub use params::Simple;
 
@@ -50,6 +50,7 @@ impl Scheme for Simple {
     const NAME: &'static str = params::NAME;
     const ID: u16 = 1;
     const PRIVACY: Privacy = Privacy::Private;
+    const DIVIDED: Option<&'static dyn DividedScheme<Self>> = Some(&shard::SimpleSlices);
 
     type Params = params::SimpleParams;
     type Public = wire::SimplePublic;
@@ -60,7 +61,5 @@ impl Scheme for Simple {
     type ClientState = Never;
     type Ticket = Never;
     type Server = server::SimpleServer;
-    type Shard = shard::SimpleShard;
-    type Combiner = shard::SimpleCombiner;
     type Client = client::SimpleClient;
 }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use papir_core::cost::DividedWork;
-use papir_core::scheme::{Combiner, Shard};
+use papir_core::scheme::{Combiner, DividedScheme, Shard};
 use papir_core::sections::SectionSource;
 use papir_core::{Division, Error, Progress, Result};
 use papir_kernels::matvec_u8::ROWS;
@@ -18,32 +18,30 @@ use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
 use crate::shared::byte_matrix::ByteMatrix;
 use crate::shared::held::Held;
 
-/// A range of rows.
-pub struct SimpleShard {
-    params: SimpleParams,
-    rows: ByteMatrix,
-}
+/// The row groups of a database, shared by several machines.
+pub(super) struct SimpleSlices;
 
-impl Shard<Simple> for SimpleShard {
-    fn division(params: &SimpleParams) -> Result<Division> {
-        Ok(Division {
+impl DividedScheme<Simple> for SimpleSlices {
+    fn division(&self, params: &SimpleParams) -> Division {
+        Division {
             words: params.layout.rows,
             slice_words: ROWS,
             word_bits: params.answer_bits(),
-        })
+        }
     }
 
-    fn work(params: &SimpleParams) -> Result<DividedWork> {
-        Ok(params.answering())
+    fn work(&self, params: &SimpleParams) -> DividedWork {
+        params.answering()
     }
 
-    fn load(
+    fn load_shard(
+        &self,
         params: SimpleParams,
         slices: Range<usize>,
         source: &dyn SectionSource,
-    ) -> Result<Self> {
+    ) -> Result<Box<dyn Shard<Simple>>> {
         let layout = &params.layout;
-        let rows = Self::division(&params)?.words_of(&slices)?;
+        let rows = self.division(&params).words_of(&slices)?;
         let bytes = |rows| matrix_bytes(rows, layout.columns) as usize;
 
         // The whole section is checked: in one of another length, rows lie elsewhere.
@@ -51,13 +49,28 @@ impl Shard<Simple> for SimpleShard {
         let tiles = source.get_range(DATABASE, bytes(rows.start)..bytes(rows.end))?;
 
         let rows = ByteMatrix::new(rows.len(), layout.columns, tiles);
-        Ok(Self { params, rows })
+        Ok(Box::new(SimpleShard { params, rows }))
     }
 
-    fn params(&self) -> &SimpleParams {
-        &self.params
+    fn load_combiner(
+        &self,
+        params: SimpleParams,
+        source: &dyn SectionSource,
+    ) -> Result<Box<dyn Combiner<Simple>>> {
+        Ok(Box::new(SimpleCombiner {
+            public: load_public(&params, source)?,
+            params,
+        }))
     }
+}
 
+/// A range of rows.
+struct SimpleShard {
+    params: SimpleParams,
+    rows: ByteMatrix,
+}
+
+impl Shard<Simple> for SimpleShard {
     fn partial_many(
         &self,
         queries: &[&SimpleQuery],
@@ -74,23 +87,12 @@ impl Shard<Simple> for SimpleShard {
 }
 
 /// The hint, which clients download.
-pub struct SimpleCombiner {
+struct SimpleCombiner {
     params: SimpleParams,
     public: SimplePublic,
 }
 
 impl Combiner<Simple> for SimpleCombiner {
-    fn load(params: SimpleParams, source: &dyn SectionSource) -> Result<Self> {
-        Ok(Self {
-            public: load_public(&params, source)?,
-            params,
-        })
-    }
-
-    fn params(&self) -> &SimpleParams {
-        &self.params
-    }
-
     fn public(&self) -> &SimplePublic {
         &self.public
     }

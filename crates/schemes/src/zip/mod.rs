@@ -73,7 +73,7 @@ mod tests;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{Never, Scheme};
+use papir_core::scheme::Scheme;
 
 pub use base::{ParameterSet, Standard};
 pub use params::ZipPir;
@@ -97,7 +97,5 @@ impl<B: base::Base> Scheme for ZipPir<B> {
     type ClientState = client::State;
     type Ticket = wire::Ticket;
     type Server = server::ZipServer<B>;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = client::ZipClient<B>;
 }

@@ -42,17 +42,17 @@ fn prepare(scheme: &str, (records, bits): (u64, u64), choice: Choice) -> Case {
 
 /// Asks for some records through `count` shards, and compares answers and records.
 fn check(case: &Case, count: usize) {
-    let division = case
-        .scheme
+    let scheme = case.scheme.divided().unwrap();
+    let division = scheme
         .division(&parameters_of(&case.sections).unwrap())
         .unwrap();
     let shards: Vec<Box<dyn ErasedShard>> = division
         .split(count)
         .unwrap()
         .into_iter()
-        .map(|range| case.scheme.load_shard(range, &case.sections).unwrap())
+        .map(|range| scheme.load_shard(range, &case.sections).unwrap())
         .collect();
-    let combiner = case.scheme.load_combiner(&case.sections).unwrap();
+    let combiner = scheme.load_combiner(&case.sections).unwrap();
     let client = case.scheme.client(&combiner.public()).unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(count as u64);
     let indices: Vec<u64> = (0..3)
@@ -128,6 +128,8 @@ fn inspire2_divides(counts: &[usize]) {
         let case = prepare("inspire2", shape, Choice::Packed { columns: 64, words });
         let slices = case
             .scheme
+            .divided()
+            .unwrap()
             .division(&parameters_of(&case.sections).unwrap())
             .unwrap()
             .slices();
@@ -197,7 +199,10 @@ fn a_shard_reads_its_part_only() {
         let Case {
             scheme, sections, ..
         } = prepare(scheme, shape, choice);
-        let division = scheme.division(&parameters_of(&sections).unwrap()).unwrap();
+        let divided = scheme.divided().unwrap();
+        let division = divided
+            .division(&parameters_of(&sections).unwrap())
+            .unwrap();
         let all: usize = sections
             .names()
             .map(|name| sections.length(name).unwrap())
@@ -209,7 +214,7 @@ fn a_shard_reads_its_part_only() {
                 sections: &sections,
                 read: Cell::new(0),
             };
-            scheme.load_shard(range, &counting).unwrap();
+            divided.load_shard(range, &counting).unwrap();
             assert!(
                 counting.read.get() < all / 2,
                 "{}: {} of {all}",
@@ -224,9 +229,9 @@ fn a_shard_reads_its_part_only() {
             sections: &sections,
             read: Cell::new(0),
         };
-        scheme.load_combiner(&counting).unwrap();
-        let kept = scheme
-            .divided_work(&parameters_of(&sections).unwrap())
+        divided.load_combiner(&counting).unwrap();
+        let kept = divided
+            .work(&parameters_of(&sections).unwrap())
             .unwrap()
             .combiner_bytes as usize;
         // That of `inspire` keeps the masks of packs, and drops the two last digits of each.
@@ -267,20 +272,21 @@ impl Scratch for Tasks<'_> {
         let (encoders, preparers) = self.counts;
         let seed = rng.next_u64();
         let fresh = || ChaCha20Rng::seed_from_u64(seed);
-        let ranges = self.scheme.column_ranges(parameters, encoders)?;
+        let scheme = self.scheme.divided()?;
+        let tasks = scheme.tasks()?;
+        let ranges = tasks.column_ranges(parameters, encoders)?;
         let encode = |columns| {
             let records = self.records;
             let rng = &mut fresh();
-            self.scheme
-                .encode_columns(parameters, columns, records, rng, &NoProgress)
+            tasks
+                .encode(parameters, columns, records, rng, &NoProgress)
                 .map(Blob::from)
         };
         let encoded = ranges.into_iter().map(encode).collect::<Result<Vec<_>>>()?;
-        for slices in self.scheme.division(parameters)?.split(preparers)? {
+        for slices in scheme.division(parameters)?.split(preparers)? {
             let rng = &mut fresh();
             for Piece { part, bytes } in
-                self.scheme
-                    .prepare_slices(parameters, slices, &encoded, rng, &NoProgress)?
+                tasks.prepare(parameters, slices, &encoded, rng, &NoProgress)?
             {
                 self.parts
                     .entry(part)
@@ -336,16 +342,8 @@ fn tasks_prepare_the_same_database() {
 
 #[test]
 fn tasks_are_refused_where_all_is_prepared_together() {
-    let scheme = registry::by_name("simple").unwrap();
-    let shape = Shape::new(500, 80).unwrap();
-    let parameters = scheme
-        .candidate(shape, Choice::Columns(20))
-        .unwrap()
-        .parameters;
-    let error = scheme
-        .column_ranges(&parameters, 2)
-        .unwrap_err()
-        .to_string();
+    let simple = registry::by_name("simple").unwrap().divided().unwrap();
+    let error = simple.tasks().err().unwrap().to_string();
     assert!(
         error.contains("all of a database is prepared together: expected inspire"),
         "{error}"
@@ -357,7 +355,8 @@ fn tasks_are_refused_where_all_is_prepared_together() {
         .unwrap()
         .parameters;
     let short = [Blob::copy_of(&[0; 64])];
-    let prepared = inspire.prepare_slices(
+    let divided = inspire.divided().unwrap();
+    let prepared = divided.tasks().unwrap().prepare(
         &parameters,
         0..1,
         &short,

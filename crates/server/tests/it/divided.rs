@@ -52,7 +52,7 @@ fn divided(scheme: &str, salt: &str, failures: &Arc<AtomicUsize>) -> Database {
     let (server, layout) = prepared_keys(scheme, 1000, salt);
     let mut sections = MemorySections::default();
     server.save(&mut sections).unwrap();
-    let scheme = registry::by_name(scheme).unwrap();
+    let scheme = registry::by_name(scheme).unwrap().divided().unwrap();
     let division = scheme.division(&parameters_of(&sections).unwrap()).unwrap();
     let ranges = division.split(division.slices().min(3)).unwrap();
     let shards = ranges

@@ -443,11 +443,11 @@ impl BuildOptions {
                 return Err(Error::options("rows that tasks read", expected));
             }
             Some(_) if self.verifiable => "tasks for a verifiable database".to_owned(),
-            Some(_) if !self.scheme()?.by_tasks() => format!("tasks for {}", self.scheme),
+            Some(_) if !by_tasks(&*self.scheme()?) => format!("tasks for {}", self.scheme),
             _ => return Ok(()),
         };
 
-        let names = names_of(|scheme| scheme.by_tasks());
+        let names = names_of(by_tasks);
         Err(Error::options(found, format!("{names}, not verifiable")))
     }
 
@@ -483,6 +483,13 @@ impl BuildOptions {
 /// during a build.
 fn continued(log: Option<&Log>) -> Option<(&[Leaf], &[Certificate])> {
     log.map(|log| (log.leaves(), log.certificates()))
+}
+
+/// True if tasks can prepare databases of a scheme.
+fn by_tasks(scheme: &dyn ErasedScheme) -> bool {
+    scheme
+        .divided()
+        .is_ok_and(|divided| divided.tasks().is_ok())
 }
 
 /// The names of the schemes with a property, joined by `or`.

@@ -129,7 +129,7 @@ impl Plan {
         shards: usize,
         memory: u64,
     ) -> CoreResult<Self> {
-        let scheme = registry::by_name(work.scheme)?;
+        let scheme = registry::by_name(work.scheme)?.divided()?;
         let division = scheme.division(work.parameters)?;
         // Fails if there are more shards than slices.
         division.split(shards)?;
@@ -142,7 +142,7 @@ impl Plan {
             records: work.records.to_owned(),
             shape: (work.shape.records(), work.shape.record_bits()),
             seed,
-            encode: scheme.column_ranges(work.parameters, tasks)?.len(),
+            encode: scheme.tasks()?.column_ranges(work.parameters, tasks)?.len(),
             prepare: tasks.min(division.slices()),
         })
     }
@@ -245,7 +245,7 @@ impl Plan {
 /// already.
 ///
 /// # Errors
-/// The errors of [`ErasedScheme::encode_columns`], [`CoreError::OutOfBounds`] for a task that does
+/// The errors of [`ErasedTasks::encode`](papir_core::erased::ErasedTasks::encode), [`CoreError::OutOfBounds`] for a task that does
 /// not exist, and [`CoreError::Io`].
 pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreResult<()> {
     let plan = Plan::read(folder)?;
@@ -254,13 +254,13 @@ pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreR
         return Ok(());
     }
 
-    let scheme = plan.scheme()?;
+    let scheme = plan.scheme()?.divided()?;
+    let tasks = scheme.tasks()?;
     let parameters = &plan.parameters;
-    let columns = range(scheme.column_ranges(parameters, plan.encode)?, task)?;
+    let columns = range(tasks.column_ranges(parameters, plan.encode)?, task)?;
 
     let records = plan.records()?;
-    let encoded =
-        scheme.encode_columns(parameters, columns, &records, &mut plan.rng(), progress)?;
+    let encoded = tasks.encode(parameters, columns, &records, &mut plan.rng(), progress)?;
     publish(folder, &name, encoded.as_ref())
 }
 
@@ -268,7 +268,7 @@ pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreR
 /// nothing if they are prepared already.
 ///
 /// # Errors
-/// The errors of [`ErasedScheme::prepare_slices`] and [`encode_task`].
+/// The errors of [`ErasedTasks::prepare`](papir_core::erased::ErasedTasks::prepare) and [`encode_task`].
 pub fn prepare_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreResult<()> {
     let plan = Plan::read(folder)?;
     let name = plan.slices_file(task);
@@ -276,14 +276,17 @@ pub fn prepare_task(folder: &Path, task: usize, progress: &dyn Progress) -> Core
         return Ok(());
     }
 
-    let scheme = plan.scheme()?;
+    let scheme = plan.scheme()?.divided()?;
     let parameters = &plan.parameters;
     let slices = range(scheme.division(parameters)?.split(plan.prepare)?, task)?;
     let encoded = (0..plan.encode)
         .map(|task| map_blob(&folder.join(plan.columns_file(task))))
         .collect::<CoreResult<Vec<Blob>>>()?;
 
-    let pieces = scheme.prepare_slices(parameters, slices, &encoded, &mut plan.rng(), progress)?;
+    let pieces =
+        scheme
+            .tasks()?
+            .prepare(parameters, slices, &encoded, &mut plan.rng(), progress)?;
     let mut parts = Vec::with_capacity(pieces.len());
     for Piece { part, bytes } in pieces {
         publish(folder, &plan.piece_file(&part, task), &bytes)?;

@@ -19,7 +19,9 @@ pub fn division_of(path: &Path) -> Result<(Version, Division)> {
     with_sections(path, |file| {
         Ok((
             version_of(file)?,
-            scheme_in(file)?.division(&parameters_of(file)?)?,
+            scheme_in(file)?
+                .divided()?
+                .division(&parameters_of(file)?)?,
         ))
     })
 }
@@ -31,7 +33,9 @@ pub fn division_of(path: &Path) -> Result<(Version, Division)> {
 /// The errors of [`division_of`]; [`papir_core::Error::OutOfBounds`] for slices that do not exist.
 pub fn open_shard(path: &Path, slices: Range<usize>) -> Result<Box<dyn ErasedShard>> {
     with_sections(path, |file| {
-        scheme_in(file)?.load_shard(slices, &VerifiedParts(file))
+        scheme_in(file)?
+            .divided()?
+            .load_shard(slices, &VerifiedParts(file))
     })
 }
 

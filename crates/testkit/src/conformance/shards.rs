@@ -15,20 +15,16 @@ pub(super) fn check(fixture: &mut Fixture<'_>) {
         .server
         .save(&mut sections)
         .expect("saving to memory");
-    let scheme = fixture.scheme;
-    let division = match scheme.division(&parameters_of(&sections).expect("parameters")) {
-        Ok(division) => division,
+    let scheme = match fixture.scheme.divided() {
+        Ok(scheme) => scheme,
         Err(error) => {
-            let errors = [
-                Some(error),
-                scheme.load_shard(0..1, &sections).err(),
-                scheme.load_combiner(&sections).err(),
-            ];
-            let refused = |error: &Option<Error>| matches!(error, Some(Error::Parameters { .. }));
-            assert!(errors.iter().all(refused), "{errors:?}");
+            assert!(matches!(error, Error::Parameters { .. }), "{error:?}");
             return;
         }
     };
+    let division = scheme
+        .division(&parameters_of(&sections).expect("parameters"))
+        .expect("a division");
     let combiner = scheme.load_combiner(&sections).expect("a combiner");
     assert!(
         combiner.public() == fixture.server.public(),

@@ -40,8 +40,6 @@ impl Scheme for Example {
     type ClientState = Never;
     type Ticket = Never;
     type Server = server::ExampleServer;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = client::ExampleClient;
 }
 

@@ -68,7 +68,5 @@ impl<V: Variant> Scheme for PackedDouble<V> {
     type ClientState = Never;
     type Ticket = Never;
     type Server = Server<V>;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = Client<V>;
 }

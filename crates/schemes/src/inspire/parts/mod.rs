@@ -49,8 +49,6 @@ impl Scheme for InspireInParts {
     type ClientState = Never;
     type Ticket = Never;
     type Server = PartsServer<Self>;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = PartsClient;
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use papir_core::cost::DividedWork;
 use papir_core::device::{Device, TileShape, Words};
-use papir_core::scheme::Shard;
+use papir_core::scheme::{Combiner, DividedScheme, Shard};
 use papir_core::sections::SectionSource;
 use papir_core::{BlobSlice, Division, Progress, Result, parallel};
 use papir_kernels::{matvec_i16, matvec_i32};
@@ -18,6 +18,7 @@ use papir_lattice::selection::{group_rows, matrix_bytes};
 use super::literal::{Inspire2, NAME};
 use super::packings::{LevelMatrix, Packings, SEED};
 use super::params::Params;
+use super::second::SecondLevel;
 use super::wire::Query;
 use crate::shared::held::Held;
 use crate::shared::messages::load_seed;
@@ -140,52 +141,66 @@ impl First {
     }
 }
 
-/// The first level on one of several machines. A slice is as many units as fill the row groups of D
-/// and of the packing matrices; its words are their packed bodies modulo q.
-pub struct Inspire2Shard {
-    params: Params,
-    packings: Packings,
-    first: First,
-}
-
 /// Units of a slice.
 fn slice_units(unit_words: usize) -> usize {
     // Both numbers are powers of two. A unit as long as a row group is a slice of its own.
     (matvec_i16::ROWS.max(matvec_i32::ROWS) / unit_words).max(1)
 }
 
-impl Shard<Inspire2> for Inspire2Shard {
-    fn division(params: &Params) -> Result<Division> {
+/// The first level of a database, shared by several machines. A slice is as many units as fill the
+/// row groups of D and of the packing matrices; its words are their packed bodies modulo q.
+pub(super) struct Inspire2Slices;
+
+impl DividedScheme<Inspire2> for Inspire2Slices {
+    fn division(&self, params: &Params) -> Division {
         let unit_words = params.layout().unit_words;
-        Ok(Division {
+        Division {
             words: params.layout().blocks * unit_words,
             slice_words: slice_units(unit_words) * unit_words,
             word_bits: params.rlwe().ring().modulus_bits(),
-        })
+        }
     }
 
-    fn work(params: &Params) -> Result<DividedWork> {
-        Ok(params.answering())
+    fn work(&self, params: &Params) -> DividedWork {
+        params.answering()
     }
 
-    fn load(params: Params, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self> {
-        let words = Self::division(&params)?.words_of(&slices)?;
+    fn load_shard(
+        &self,
+        params: Params,
+        slices: Range<usize>,
+        source: &dyn SectionSource,
+    ) -> Result<Box<dyn Shard<Inspire2>>> {
+        let words = self.division(&params).words_of(&slices)?;
         let packings = Packings::new(&params, &load_seed(source, SEED)?)?;
 
         let unit_words = params.layout().unit_words;
         let units = words.start / unit_words..words.end / unit_words;
         let first = First::load(&params, packings.packing(0), units, source)?;
-        Ok(Self {
+        Ok(Box::new(Inspire2Shard {
             params,
             packings,
             first,
-        })
+        }))
     }
 
-    fn params(&self) -> &Params {
-        &self.params
+    fn load_combiner(
+        &self,
+        params: Params,
+        source: &dyn SectionSource,
+    ) -> Result<Box<dyn Combiner<Inspire2>>> {
+        Ok(Box::new(SecondLevel::load(params, source)?))
     }
+}
 
+/// The first level on one of several machines.
+struct Inspire2Shard {
+    params: Params,
+    packings: Packings,
+    first: First,
+}
+
+impl Shard<Inspire2> for Inspire2Shard {
     fn partial_many(&self, queries: &[&Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
         let params = &self.params;
         let count = queries.len() as u64;

@@ -48,7 +48,7 @@ mod tests;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{Never, Scheme};
+use papir_core::scheme::{DividedScheme, Never, Scheme};
 
 pub use super::client::Secret;
 pub use client::Client;
@@ -61,6 +61,7 @@ impl Scheme for Inspire2 {
     const NAME: &'static str = literal::NAME;
     const ID: u16 = 4;
     const PRIVACY: Privacy = Privacy::Private;
+    const DIVIDED: Option<&'static dyn DividedScheme<Self>> = Some(&first::Inspire2Slices);
 
     type Params = Params;
     type Public = Public;
@@ -71,7 +72,5 @@ impl Scheme for Inspire2 {
     type ClientState = Never;
     type Ticket = Never;
     type Server = Server;
-    type Shard = first::Inspire2Shard;
-    type Combiner = second::SecondLevel;
     type Client = Client;
 }

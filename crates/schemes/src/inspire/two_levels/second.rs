@@ -46,6 +46,20 @@ pub struct SecondLevel {
 }
 
 impl SecondLevel {
+    /// Reads the second level from the sections of a prepared database.
+    ///
+    /// # Errors
+    /// The errors of [`Server::load`](papir_core::scheme::Server::load).
+    pub(super) fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
+        let seed = load_seed(source, SEED)?;
+        let packings = Packings::new(&params, &seed)?;
+
+        let all = params.literal().packs()[0];
+        let digits = sized(source, DIGITS, 2 * params.digit_words())?;
+        let packs = PreparedPacks::load(PACKS, packings.packing(1), (0..all, all), source)?;
+        Ok(Self::new(params, seed, packings, digits, packs))
+    }
+
     /// The second level under a public seed, from its prepared digits and packs.
     pub(super) fn new(
         params: Params,
@@ -188,20 +202,6 @@ impl SecondLevel {
 }
 
 impl Combiner<Inspire2> for SecondLevel {
-    fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
-        let seed = load_seed(source, SEED)?;
-        let packings = Packings::new(&params, &seed)?;
-
-        let all = params.literal().packs()[0];
-        let digits = sized(source, DIGITS, 2 * params.digit_words())?;
-        let packs = PreparedPacks::load(PACKS, packings.packing(1), (0..all, all), source)?;
-        Ok(Self::new(params, seed, packings, digits, packs))
-    }
-
-    fn params(&self) -> &Params {
-        &self.params
-    }
-
     fn public(&self) -> &Public {
         &self.public
     }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::device::{Device, TileShape};
-use papir_core::scheme::{self, Combiner, Parameters, Session, UpdateEstimate, check_changes};
+use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};
 use papir_core::scratch::{InMemory, Scratch, find_or_make};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{

@@ -50,8 +50,6 @@ impl<T: ParameterSet> Scheme for Encrypted<T> {
     type ClientState = State;
     type Ticket = Never;
     type Server = server::EncryptedServer<T>;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = RetrievalClient<Self>;
 }
 

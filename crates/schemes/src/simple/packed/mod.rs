@@ -67,7 +67,5 @@ impl<F: Form> Scheme for Packed<F> {
     type ClientState = Never;
     type Ticket = Never;
     type Server = Server<F>;
-    type Shard = Never;
-    type Combiner = Never;
     type Client = Client<F>;
 }

@@ -1,0 +1,136 @@
+//! Databases on several machines, behind trait objects.
+
+use std::ops::Range;
+
+use rand_core::CryptoRng;
+
+use crate::cost::DividedWork;
+use crate::scratch::Piece;
+use crate::sections::SectionSource;
+use crate::{AlignedBytes, Blob, Description, Division, Progress, Records, Result, Version};
+
+/// A scheme whose databases have slices: see [`ErasedScheme::divided`](super::ErasedScheme::divided).
+pub trait ErasedDivided {
+    /// The slices of a database with these parameters.
+    ///
+    /// # Errors
+    /// The errors of [`Parameters::decode`](crate::scheme::Parameters::decode).
+    fn division(&self, parameters: &[u8]) -> Result<Division>;
+
+    /// The work of an answer with these parameters, divided among machines.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedDivided::division`].
+    fn work(&self, parameters: &[u8]) -> Result<DividedWork>;
+
+    /// Loads a range of slices of a prepared database from its sections.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::load`](super::ErasedScheme::load) and
+    /// [`DividedScheme::load_shard`](crate::scheme::DividedScheme::load_shard).
+    fn load_shard(
+        &self,
+        slices: Range<usize>,
+        source: &dyn SectionSource,
+    ) -> Result<Box<dyn ErasedShard>>;
+
+    /// Loads the combiner of a prepared database from its sections.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::load`](super::ErasedScheme::load) and
+    /// [`DividedScheme::load_combiner`](crate::scheme::DividedScheme::load_combiner).
+    fn load_combiner(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedCombiner>>;
+
+    /// How tasks prepare slices.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`](crate::Error::Parameters) for a scheme that prepares all slices
+    /// together.
+    fn tasks(&self) -> Result<&dyn ErasedTasks>;
+}
+
+/// Preparation of slices by tasks, behind a trait object.
+pub trait ErasedTasks {
+    /// Divides the columns of a database among tasks that encode them.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedDivided::division`].
+    fn column_ranges(&self, parameters: &[u8], tasks: usize) -> Result<Vec<Range<usize>>>;
+
+    /// Encodes a range of columns, as
+    /// [`ErasedScheme::setup_resumable`](super::ErasedScheme::setup_resumable) does with the same
+    /// randomness.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::setup_candidate`](super::ErasedScheme::setup_candidate) and
+    /// [`SliceTasks::encode`](crate::scheme::SliceTasks::encode).
+    fn encode(
+        &self,
+        parameters: &[u8],
+        columns: Range<usize>,
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<AlignedBytes>;
+
+    /// Prepares slices from the encodings of all ranges of columns, in order. Returns the pieces of
+    /// all parts that [`ErasedScheme::setup_resumable`](super::ErasedScheme::setup_resumable) then
+    /// finds.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::setup_candidate`](super::ErasedScheme::setup_candidate) and
+    /// [`SliceTasks::prepare`](crate::scheme::SliceTasks::prepare).
+    fn prepare(
+        &self,
+        parameters: &[u8],
+        slices: Range<usize>,
+        encoded: &[Blob],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Piece>>;
+}
+
+/// A range of the slices of a prepared database behind a trait object.
+pub trait ErasedShard: Send + Sync {
+    /// Sizes, security, limits, parameters of the whole database.
+    fn describe(&self) -> Description;
+
+    /// The database's version.
+    fn version(&self) -> Version;
+
+    /// The slices.
+    fn slices(&self) -> Range<usize>;
+
+    /// Answers enveloped queries with enveloped partial answers, in one pass; one result per query.
+    fn partial_many(&self, queries: &[&[u8]], progress: &dyn Progress) -> Vec<Result<Vec<u8>>>;
+}
+
+/// A combiner of partial answers behind a trait object.
+pub trait ErasedCombiner: Send + Sync {
+    /// Sizes, security, limits, parameters.
+    fn describe(&self) -> Description;
+
+    /// The database's version.
+    fn version(&self) -> Version;
+
+    /// The public part, in an envelope.
+    fn public(&self) -> Vec<u8>;
+
+    /// The slices that the partial answers to a query must cover.
+    fn division(&self) -> Division;
+
+    /// Checks an enveloped query without answering it.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedServer::check_query`](super::ErasedServer::check_query).
+    fn check_query(&self, query: &[u8]) -> Result<()>;
+
+    /// Answers enveloped queries from the enveloped partial answers of all shards, in any order;
+    /// one result per query. An answer is bit for bit that of
+    /// [`ErasedServer::answer`](super::ErasedServer::answer).
+    fn combine_many(
+        &self,
+        batch: &[(&[u8], &[&[u8]])],
+        progress: &dyn Progress,
+    ) -> Vec<Result<Vec<u8>>>;
+}
