@@ -15,7 +15,9 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use num_bigint::BigUint;
 use papir_core::erased::{ErasedScheme, ErasedSession};
-use papir_core::scheme::{Client as _, Goal, Parameters as _, Server as _, Session, Wire as _};
+use papir_core::scheme::{
+    Client as _, Goal, Parameters as _, RegisteredClient as _, Server as _, Session, Wire as _,
+};
 use papir_core::{Choice, NoProgress, NotPrivate, Privacy, RecordBuffer, Records as _, Shape};
 use papir_kernels::galois;
 use papir_lattice::selection::Storage;

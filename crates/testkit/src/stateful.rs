@@ -18,7 +18,8 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::cost::Work;
 use papir_core::erased::{ErasedServer, setup_with};
 use papir_core::scheme::{
-    Client, Parameters, Scheme, Server, Session, Target, Wire, check_changes, check_indices,
+    Client, Parameters, RegisteredClient, RegisteredServer, RegisteredWith, Scheme, Server,
+    Session, Target, Wire, check_changes, check_indices,
 };
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
@@ -52,9 +53,7 @@ impl Scheme for Stateful {
     type Query = StatefulQuery;
     type Answer = StatefulAnswer;
     type Secret = StatefulSecret;
-    type ClientKeys = StatefulKeys;
-    type ClientState = StatefulState;
-    type Ticket = StatefulTicket;
+    type Registration = RegisteredWith<StatefulKeys, StatefulState, StatefulTicket>;
     type Server = StatefulServer;
     type Client = StatefulClient;
 }
@@ -393,26 +392,6 @@ impl Server<Stateful> for StatefulServer {
             .collect()
     }
 
-    fn keys_fit(&self, _keys: &StatefulKeys) -> bool {
-        true
-    }
-
-    fn ticket(
-        &self,
-        keys: &StatefulKeys,
-        number: u64,
-        progress: &dyn Progress,
-    ) -> Result<StatefulTicket> {
-        progress.stage("ticket", 1);
-        let pad = stream(&keys.key, number, self.params.record_bytes());
-        progress.advance(1);
-        Ok(StatefulTicket {
-            number,
-            tag: keys.tag(),
-            pad,
-        })
-    }
-
     fn update(
         &self,
         changes: &[Change],
@@ -445,6 +424,28 @@ impl Server<Stateful> for StatefulServer {
     }
 }
 
+impl RegisteredServer<Stateful> for StatefulServer {
+    fn keys_fit(&self, _keys: &StatefulKeys) -> bool {
+        true
+    }
+
+    fn ticket(
+        &self,
+        keys: &StatefulKeys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<StatefulTicket> {
+        progress.stage("ticket", 1);
+        let pad = stream(&keys.key, number, self.params.record_bytes());
+        progress.advance(1);
+        Ok(StatefulTicket {
+            number,
+            tag: keys.tag(),
+            pad,
+        })
+    }
+}
+
 /// The secret that removes the pad from one answer.
 pub struct StatefulSecret {
     number: u64,
@@ -463,26 +464,6 @@ impl Client<Stateful> for StatefulClient {
 
     fn params(&self) -> &StatefulParams {
         &self.params
-    }
-
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(StatefulState, StatefulKeys)>> {
-        let mut key = [0; KEY];
-        rng.fill_bytes(&mut key);
-        Ok(Some((
-            StatefulState {
-                key: Zeroizing::new(key),
-                next: 0,
-            },
-            StatefulKeys { key },
-        )))
-    }
-
-    fn next_ticket(&self, state: &StatefulState) -> Option<u64> {
-        Some(state.next)
-    }
-
-    fn state_fits(&self, _state: &StatefulState) -> bool {
-        true
     }
 
     fn query(
@@ -518,5 +499,27 @@ impl Client<Stateful> for StatefulClient {
             0,
             self.params.shape.record_bits(),
         )])
+    }
+}
+
+impl RegisteredClient<Stateful> for StatefulClient {
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(StatefulState, StatefulKeys)>> {
+        let mut key = [0; KEY];
+        rng.fill_bytes(&mut key);
+        Ok(Some((
+            StatefulState {
+                key: Zeroizing::new(key),
+                next: 0,
+            },
+            StatefulKeys { key },
+        )))
+    }
+
+    fn next_ticket(&self, state: &StatefulState) -> Option<u64> {
+        Some(state.next)
+    }
+
+    fn state_fits(&self, _state: &StatefulState) -> bool {
+        true
     }
 }

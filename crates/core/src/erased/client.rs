@@ -10,7 +10,9 @@ use super::{ErasedClient, ErasedSecret, ErasedState};
 use crate::codec::Reader;
 use crate::envelope::{self, Header, Kind};
 use crate::hedge::Circumstances;
-use crate::scheme::{Client, Parameters, Scheme, Wire};
+use crate::scheme::{
+    Client, KeysOf, Parameters, RegisteredClient, Registration, Scheme, StateOf, Wire,
+};
 use crate::{Description, Error, Progress, Record, Result, Version};
 
 /// A client of the public part of a prepared database.
@@ -35,13 +37,18 @@ impl<S: Scheme> ErasedClientOf<S> {
         header::<S>(kind, self.version)
     }
 
+    /// The registered side. Fails in schemes without client keys, which have no state either.
+    fn registered(&self) -> Result<&dyn RegisteredClient<S>> {
+        S::Registration::client(&self.client).ok_or_else(|| foreign::<S>("client state"))
+    }
+
     fn parse_answer(&self, answer: &[u8]) -> Result<S::Answer> {
         let payload = envelope::open_version(answer, Kind::Answer, S::ID, self.version)?;
         S::Answer::decode(self.client.params(), payload)
     }
 
     /// Splits the result of registering into state and enveloped keys.
-    fn seal_keys(&self, registered: (S::ClientState, S::ClientKeys)) -> (ErasedState, Vec<u8>) {
+    fn seal_keys(&self, registered: (StateOf<S>, KeysOf<S>)) -> (ErasedState, Vec<u8>) {
         let (state, keys) = registered;
         let sealed = envelope::seal(&self.header(Kind::Keys), &keys.encode(self.client.params()));
         (ErasedState(Box::new(state)), sealed)
@@ -75,23 +82,27 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
             has_keys.then(|| hedged::of_registration(encoded, &header, circumstances, rng));
         let rng = hedged.as_mut().map_or(rng, |hedged| hedged);
 
-        let registered = match kept {
-            Some(kept) => self.client.register_again(kept, rng)?,
-            None => self.client.register(rng)?,
+        let registered = match (S::Registration::client(&self.client), kept) {
+            (Some(client), Some(kept)) => client.register_again(kept, rng)?,
+            (Some(client), None) => client.register(rng)?,
+            (None, _) => None,
         };
         Ok(registered.map(|registered| self.seal_keys(registered)))
     }
 
     fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>> {
-        Ok(self.client.next_ticket(state_of::<S>(state)?))
+        let state = state_of::<S>(state)?;
+        Ok(self.registered()?.next_ticket(state))
     }
 
     fn next_number(&self, state: &ErasedState) -> Result<Option<u64>> {
-        Ok(self.client.next_number(state_of::<S>(state)?))
+        let state = state_of::<S>(state)?;
+        Ok(self.registered()?.next_number(state))
     }
 
     fn held(&self, state: &ErasedState) -> Result<usize> {
-        Ok(self.client.held(state_of::<S>(state)?))
+        let state = state_of::<S>(state)?;
+        Ok(self.registered()?.held(state))
     }
 
     fn save_state(&self, state: &ErasedState) -> Result<Zeroizing<Vec<u8>>> {
@@ -104,11 +115,11 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
 
     fn load_state(&self, bytes: &[u8]) -> Result<ErasedState> {
         let (found, payload) = envelope::open(bytes, Kind::State, S::ID)?;
-        let state = S::ClientState::decode(self.client.params(), payload)
+        let state = StateOf::<S>::decode(self.client.params(), payload)
             .map_err(|error| parse_error(error, found, self.version))?;
 
         // An update need not change what the state depends on: state of an earlier version may fit.
-        if found != self.version && !self.client.state_fits(&state) {
+        if found != self.version && !self.registered()?.state_fits(&state) {
             return Err(Error::WrongVersion {
                 found,
                 expected: self.version,
@@ -124,8 +135,8 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         queries: usize,
         progress: &dyn Progress,
     ) -> Result<()> {
-        self.client
-            .prepare(state_of_mut::<S>(state)?, queries, progress)
+        let state = state_of_mut::<S>(state)?;
+        self.registered()?.prepare(state, queries, progress)
     }
 
     fn send_ahead(&self, state: &mut ErasedState, rng: &mut dyn CryptoRng) -> Result<Vec<u8>> {
@@ -134,14 +145,15 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         let state = state_of_mut::<S>(state)?;
         let kept = Zeroizing::new(state.encode(params));
         let query = self
-            .client
+            .registered()?
             .send_ahead(state, &mut hedged::of_query(&kept, &header, &[], rng))?;
         Ok(envelope::seal(&header, &query.encode(params)))
     }
 
     fn hold(&self, state: &mut ErasedState, number: u64, answer: &[u8]) -> Result<()> {
         let answer = self.parse_answer(answer)?;
-        self.client.hold(state_of_mut::<S>(state)?, number, answer)
+        let state = state_of_mut::<S>(state)?;
+        self.registered()?.hold(state, number, answer)
     }
 
     fn query(
@@ -188,14 +200,14 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
     }
 }
 
-fn state_of<S: Scheme>(state: &ErasedState) -> Result<&S::ClientState> {
+fn state_of<S: Scheme>(state: &ErasedState) -> Result<&StateOf<S>> {
     state
         .0
         .downcast_ref()
         .ok_or_else(|| foreign::<S>("client state"))
 }
 
-fn state_of_mut<S: Scheme>(state: &mut ErasedState) -> Result<&mut S::ClientState> {
+fn state_of_mut<S: Scheme>(state: &mut ErasedState) -> Result<&mut StateOf<S>> {
     state
         .0
         .downcast_mut()

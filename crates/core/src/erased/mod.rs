@@ -232,7 +232,7 @@ pub trait ErasedServer: Send + Sync {
     /// Prepares the ticket with this number for registered keys.
     ///
     /// # Errors
-    /// The errors of [`Server::ticket`](crate::scheme::Server::ticket).
+    /// The errors of [`RegisteredServer::ticket`](crate::scheme::RegisteredServer::ticket).
     fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>>;
 
     /// Converts a ticket prepared by an earlier version of this database, still in memory, to this
@@ -240,7 +240,7 @@ pub trait ErasedServer: Send + Sync {
     /// scheme.
     ///
     /// # Errors
-    /// The errors of [`Server::follow`](crate::scheme::Server::follow), and of parsing the ticket.
+    /// The errors of [`RegisteredServer::follow`](crate::scheme::RegisteredServer::follow), and of parsing the ticket.
     fn follow(
         &self,
         earlier: (&dyn ErasedServer, &[u8]),
@@ -334,9 +334,9 @@ pub trait ErasedClient: Send + Sync {
     /// `rng`: [`Circumstances::none`] makes the same keys from the same bytes.
     ///
     /// # Errors
-    /// The errors of [`Client::register`](crate::scheme::Client::register) and
-    /// [`Client::register_again`](crate::scheme::Client::register_again), and [`Error::Malformed`]
-    /// for state of another scheme.
+    /// The errors of [`RegisteredClient::register`](crate::scheme::RegisteredClient::register) and
+    /// [`RegisteredClient::register_again`](crate::scheme::RegisteredClient::register_again), and
+    /// [`Error::Malformed`] for state of another scheme.
     fn register_in(
         &self,
         kept: Option<&ErasedState>,
@@ -351,7 +351,7 @@ pub trait ErasedClient: Send + Sync {
     fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>>;
 
     /// The number of the next query with this state: see
-    /// [`Client::next_number`](crate::scheme::Client::next_number).
+    /// [`RegisteredClient::next_number`](crate::scheme::RegisteredClient::next_number).
     ///
     /// # Errors
     /// [`Error::Malformed`] for state of another scheme.
@@ -393,14 +393,15 @@ pub trait ErasedClient: Send + Sync {
     /// is sent.
     ///
     /// # Errors
-    /// The errors of [`Client::send_ahead`](crate::scheme::Client::send_ahead).
+    /// The errors of [`RegisteredClient::send_ahead`](crate::scheme::RegisteredClient::send_ahead).
     fn send_ahead(&self, state: &mut ErasedState, rng: &mut dyn CryptoRng) -> Result<Vec<u8>>;
 
     /// Stores the enveloped answer to the key that was sent ahead with this number. Save the state
     /// afterwards.
     ///
     /// # Errors
-    /// The errors of the envelope and [`Client::hold`](crate::scheme::Client::hold).
+    /// The errors of the envelope and
+    /// [`RegisteredClient::hold`](crate::scheme::RegisteredClient::hold).
     fn hold(&self, state: &mut ErasedState, number: u64, answer: &[u8]) -> Result<()>;
 
     /// Makes an enveloped query and a fresh secret. Save the state before the query is sent.

@@ -20,7 +20,8 @@ use super::{
 use crate::device::{Device, TileShape};
 use crate::envelope::{self, Kind};
 use crate::scheme::{
-    Choice, Goal, Parameters, Scheme, Server, Session, Target, UpdateEstimate, Wire,
+    Choice, Goal, KeysOf, Parameters, RegisteredServer, Registration, Scheme, Server, Session,
+    Target, TicketOf, UpdateEstimate, Wire,
 };
 use crate::scratch::{InMemory, Scratch};
 use crate::sections::{SectionSink, SectionSource};
@@ -251,10 +252,15 @@ impl<S: Scheme> ErasedServerOf<S> {
             keys: session.keys.map(keys_of::<S>).transpose()?,
             ticket: session
                 .ticket
-                .map(|bytes| S::Ticket::decode(params, bytes))
+                .map(|bytes| TicketOf::<S>::decode(params, bytes))
                 .transpose()?,
             query: self.parse_query(query)?,
         })
+    }
+
+    /// The registered side. Fails in schemes without client keys.
+    fn registered(&self) -> Result<&dyn RegisteredServer<S>> {
+        S::Registration::server(&self.server).ok_or_else(|| foreign::<S>("client keys"))
     }
 
     fn parse_query(&self, query: &[u8]) -> Result<S::Query> {
@@ -264,8 +270,8 @@ impl<S: Scheme> ErasedServerOf<S> {
 
 /// A parsed query and the server's data for its client.
 struct Request<'a, S: Scheme> {
-    keys: Option<&'a S::ClientKeys>,
-    ticket: Option<S::Ticket>,
+    keys: Option<&'a KeysOf<S>>,
+    ticket: Option<TicketOf<S>>,
     query: S::Query,
 }
 
@@ -325,10 +331,10 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
 
     fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys> {
         let (found, payload) = envelope::open(keys, Kind::Keys, S::ID)?;
-        let keys = S::ClientKeys::decode(self.server.params(), payload)
+        let keys = KeysOf::<S>::decode(self.server.params(), payload)
             .map_err(|error| parse_error(error, found, self.version))?;
 
-        if found != self.version && !self.server.keys_fit(&keys) {
+        if found != self.version && !self.registered()?.keys_fit(&keys) {
             return Err(Error::WrongVersion {
                 found,
                 expected: self.version,
@@ -339,7 +345,8 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
     }
 
     fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>> {
-        let ticket = self.server.ticket(keys_of::<S>(keys)?, number, progress)?;
+        let keys = keys_of::<S>(keys)?;
+        let ticket = self.registered()?.ticket(keys, number, progress)?;
         Ok(ticket.encode(self.server.params()))
     }
 
@@ -358,10 +365,11 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
             return self.ticket(keys, number, progress);
         };
 
-        let ticket = S::Ticket::decode(earlier.params(), ticket)?;
-        let followed =
-            self.server
-                .follow((earlier, ticket), keys_of::<S>(keys)?, number, progress)?;
+        let ticket = TicketOf::<S>::decode(earlier.params(), ticket)?;
+        let keys = keys_of::<S>(keys)?;
+        let followed = self
+            .registered()?
+            .follow((earlier, ticket), keys, number, progress)?;
         Ok(followed.encode(self.server.params()))
     }
 
@@ -411,7 +419,7 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
     }
 }
 
-fn keys_of<S: Scheme>(keys: &ErasedKeys) -> Result<&S::ClientKeys> {
+fn keys_of<S: Scheme>(keys: &ErasedKeys) -> Result<&KeysOf<S>> {
     keys.0
         .downcast_ref()
         .ok_or_else(|| foreign::<S>("client keys"))

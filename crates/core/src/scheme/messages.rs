@@ -14,7 +14,7 @@ pub trait Wire<P>: Sized + Send {
     fn decode(params: &P, bytes: &[u8]) -> Result<Self>;
 }
 
-/// The message type of schemes without such a message (client keys, tickets).
+/// The type of messages that a scheme does not have: client keys, client state, tickets.
 #[derive(Debug, Clone, Copy)]
 pub enum Never {}
 

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `parameters` | checked parameters |
 //! | `messages` | wire formats, numbers and indices of messages |
-//! | `traits` | the scheme, its server and client, and its division among machines |
+//! | `traits` | the scheme, its server and client, and its capabilities: registration, division |
 //! | `session` | what a query needs of its client's session |
 //! | `changes` | changes of records, and what they cost |
 
@@ -22,4 +22,7 @@ pub use crate::choice::{Choice, Goal, Target};
 pub use changes::{UpdateEstimate, check_changes};
 pub use messages::{Never, SENT_AHEAD, Wire, check_indices};
 pub use parameters::{Parameters, of_goals};
-pub use traits::{Client, Combiner, DividedScheme, Scheme, Server, Session, Shard, SliceTasks};
+pub use traits::{
+    Client, Combiner, DividedScheme, KeysOf, RegisteredClient, RegisteredServer, RegisteredWith,
+    Registration, Scheme, Server, Session, Shard, SliceTasks, StateOf, TicketOf, Unregistered,
+};

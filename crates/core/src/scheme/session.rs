@@ -1,6 +1,6 @@
 //! Sessions: keys and ticket of the client of a query.
 
-use super::traits::{Scheme, Session};
+use super::traits::{KeysOf, Scheme, Session, TicketOf};
 use crate::{Error, Result};
 
 impl<'a, S: Scheme> Session<'a, S> {
@@ -8,7 +8,7 @@ impl<'a, S: Scheme> Session<'a, S> {
     ///
     /// # Errors
     /// [`Error::Session`] if there are none.
-    pub fn require_keys(&self) -> Result<&'a S::ClientKeys> {
+    pub fn require_keys(&self) -> Result<&'a KeysOf<S>> {
         self.keys.ok_or(Error::Session {
             scheme: S::NAME,
             what: "client keys",
@@ -19,7 +19,7 @@ impl<'a, S: Scheme> Session<'a, S> {
     ///
     /// # Errors
     /// [`Error::Session`] if there is none.
-    pub fn require_ticket(&self) -> Result<&'a S::Ticket> {
+    pub fn require_ticket(&self) -> Result<&'a TicketOf<S>> {
         self.ticket.ok_or(Error::Session {
             scheme: S::NAME,
             what: "a ticket",

@@ -1,11 +1,12 @@
 //! The traits of a scheme, which name each other.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use rand_core::CryptoRng;
 
 use super::changes::UpdateEstimate;
-use super::messages::{Wire, nothing_ahead};
+use super::messages::{Never, Wire, nothing_ahead};
 use super::parameters::Parameters;
 use crate::cost::DividedWork;
 use crate::device::{Device, TileShape};
@@ -19,9 +20,9 @@ use crate::{
 /// The server's data for the querying client: its registered keys and one unused ticket.
 pub struct Session<'a, S: Scheme> {
     /// Registered keys.
-    pub keys: Option<&'a S::ClientKeys>,
+    pub keys: Option<&'a KeysOf<S>>,
     /// A single-use ticket.
-    pub ticket: Option<&'a S::Ticket>,
+    pub ticket: Option<&'a TicketOf<S>>,
 }
 
 /// A private information retrieval scheme.
@@ -46,16 +47,78 @@ pub trait Scheme: Send + Sync + Sized + 'static {
     type Answer: Wire<Self::Params>;
     /// The secret that decodes one answer. Not `Clone`: [`Client::extract`] consumes it.
     type Secret: Send + 'static;
-    /// The keys that a client registers with the server, or [`Never`](super::Never).
-    type ClientKeys: Wire<Self::Params> + Sync + 'static;
-    /// The secret, persistent state of a registered client, or [`Never`](super::Never).
-    type ClientState: Wire<Self::Params> + 'static;
-    /// The server's precomputation for a registered client's query, or [`Never`](super::Never).
-    type Ticket: Wire<Self::Params> + Sync;
+    /// The types of registered clients: [`RegisteredWith`], or [`Unregistered`] in schemes without
+    /// client keys.
+    type Registration: Registration<Self>;
     /// The server's side.
     type Server: Server<Self>;
     /// The client's side.
     type Client: Client<Self>;
+}
+
+/// The types of a scheme's registered clients, and the registered sides of its clients and servers.
+pub trait Registration<S: Scheme>: 'static {
+    /// The keys that a client registers with the server.
+    type Keys: Wire<S::Params> + Sync + 'static;
+    /// The secret, persistent state of a registered client.
+    type State: Wire<S::Params> + 'static;
+    /// The server's precomputation for a registered client's query, or [`Never`].
+    type Ticket: Wire<S::Params> + Sync;
+
+    /// The registered side of a client; `None` in schemes without client keys.
+    fn client(client: &S::Client) -> Option<&dyn RegisteredClient<S>>;
+
+    /// The registered side of a server; `None` in schemes without client keys.
+    fn server(server: &S::Server) -> Option<&dyn RegisteredServer<S>>;
+}
+
+/// The keys that clients of a scheme register.
+pub type KeysOf<S> = <<S as Scheme>::Registration as Registration<S>>::Keys;
+/// The state of registered clients of a scheme.
+pub type StateOf<S> = <<S as Scheme>::Registration as Registration<S>>::State;
+/// The tickets of registered clients of a scheme.
+pub type TicketOf<S> = <<S as Scheme>::Registration as Registration<S>>::Ticket;
+
+/// The registration of a scheme without client keys.
+pub enum Unregistered {}
+
+impl<S: Scheme> Registration<S> for Unregistered {
+    type Keys = Never;
+    type State = Never;
+    type Ticket = Never;
+
+    fn client(_client: &S::Client) -> Option<&dyn RegisteredClient<S>> {
+        None
+    }
+
+    fn server(_server: &S::Server) -> Option<&dyn RegisteredServer<S>> {
+        None
+    }
+}
+
+/// The registration of a scheme with these keys, client states and tickets.
+pub struct RegisteredWith<Keys, State, Ticket>(PhantomData<(Keys, State, Ticket)>);
+
+impl<S, Keys, State, Ticket> Registration<S> for RegisteredWith<Keys, State, Ticket>
+where
+    S: Scheme,
+    S::Client: RegisteredClient<S>,
+    S::Server: RegisteredServer<S>,
+    Keys: Wire<S::Params> + Sync + 'static,
+    State: Wire<S::Params> + 'static,
+    Ticket: Wire<S::Params> + Sync + 'static,
+{
+    type Keys = Keys;
+    type State = State;
+    type Ticket = Ticket;
+
+    fn client(client: &S::Client) -> Option<&dyn RegisteredClient<S>> {
+        Some(client)
+    }
+
+    fn server(server: &S::Server) -> Option<&dyn RegisteredServer<S>> {
+        Some(server)
+    }
 }
 
 /// A prepared database. Answering never modifies it.
@@ -121,45 +184,6 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         })
     }
 
-    /// Returns true if keys made for an earlier version of this database are valid for this one.
-    /// The keys parse under this version's parameters; a scheme whose keys depend on more returns
-    /// false.
-    fn keys_fit(&self, _keys: &S::ClientKeys) -> bool {
-        false
-    }
-
-    /// Prepares the ticket with this number for a registered client. A number has the same mask in
-    /// every version, so no number may be used twice.
-    ///
-    /// # Errors
-    /// [`Error::Session`] in schemes without tickets.
-    fn ticket(
-        &self,
-        _keys: &S::ClientKeys,
-        _number: u64,
-        _progress: &dyn Progress,
-    ) -> Result<S::Ticket> {
-        Err(Error::Session {
-            scheme: S::NAME,
-            what: "no ticket",
-        })
-    }
-
-    /// Converts a ticket of an earlier version of this database to this version, keeping its
-    /// number. By default, prepares it again.
-    ///
-    /// # Errors
-    /// The errors of [`Server::ticket`].
-    fn follow(
-        &self,
-        _earlier: (&Self, S::Ticket),
-        keys: &S::ClientKeys,
-        number: u64,
-        progress: &dyn Progress,
-    ) -> Result<S::Ticket> {
-        self.ticket(keys, number, progress)
-    }
-
     /// Predicts the cost of [`Server::update`] with these changes. By default, a setup, or nothing
     /// if there are no changes.
     ///
@@ -217,6 +241,48 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// # Errors
     /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
     fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self>;
+}
+
+/// The registered side of a server: keys and tickets.
+pub trait RegisteredServer<S: Scheme> {
+    /// Returns true if keys made for an earlier version of this database are valid for this one.
+    /// The keys parse under this version's parameters; a scheme whose keys depend on more returns
+    /// false.
+    fn keys_fit(&self, _keys: &KeysOf<S>) -> bool {
+        false
+    }
+
+    /// Prepares the ticket with this number for a registered client. A number has the same mask in
+    /// every version, so no number may be used twice.
+    ///
+    /// # Errors
+    /// [`Error::Session`] in schemes without tickets.
+    fn ticket(
+        &self,
+        _keys: &KeysOf<S>,
+        _number: u64,
+        _progress: &dyn Progress,
+    ) -> Result<TicketOf<S>> {
+        Err(Error::Session {
+            scheme: S::NAME,
+            what: "no ticket",
+        })
+    }
+
+    /// Converts a ticket of an earlier version of this database to this version, keeping its
+    /// number. By default, prepares it again.
+    ///
+    /// # Errors
+    /// The errors of [`RegisteredServer::ticket`].
+    fn follow(
+        &self,
+        _earlier: (&S::Server, TicketOf<S>),
+        keys: &KeysOf<S>,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<TicketOf<S>> {
+        self.ticket(keys, number, progress)
+    }
 }
 
 /// A scheme whose prepared databases have slices: see [`Scheme::DIVIDED`].
@@ -327,45 +393,64 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// The parameters.
     fn params(&self) -> &S::Params;
 
+    /// Makes a query for `indices` and a fresh secret. Changed state must be durable before the
+    /// query is sent: key material that was used once must never be used again, whatever happens to
+    /// the query.
+    ///
+    /// # Errors
+    /// [`Error::IndexOutOfRange`], [`Error::BatchSize`], or [`Error::Session`] if required state is
+    /// missing.
+    fn query(
+        &self,
+        state: Option<&mut StateOf<S>>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(S::Secret, S::Query)>;
+
+    /// Decodes the records, in the order of the query's indices. Consumes the secret: one secret
+    /// decodes one answer.
+    ///
+    /// # Errors
+    /// [`Error::NotDecodable`]. The caller must not reveal it before the exchange is over.
+    fn extract(&self, secret: S::Secret, answer: S::Answer) -> Result<Vec<Record>>;
+}
+
+/// The registered side of a client: keys and state, numbers of queries, and keys sent ahead.
+pub trait RegisteredClient<S: Scheme> {
     /// Makes keys to register and the state to keep; `None` in schemes without client keys.
     ///
     /// # Errors
     /// The errors of key generation.
-    fn register(
-        &self,
-        _rng: &mut dyn CryptoRng,
-    ) -> Result<Option<(S::ClientState, S::ClientKeys)>> {
-        Ok(None)
-    }
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(StateOf<S>, KeysOf<S>)>>;
 
     /// Makes keys and state for a client that the server has evicted, from the client's old state.
     /// By default, as for a new client.
     ///
     /// # Errors
-    /// The errors of [`Client::register`].
+    /// The errors of [`RegisteredClient::register`].
     fn register_again(
         &self,
-        _kept: &S::ClientState,
+        _kept: &StateOf<S>,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Option<(S::ClientState, S::ClientKeys)>> {
+    ) -> Result<Option<(StateOf<S>, KeysOf<S>)>> {
         self.register(rng)
     }
 
     /// The number of the next unused ticket of this state, which never decreases; below
     /// [`SENT_AHEAD`](super::SENT_AHEAD). `None` in schemes without tickets.
-    fn next_ticket(&self, _state: &S::ClientState) -> Option<u64> {
+    fn next_ticket(&self, _state: &StateOf<S>) -> Option<u64> {
         None
     }
 
     /// The number of the next query with this state: that of a held key, with
     /// [`SENT_AHEAD`](super::SENT_AHEAD) added, or else the next ticket's.
-    fn next_number(&self, state: &S::ClientState) -> Option<u64> {
+    fn next_number(&self, state: &StateOf<S>) -> Option<u64> {
         self.next_ticket(state)
     }
 
     /// Returns true if state made for an earlier version of this database is valid for this one;
-    /// the client's counterpart of [`Server::keys_fit`].
-    fn state_fits(&self, _state: &S::ClientState) -> bool {
+    /// the client's counterpart of [`RegisteredServer::keys_fit`].
+    fn state_fits(&self, _state: &StateOf<S>) -> bool {
         false
     }
 
@@ -376,7 +461,7 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// The errors of the state.
     fn prepare(
         &self,
-        _state: &mut S::ClientState,
+        _state: &mut StateOf<S>,
         _queries: usize,
         _progress: &dyn Progress,
     ) -> Result<()> {
@@ -389,11 +474,7 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// By default [`Error::Parameters`].
-    fn send_ahead(
-        &self,
-        _state: &mut S::ClientState,
-        _rng: &mut dyn CryptoRng,
-    ) -> Result<S::Query> {
+    fn send_ahead(&self, _state: &mut StateOf<S>, _rng: &mut dyn CryptoRng) -> Result<S::Query> {
         Err(nothing_ahead(S::NAME))
     }
 
@@ -403,33 +484,12 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// By default [`Error::Parameters`]; [`Error::Malformed`] for an answer to no such key.
-    fn hold(&self, _state: &mut S::ClientState, _number: u64, _answer: S::Answer) -> Result<()> {
+    fn hold(&self, _state: &mut StateOf<S>, _number: u64, _answer: S::Answer) -> Result<()> {
         Err(nothing_ahead(S::NAME))
     }
 
     /// The number of held keys. As many of the next queries need no ticket.
-    fn held(&self, _state: &S::ClientState) -> usize {
+    fn held(&self, _state: &StateOf<S>) -> usize {
         0
     }
-
-    /// Makes a query for `indices` and a fresh secret. Changed state must be durable before the
-    /// query is sent: key material that was used once must never be used again, whatever happens to
-    /// the query.
-    ///
-    /// # Errors
-    /// [`Error::IndexOutOfRange`], [`Error::BatchSize`], or [`Error::Session`] if required state is
-    /// missing.
-    fn query(
-        &self,
-        state: Option<&mut S::ClientState>,
-        indices: &[u64],
-        rng: &mut dyn CryptoRng,
-    ) -> Result<(S::Secret, S::Query)>;
-
-    /// Decodes the records, in the order of the query's indices. Consumes the secret: one secret
-    /// decodes one answer.
-    ///
-    /// # Errors
-    /// [`Error::NotDecodable`]. The caller must not reveal it before the exchange is over.
-    fn extract(&self, secret: S::Secret, answer: S::Answer) -> Result<Vec<Record>>;
 }

@@ -8,7 +8,9 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use papir_core::scheme::{Client, Never, Parameters, Scheme, Server, Session, Target};
+use papir_core::scheme::{
+    Client, Never, Parameters, Scheme, Server, Session, Target, Unregistered,
+};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, FailureBound, Privacy, Progress, Record, Records, Result, Shape};
 use papir_ring::prg::Seed;
@@ -52,9 +54,7 @@ impl<V: BatchVariant> Scheme for NewtonBucket<V> {
     type Query = NewtonQuery;
     type Answer = NewtonAnswer;
     type Secret = NewtonSecret;
-    type ClientKeys = Never;
-    type ClientState = Never;
-    type Ticket = Never;
+    type Registration = Unregistered;
     type Server = BucketServer<V>;
     type Client = BucketClient<V>;
 }

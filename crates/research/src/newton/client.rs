@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use papir_core::codec::Reader;
-use papir_core::scheme::{Client, Parameters, Wire, check_indices};
+use papir_core::scheme::{Client, Parameters, RegisteredClient, Wire, check_indices};
 use papir_core::{Error, Record, Result};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -89,26 +89,6 @@ impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
         &self.params
     }
 
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(NewtonState, NewtonKeys)>> {
-        if !V::REGISTERED {
-            return Ok(None);
-        }
-        let key = Arc::new(SecretKey::generate(V::MODULUS_BITS, rng)?);
-        let keys = NewtonKeys {
-            modulus: Arc::clone(key.modulus()),
-        };
-
-        Ok(Some((NewtonState { key, next: 0 }, keys)))
-    }
-
-    fn next_ticket(&self, state: &NewtonState) -> Option<u64> {
-        V::REGISTERED.then_some(state.next)
-    }
-
-    fn state_fits(&self, _state: &NewtonState) -> bool {
-        true
-    }
-
     fn query(
         &self,
         state: Option<&mut NewtonState>,
@@ -177,5 +157,27 @@ impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
         }
 
         Ok(vec![self.params.join(&chunks)?])
+    }
+}
+
+impl<V: Variant> RegisteredClient<Newton<V>> for NewtonClient<V> {
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(NewtonState, NewtonKeys)>> {
+        if !V::REGISTERED {
+            return Ok(None);
+        }
+        let key = Arc::new(SecretKey::generate(V::MODULUS_BITS, rng)?);
+        let keys = NewtonKeys {
+            modulus: Arc::clone(key.modulus()),
+        };
+
+        Ok(Some((NewtonState { key, next: 0 }, keys)))
+    }
+
+    fn next_ticket(&self, state: &NewtonState) -> Option<u64> {
+        V::REGISTERED.then_some(state.next)
+    }
+
+    fn state_fits(&self, _state: &NewtonState) -> bool {
+        true
     }
 }

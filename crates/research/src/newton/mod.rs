@@ -55,7 +55,7 @@ pub mod wire;
 pub mod xu;
 
 use papir_core::Privacy;
-use papir_core::scheme::Scheme;
+use papir_core::scheme::{RegisteredWith, Scheme};
 
 pub use batch::{BatchVariant, NewtonBucket};
 pub use params::{Newton, Registered, Symmetric, Variant};
@@ -70,9 +70,7 @@ impl<V: Variant> Scheme for Newton<V> {
     type Query = wire::NewtonQuery;
     type Answer = wire::NewtonAnswer;
     type Secret = client::NewtonSecret;
-    type ClientKeys = wire::NewtonKeys;
-    type ClientState = client::NewtonState;
-    type Ticket = wire::NewtonTicket;
+    type Registration = RegisteredWith<wire::NewtonKeys, client::NewtonState, wire::NewtonTicket>;
     type Server = server::NewtonServer<V>;
     type Client = client::NewtonClient<V>;
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use papir_core::scheme::{Parameters, Scheme, Server, Session};
+use papir_core::scheme::{Parameters, RegisteredServer, Scheme, Server, Session};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Blob, Change, Error, NoProgress, Progress, Records, Result, copy_packed};
 use rand_core::CryptoRng;
@@ -79,25 +79,6 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
             .into_par_iter()
             .map(|(session, query)| self.answer_one(session, query))
             .collect()
-    }
-
-    fn keys_fit(&self, _keys: &NewtonKeys) -> bool {
-        V::REGISTERED
-    }
-
-    /// Prepares the coefficients for the client's n if needed. They are the same for all ticket
-    /// numbers.
-    fn ticket(
-        &self,
-        keys: &NewtonKeys,
-        number: u64,
-        progress: &dyn Progress,
-    ) -> Result<NewtonTicket> {
-        self.coefficients(&keys.modulus, progress)?;
-        Ok(NewtonTicket {
-            number,
-            tag: keys.tag(),
-        })
     }
 
     fn update(
@@ -177,6 +158,27 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
             public,
             packed,
             prepared,
+        })
+    }
+}
+
+impl<V: Variant> RegisteredServer<Newton<V>> for NewtonServer<V> {
+    fn keys_fit(&self, _keys: &NewtonKeys) -> bool {
+        V::REGISTERED
+    }
+
+    /// Prepares the coefficients for the client's n if needed. They are the same for all ticket
+    /// numbers.
+    fn ticket(
+        &self,
+        keys: &NewtonKeys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<NewtonTicket> {
+        self.coefficients(&keys.modulus, progress)?;
+        Ok(NewtonTicket {
+            number,
+            tag: keys.tag(),
         })
     }
 }

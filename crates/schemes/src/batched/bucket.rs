@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use papir_core::scheme::{Client, Never, Parameters, Scheme, Server};
+use papir_core::scheme::{Client, Parameters, Scheme, Server, Unregistered};
 use papir_core::sections::SectionSource;
 use papir_core::{Error, FailureBound, Progress, Records, Result, Shape};
 use papir_ring::prg::Seed;
@@ -17,7 +17,7 @@ use crate::simple::wire::SimplePublic;
 
 /// A scheme without keys and tickets whose databases serve as buckets. One database is a group of
 /// buckets; a query asks for one record of each.
-pub trait Bucket: Scheme<ClientKeys = Never, ClientState = Never, Ticket = Never> {
+pub trait Bucket: Scheme<Registration = Unregistered> {
     /// Name of batches over the scheme.
     const BATCHED_NAME: &'static str;
     /// Number on the wire; never reused.

@@ -39,7 +39,7 @@ mod tests;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{Never, Scheme};
+use papir_core::scheme::{Scheme, Unregistered};
 
 pub use bucket::Bucket;
 pub use client::{BatchedClient, BatchedSecret};
@@ -57,9 +57,7 @@ impl<S: Bucket> Scheme for Batched<S> {
     type Query = BatchedQuery<S>;
     type Answer = BatchedAnswer<S>;
     type Secret = BatchedSecret<S>;
-    type ClientKeys = Never;
-    type ClientState = Never;
-    type Ticket = Never;
+    type Registration = Unregistered;
     type Server = BatchedServer<S>;
     type Client = BatchedClient<S>;
 }

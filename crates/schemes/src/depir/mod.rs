@@ -49,7 +49,7 @@ mod tests;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{Never, Scheme};
+use papir_core::scheme::{Scheme, Unregistered};
 
 use crate::shared::messages::EmptyPublic;
 
@@ -65,9 +65,7 @@ impl Scheme for Depir {
     type Query = wire::DepirQuery;
     type Answer = wire::DepirAnswer;
     type Secret = client::DepirSecret;
-    type ClientKeys = Never;
-    type ClientState = Never;
-    type Ticket = Never;
+    type Registration = Unregistered;
     type Server = server::DepirServer;
     type Client = client::DepirClient;
 }

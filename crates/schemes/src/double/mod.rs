@@ -47,7 +47,7 @@ mod tests;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{Never, Scheme};
+use papir_core::scheme::{Scheme, Unregistered};
 
 pub use params::{Double, MAX_RECORD_BITS};
 
@@ -61,9 +61,7 @@ impl Scheme for Double {
     type Query = wire::DoubleQuery;
     type Answer = wire::DoubleAnswer;
     type Secret = client::DoubleSecret;
-    type ClientKeys = Never;
-    type ClientState = Never;
-    type Ticket = Never;
+    type Registration = Unregistered;
     type Server = server::DoubleServer;
     type Client = client::DoubleClient;
 }

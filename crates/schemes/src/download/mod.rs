@@ -28,7 +28,7 @@ mod tests;
 mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{Never, Scheme};
+use papir_core::scheme::{Scheme, Unregistered};
 
 pub use blocks::estimate;
 pub use client::{DownloadClient, DownloadSecret};
@@ -46,9 +46,7 @@ impl Scheme for Download {
     type Query = Nonce;
     type Answer = Nonce;
     type Secret = DownloadSecret;
-    type ClientKeys = Never;
-    type ClientState = Never;
-    type Ticket = Never;
+    type Registration = Unregistered;
     type Server = DownloadServer;
     type Client = DownloadClient;
 }

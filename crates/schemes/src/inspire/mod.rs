@@ -61,7 +61,7 @@ mod widths;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{DividedScheme, Never, Scheme};
+use papir_core::scheme::{DividedScheme, Scheme, Unregistered};
 
 pub use crate::shared::messages::PublicSeed as Public;
 pub use client::{Client, Secret};
@@ -84,9 +84,7 @@ impl Scheme for Inspire {
     type Query = Query;
     type Answer = Answer;
     type Secret = Secret;
-    type ClientKeys = Never;
-    type ClientState = Never;
-    type Ticket = Never;
+    type Registration = Unregistered;
     type Server = Server;
     type Client = Client;
 }

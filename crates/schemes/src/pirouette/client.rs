@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use papir_core::scheme::{Client, Never, Parameters, Scheme, check_indices};
+use papir_core::scheme::{
+    Client, Never, Parameters, RegisteredClient, Registration, Scheme, check_indices,
+};
 use papir_core::{Error, Record, Result};
 use papir_lattice::response::ResponseBits;
 use papir_lattice::wide::SecretKey;
@@ -25,9 +27,7 @@ pub trait Path:
         Public: Whitening,
         Answer = RetrievalAnswer,
         Secret = RetrievalSecret,
-        ClientKeys = Keys,
-        ClientState = State,
-        Ticket = Never,
+        Registration: Registration<Self, Keys = Keys, State = State, Ticket = Never>,
     >
 {
     /// Encrypts a query for an item.
@@ -72,22 +72,6 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
         &self.params
     }
 
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys)>> {
-        self.register_with(None, rng)
-    }
-
-    fn register_again(
-        &self,
-        kept: &State,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Option<(State, Keys)>> {
-        self.register_with(Some(kept), rng)
-    }
-
-    fn state_fits(&self, state: &State) -> bool {
-        state.0.response.is_light(RESPONSE_WEIGHT) && self.params.takes(&state.0.ring)
-    }
-
     fn query(
         &self,
         state: Option<&mut State>,
@@ -128,6 +112,24 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
         }
 
         Ok(vec![record])
+    }
+}
+
+impl<S: Path> RegisteredClient<S> for RetrievalClient<S> {
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys)>> {
+        self.register_with(None, rng)
+    }
+
+    fn register_again(
+        &self,
+        kept: &State,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Option<(State, Keys)>> {
+        self.register_with(Some(kept), rng)
+    }
+
+    fn state_fits(&self, state: &State) -> bool {
+        state.0.response.is_light(RESPONSE_WEIGHT) && self.params.takes(&state.0.ring)
     }
 }
 

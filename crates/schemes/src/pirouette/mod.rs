@@ -55,7 +55,7 @@ pub mod trial;
 pub mod whitening;
 pub mod wire;
 
-use papir_core::scheme::{Never, Scheme};
+use papir_core::scheme::{Never, RegisteredWith, Scheme};
 use papir_core::{Privacy, Progress};
 use rand_core::CryptoRng;
 
@@ -79,9 +79,7 @@ impl<T: ParameterSet> Scheme for Pirouette<T> {
     type Query = wire::PirouetteQuery;
     type Answer = wire::RetrievalAnswer;
     type Secret = client::RetrievalSecret;
-    type ClientKeys = Keys;
-    type ClientState = State;
-    type Ticket = Never;
+    type Registration = RegisteredWith<Keys, State, Never>;
     type Server = server::RetrievalServer<Self>;
     type Client = client::RetrievalClient<Self>;
 }

@@ -25,7 +25,7 @@ use std::ops::RangeInclusive;
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{Never, Parameters, Scheme, Target, Wire};
+use papir_core::scheme::{Never, Parameters, RegisteredWith, Scheme, Target, Wire};
 use papir_core::{Description, Error, Privacy, Progress, Result, Shape, parallel};
 use papir_kernels::bits::packed_len;
 use papir_lattice::mod_switch::PowerSwitch;
@@ -69,9 +69,7 @@ impl Scheme for Respire {
     type Query = RespireQuery;
     type Answer = RetrievalAnswer;
     type Secret = RetrievalSecret;
-    type ClientKeys = Keys;
-    type ClientState = State;
-    type Ticket = Never;
+    type Registration = RegisteredWith<Keys, State, Never>;
     type Server = RetrievalServer<Self>;
     type Client = RetrievalClient<Self>;
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
+use papir_core::scheme::{
+    Parameters, RegisteredServer, Server, Session, UpdateEstimate, check_changes,
+};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, Progress, Records, Result};
 use papir_ring::prg::Seed;
@@ -111,10 +113,6 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
             .collect())
     }
 
-    fn keys_fit(&self, _keys: &Keys) -> bool {
-        true
-    }
-
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         check_changes(&self.params.shape(), changes)?;
 
@@ -163,5 +161,11 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
             params,
             polynomials,
         })
+    }
+}
+
+impl<S: Selecting> RegisteredServer<S> for RetrievalServer<S> {
+    fn keys_fit(&self, _keys: &Keys) -> bool {
+        true
     }
 }

@@ -15,7 +15,7 @@ mod rows;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::Work;
 use papir_core::scheme::{
-    Client, Never, Parameters, Scheme, Server, Session, Target, Wire, check_indices,
+    Client, Never, Parameters, Scheme, Server, Session, Target, Unregistered, Wire, check_indices,
 };
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
@@ -47,9 +47,7 @@ impl Scheme for Plain {
     type Query = PlainQuery;
     type Answer = PlainAnswer;
     type Secret = PlainSecret;
-    type ClientKeys = Never;
-    type ClientState = Never;
-    type Ticket = Never;
+    type Registration = Unregistered;
     type Server = PlainServer;
     type Client = PlainClient;
 }

@@ -42,7 +42,7 @@ mod tests;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{DividedScheme, Never, Scheme};
+use papir_core::scheme::{DividedScheme, Scheme, Unregistered};
 
 pub use params::Simple;
 
@@ -57,9 +57,7 @@ impl Scheme for Simple {
     type Query = wire::SimpleQuery;
     type Answer = wire::SimpleAnswer;
     type Secret = client::SimpleSecret;
-    type ClientKeys = Never;
-    type ClientState = Never;
-    type Ticket = Never;
+    type Registration = Unregistered;
     type Server = server::SimpleServer;
     type Client = client::SimpleClient;
 }

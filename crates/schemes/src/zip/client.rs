@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use papir_core::codec::Reader;
-use papir_core::scheme::{Client, Parameters, SENT_AHEAD, Wire, check_indices};
+use papir_core::scheme::{Client, Parameters, RegisteredClient, SENT_AHEAD, Wire, check_indices};
 use papir_core::{Error, NoProgress, Progress, Record, Result, parallel};
 use papir_paillier::{Ciphertext, LANES, Plaintext, PublicKey, SecretKey};
 use papir_ring::prg::{SecretRng, Seed};
@@ -89,6 +89,58 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
         &self.params
     }
 
+    fn query(
+        &self,
+        state: Option<&mut State>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(ZipSecret<B>, ZipQuery)> {
+        check_indices(B::NAME, &self.params.shape(), indices, 1)?;
+        let state = state.ok_or(Error::Session {
+            scheme: B::NAME,
+            what: "client state",
+        })?;
+        let mut rng = SecretRng::new(rng);
+
+        // The server has the offsets of a held key already.
+        let (sent, offsets) = match self.take_held(state) {
+            Some(sent) => (sent, None),
+            None => {
+                let (sent, offsets) = self.masked_key(state, &mut rng)?;
+                (sent, Some(offsets))
+            }
+        };
+
+        let base = &self.params.base;
+        let encrypted = base.encrypt(self.public.seed, indices[0], &sent.key, &mut rng);
+        let weights = Weights::of(&sent.key, self.params.compression.key_bits);
+        let opening = Opening {
+            key: Arc::clone(&state.key),
+            weights: Box::new(Zeroizing::new(weights)),
+            held: sent.plaintexts,
+        };
+
+        let secret = ZipSecret {
+            opening,
+            key: sent.key,
+            base: encrypted.secret,
+        };
+        let query = ZipQuery {
+            number: sent.number,
+            offsets,
+            parts: Some(encrypted.parts),
+        };
+        Ok((secret, query))
+    }
+
+    /// Takes the same time whether the answer decodes or not.
+    fn extract(&self, secret: ZipSecret<B>, answer: ZipAnswer) -> Result<Vec<Record>> {
+        let rows = self.rows(&secret, answer)?;
+        Ok(vec![self.params.base.decode(&secret.base, &rows)?])
+    }
+}
+
+impl<B: Base> RegisteredClient<ZipPir<B>> for ZipClient<B> {
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys)>> {
         let key = SecretKey::generate(self.params.compression.paillier, rng);
         let key = Arc::new(key.map_err(malformed("a fresh Paillier key"))?);
@@ -181,56 +233,6 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
 
         sent.plaintexts = Some(decrypt(&state.key, ciphertexts, WHAT)?);
         Ok(())
-    }
-
-    fn query(
-        &self,
-        state: Option<&mut State>,
-        indices: &[u64],
-        rng: &mut dyn CryptoRng,
-    ) -> Result<(ZipSecret<B>, ZipQuery)> {
-        check_indices(B::NAME, &self.params.shape(), indices, 1)?;
-        let state = state.ok_or(Error::Session {
-            scheme: B::NAME,
-            what: "client state",
-        })?;
-        let mut rng = SecretRng::new(rng);
-
-        // The server has the offsets of a held key already.
-        let (sent, offsets) = match self.take_held(state) {
-            Some(sent) => (sent, None),
-            None => {
-                let (sent, offsets) = self.masked_key(state, &mut rng)?;
-                (sent, Some(offsets))
-            }
-        };
-
-        let base = &self.params.base;
-        let encrypted = base.encrypt(self.public.seed, indices[0], &sent.key, &mut rng);
-        let weights = Weights::of(&sent.key, self.params.compression.key_bits);
-        let opening = Opening {
-            key: Arc::clone(&state.key),
-            weights: Box::new(Zeroizing::new(weights)),
-            held: sent.plaintexts,
-        };
-
-        let secret = ZipSecret {
-            opening,
-            key: sent.key,
-            base: encrypted.secret,
-        };
-        let query = ZipQuery {
-            number: sent.number,
-            offsets,
-            parts: Some(encrypted.parts),
-        };
-        Ok((secret, query))
-    }
-
-    /// Takes the same time whether the answer decodes or not.
-    fn extract(&self, secret: ZipSecret<B>, answer: ZipAnswer) -> Result<Vec<Record>> {
-        let rows = self.rows(&secret, answer)?;
-        Ok(vec![self.params.base.decode(&secret.base, &rows)?])
     }
 }
 

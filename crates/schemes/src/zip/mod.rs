@@ -73,7 +73,7 @@ mod tests;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::Scheme;
+use papir_core::scheme::{RegisteredWith, Scheme};
 
 pub use base::{ParameterSet, Standard};
 pub use params::ZipPir;
@@ -93,9 +93,7 @@ impl<B: base::Base> Scheme for ZipPir<B> {
     type Query = wire::ZipQuery;
     type Answer = wire::ZipAnswer;
     type Secret = client::ZipSecret<B>;
-    type ClientKeys = wire::Keys;
-    type ClientState = client::State;
-    type Ticket = wire::Ticket;
+    type Registration = RegisteredWith<wire::Keys, client::State, wire::Ticket>;
     type Server = server::ZipServer<B>;
     type Client = client::ZipClient<B>;
 }

@@ -1,7 +1,7 @@
 //! The server of ZipPIR: `Hint` and `Response` of Algorithm 5.
 
 use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate};
+use papir_core::scheme::{Parameters, RegisteredServer, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, Error, Progress, Records, Result};
 use papir_ring::prg::Seed;
@@ -77,58 +77,6 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
         Ok(answers)
     }
 
-    fn keys_fit(&self, _keys: &Keys) -> bool {
-        true
-    }
-
-    fn ticket(&self, keys: &Keys, number: u64, progress: &dyn Progress) -> Result<Ticket> {
-        let compression = &self.params.compression;
-        let masks = Masks { keys, number };
-        let all: Vec<usize> = (0..compression.ciphertexts()).collect();
-        let ciphertexts = self.hint.of_ticket(compression, masks, &all, progress)?;
-
-        Ok(Ticket {
-            number,
-            tag: keys.tag(),
-            digest: self.hint.digest,
-            ciphertexts,
-        })
-    }
-
-    /// Keeps ciphertexts with equal exponents. If few rows of a ciphertext changed, multiplies the
-    /// difference in; otherwise makes it anew.
-    fn follow(
-        &self,
-        (earlier, mut ticket): (&Self, Ticket),
-        keys: &Keys,
-        number: u64,
-        progress: &dyn Progress,
-    ) -> Result<Ticket> {
-        let compression = &self.params.compression;
-
-        // A ticket of other keys or another version has nothing in common with the new one.
-        let belongs = ticket.number == number
-            && ticket.tag == keys.tag()
-            && ticket.digest == earlier.hint.digest
-            && ticket.ciphertexts.len() == compression.ciphertexts()
-            && self.hint.exponents.len() == earlier.hint.exponents.len();
-        if !belongs {
-            return self.ticket(keys, number, progress);
-        }
-
-        self.hint.follow(
-            compression,
-            &earlier.hint,
-            Masks { keys, number },
-            &mut ticket.ciphertexts,
-            progress,
-        )?;
-        Ok(Ticket {
-            digest: self.hint.digest,
-            ..ticket
-        })
-    }
-
     /// Includes a copy of matrices and hint, because the old version stays in use.
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         estimate(&self.params, changes, |sizes| {
@@ -182,6 +130,60 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
         let stored = params.base.load(seed, source)?;
         let hint = CompressedHint::load(&params.compression, source)?;
         Ok(Self::assemble(params, seed, stored, hint))
+    }
+}
+
+impl<B: Base> RegisteredServer<ZipPir<B>> for ZipServer<B> {
+    fn keys_fit(&self, _keys: &Keys) -> bool {
+        true
+    }
+
+    fn ticket(&self, keys: &Keys, number: u64, progress: &dyn Progress) -> Result<Ticket> {
+        let compression = &self.params.compression;
+        let masks = Masks { keys, number };
+        let all: Vec<usize> = (0..compression.ciphertexts()).collect();
+        let ciphertexts = self.hint.of_ticket(compression, masks, &all, progress)?;
+
+        Ok(Ticket {
+            number,
+            tag: keys.tag(),
+            digest: self.hint.digest,
+            ciphertexts,
+        })
+    }
+
+    /// Keeps ciphertexts with equal exponents. If few rows of a ciphertext changed, multiplies the
+    /// difference in; otherwise makes it anew.
+    fn follow(
+        &self,
+        (earlier, mut ticket): (&Self, Ticket),
+        keys: &Keys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<Ticket> {
+        let compression = &self.params.compression;
+
+        // A ticket of other keys or another version has nothing in common with the new one.
+        let belongs = ticket.number == number
+            && ticket.tag == keys.tag()
+            && ticket.digest == earlier.hint.digest
+            && ticket.ciphertexts.len() == compression.ciphertexts()
+            && self.hint.exponents.len() == earlier.hint.exponents.len();
+        if !belongs {
+            return self.ticket(keys, number, progress);
+        }
+
+        self.hint.follow(
+            compression,
+            &earlier.hint,
+            Masks { keys, number },
+            &mut ticket.ciphertexts,
+            progress,
+        )?;
+        Ok(Ticket {
+            digest: self.hint.digest,
+            ..ticket
+        })
     }
 }
 

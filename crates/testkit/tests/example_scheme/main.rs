@@ -19,7 +19,7 @@ mod wire;
 
 use papir_core::Privacy;
 use papir_core::erased::Erased;
-use papir_core::scheme::{Never, Parameters, Scheme, Wire};
+use papir_core::scheme::{Parameters, Scheme, Unregistered, Wire};
 use papir_core::{Error, Goal, Shape};
 use papir_testkit::conformance::{Config, run};
 
@@ -36,9 +36,7 @@ impl Scheme for Example {
     type Query = wire::ExampleQuery;
     type Answer = wire::ExampleAnswer;
     type Secret = client::ExampleSecret;
-    type ClientKeys = Never;
-    type ClientState = Never;
-    type Ticket = Never;
+    type Registration = Unregistered;
     type Server = server::ExampleServer;
     type Client = client::ExampleClient;
 }

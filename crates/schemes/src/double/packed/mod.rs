@@ -41,7 +41,7 @@ pub mod server;
 mod tests;
 
 use papir_core::Privacy;
-use papir_core::scheme::{Never, Scheme};
+use papir_core::scheme::{Scheme, Unregistered};
 
 pub use crate::shared::selection::{SelectionAnswer as Answer, SelectionPublic as Public};
 pub use client::{Client, Query, Secret};
@@ -64,9 +64,7 @@ impl<V: Variant> Scheme for PackedDouble<V> {
     type Query = Query;
     type Answer = Answer;
     type Secret = Secret;
-    type ClientKeys = Never;
-    type ClientState = Never;
-    type Ticket = Never;
+    type Registration = Unregistered;
     type Server = Server<V>;
     type Client = Client<V>;
 }

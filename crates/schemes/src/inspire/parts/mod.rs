@@ -20,7 +20,7 @@ pub mod params;
 
 use papir_core::Privacy;
 use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{Never, Parameters, Scheme};
+use papir_core::scheme::{Parameters, Scheme, Unregistered};
 use papir_ring::prg::Seed;
 
 use crate::inspire::client::Secret;
@@ -45,9 +45,7 @@ impl Scheme for InspireInParts {
     type Query = Query;
     type Answer = Answer;
     type Secret = Secret;
-    type ClientKeys = Never;
-    type ClientState = Never;
-    type Ticket = Never;
+    type Registration = Unregistered;
     type Server = PartsServer<Self>;
     type Client = PartsClient;
 }

@@ -48,7 +48,7 @@ mod tests;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{DividedScheme, Never, Scheme};
+use papir_core::scheme::{DividedScheme, Scheme, Unregistered};
 
 pub use super::client::Secret;
 pub use client::Client;
@@ -68,9 +68,7 @@ impl Scheme for Inspire2 {
     type Query = Query;
     type Answer = Answer;
     type Secret = Secret;
-    type ClientKeys = Never;
-    type ClientState = Never;
-    type Ticket = Never;
+    type Registration = Unregistered;
     type Server = Server;
     type Client = Client;
 }

@@ -25,7 +25,7 @@ pub mod server;
 mod tests;
 
 use papir_core::Privacy;
-use papir_core::scheme::{Never, Scheme};
+use papir_core::scheme::{Never, RegisteredWith, Scheme};
 use rand_core::CryptoRng;
 
 use crate::pirouette::chain::ParameterSet;
@@ -46,9 +46,7 @@ impl<T: ParameterSet> Scheme for Encrypted<T> {
     type Query = PirouetteQuery;
     type Answer = RetrievalAnswer;
     type Secret = RetrievalSecret;
-    type ClientKeys = Keys;
-    type ClientState = State;
-    type Ticket = Never;
+    type Registration = RegisteredWith<Keys, State, Never>;
     type Server = server::EncryptedServer<T>;
     type Client = RetrievalClient<Self>;
 }

@@ -1,7 +1,9 @@
 //! The server: encrypted records, and Answer (section 4.2).
 
 use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
+use papir_core::scheme::{
+    Parameters, RegisteredServer, Server, Session, UpdateEstimate, check_changes,
+};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, Error, Progress, Records, Result};
 use papir_lattice::wide::{Gadget, Rlwe, Rows};
@@ -122,11 +124,6 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
         Ok(answers)
     }
 
-    /// Always true: clients check that their key is this database's owner's.
-    fn keys_fit(&self, _keys: &Keys) -> bool {
-        true
-    }
-
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         check_changes(&self.params.shape(), changes)?;
 
@@ -192,6 +189,13 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
             params,
             ciphertexts,
         })
+    }
+}
+
+impl<T: ParameterSet> RegisteredServer<Encrypted<T>> for EncryptedServer<T> {
+    /// Always true: clients check that their key is this database's owner's.
+    fn keys_fit(&self, _keys: &Keys) -> bool {
+        true
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use chacha20::ChaCha20Rng;
-use papir_core::scheme::{Client, Goal, Parameters, Server, Session, Wire};
+use papir_core::scheme::{Client, Goal, Parameters, RegisteredClient, Server, Session, Wire};
 use papir_core::sections::{MemorySections, SectionSource};
 use papir_core::{Change, Error, NoProgress, OwnerKey, Privacy, RecordBuffer, Shape};
 use papir_lattice::wide::Rlwe;

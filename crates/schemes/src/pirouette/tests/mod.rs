@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
 use chacha20::ChaCha20Rng;
-use papir_core::scheme::{Client, Goal, Parameters, Server, Session, Wire};
+use papir_core::scheme::{Client, Goal, Parameters, RegisteredClient, Server, Session, Wire};
 use papir_core::{NoProgress, RecordBuffer, Shape};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::response::ResponseBits;

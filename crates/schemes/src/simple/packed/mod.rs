@@ -38,7 +38,7 @@ pub mod server;
 mod tests;
 
 use papir_core::Privacy;
-use papir_core::scheme::{Never, Scheme};
+use papir_core::scheme::{Scheme, Unregistered};
 
 use crate::shared::selection::{SelectionAnswer, SelectionQuery};
 
@@ -63,9 +63,7 @@ impl<F: Form> Scheme for Packed<F> {
     type Query = SelectionQuery;
     type Answer = SelectionAnswer;
     type Secret = Secret;
-    type ClientKeys = Never;
-    type ClientState = Never;
-    type Ticket = Never;
+    type Registration = Unregistered;
     type Server = Server<F>;
     type Client = Client<F>;
 }

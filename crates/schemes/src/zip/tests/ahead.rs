@@ -1,7 +1,9 @@
 //! Keys of queries that are sent ahead.
 
 use papir_core::envelope::OVERHEAD;
-use papir_core::scheme::{Client, Parameters, SENT_AHEAD, Server, Session, Wire};
+use papir_core::scheme::{
+    Client, Parameters, RegisteredClient, RegisteredServer, SENT_AHEAD, Server, Session, Wire,
+};
 use papir_core::{Change, Error, NoProgress, Shape};
 use papir_paillier::SecretKey;
 

@@ -11,7 +11,9 @@ mod tickets;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_core::envelope::OVERHEAD;
-use papir_core::scheme::{Client, Parameters, Server, Session, Wire};
+use papir_core::scheme::{
+    Client, Parameters, RegisteredClient, RegisteredServer, Server, Session, Wire,
+};
 use papir_core::{Change, NoProgress, Privacy, RecordBuffer, Records, Shape};
 use rand_core::Rng;
 

@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
-use papir_core::scheme::{Client, Scheme, Server, Session, Wire};
+use papir_core::scheme::{
+    Client, RegisteredClient, RegisteredServer, Scheme, Server, Session, Wire,
+};
 use papir_core::sections::{MemorySections, SectionSink};
 use papir_core::{Change, Error, NoProgress, Progress, Shape};
 
