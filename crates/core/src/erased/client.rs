@@ -11,7 +11,7 @@ use crate::codec::Reader;
 use crate::envelope::{self, Header, Kind};
 use crate::hedge::Circumstances;
 use crate::scheme::{
-    Client, KeysOf, Parameters, RegisteredClient, Registration, Scheme, StateOf, Wire,
+    Client, KeysOf, Parameters, RegisteredClient, Scheme, SchemeRegistration, StateOf, Wire,
 };
 use crate::{Description, Error, Progress, Record, Result, Version};
 

@@ -9,7 +9,8 @@ use crate::scratch::Piece;
 use crate::sections::SectionSource;
 use crate::{AlignedBytes, Blob, Description, Division, Progress, Records, Result, Version};
 
-/// A scheme whose databases have slices: see [`ErasedScheme::divided`](super::ErasedScheme::divided).
+/// A scheme whose databases have slices: see
+/// [`ErasedScheme::divided`](super::ErasedScheme::divided).
 pub trait ErasedDivided {
     /// The slices of a database with these parameters.
     ///

@@ -240,7 +240,8 @@ pub trait ErasedServer: Send + Sync {
     /// scheme.
     ///
     /// # Errors
-    /// The errors of [`RegisteredServer::follow`](crate::scheme::RegisteredServer::follow), and of parsing the ticket.
+    /// The errors of [`RegisteredServer::follow`](crate::scheme::RegisteredServer::follow), and of
+    /// parsing the ticket.
     fn follow(
         &self,
         earlier: (&dyn ErasedServer, &[u8]),

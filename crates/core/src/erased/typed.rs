@@ -20,8 +20,8 @@ use super::{
 use crate::device::{Device, TileShape};
 use crate::envelope::{self, Kind};
 use crate::scheme::{
-    Choice, Goal, KeysOf, Parameters, RegisteredServer, Registration, Scheme, Server, Session,
-    Target, TicketOf, UpdateEstimate, Wire,
+    Choice, Goal, KeysOf, Parameters, RegisteredServer, Scheme, SchemeRegistration, Server,
+    Session, Target, TicketOf, UpdateEstimate, Wire,
 };
 use crate::scratch::{InMemory, Scratch};
 use crate::sections::{SectionSink, SectionSource};

@@ -24,5 +24,6 @@ pub use messages::{Never, SENT_AHEAD, Wire, check_indices};
 pub use parameters::{Parameters, of_goals};
 pub use traits::{
     Client, Combiner, DividedScheme, KeysOf, RegisteredClient, RegisteredServer, RegisteredWith,
-    Registration, Scheme, Server, Session, Shard, SliceTasks, StateOf, TicketOf, Unregistered,
+    Scheme, SchemeRegistration, Server, Session, Shard, SliceTasks, StateOf, TicketOf,
+    Unregistered,
 };

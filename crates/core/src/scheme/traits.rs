@@ -49,7 +49,7 @@ pub trait Scheme: Send + Sync + Sized + 'static {
     type Secret: Send + 'static;
     /// The types of registered clients: [`RegisteredWith`], or [`Unregistered`] in schemes without
     /// client keys.
-    type Registration: Registration<Self>;
+    type Registration: SchemeRegistration<Self>;
     /// The server's side.
     type Server: Server<Self>;
     /// The client's side.
@@ -57,7 +57,7 @@ pub trait Scheme: Send + Sync + Sized + 'static {
 }
 
 /// The types of a scheme's registered clients, and the registered sides of its clients and servers.
-pub trait Registration<S: Scheme>: 'static {
+pub trait SchemeRegistration<S: Scheme>: 'static {
     /// The keys that a client registers with the server.
     type Keys: Wire<S::Params> + Sync + 'static;
     /// The secret, persistent state of a registered client.
@@ -73,16 +73,16 @@ pub trait Registration<S: Scheme>: 'static {
 }
 
 /// The keys that clients of a scheme register.
-pub type KeysOf<S> = <<S as Scheme>::Registration as Registration<S>>::Keys;
+pub type KeysOf<S> = <<S as Scheme>::Registration as SchemeRegistration<S>>::Keys;
 /// The state of registered clients of a scheme.
-pub type StateOf<S> = <<S as Scheme>::Registration as Registration<S>>::State;
+pub type StateOf<S> = <<S as Scheme>::Registration as SchemeRegistration<S>>::State;
 /// The tickets of registered clients of a scheme.
-pub type TicketOf<S> = <<S as Scheme>::Registration as Registration<S>>::Ticket;
+pub type TicketOf<S> = <<S as Scheme>::Registration as SchemeRegistration<S>>::Ticket;
 
 /// The registration of a scheme without client keys.
 pub enum Unregistered {}
 
-impl<S: Scheme> Registration<S> for Unregistered {
+impl<S: Scheme> SchemeRegistration<S> for Unregistered {
     type Keys = Never;
     type State = Never;
     type Ticket = Never;
@@ -99,7 +99,7 @@ impl<S: Scheme> Registration<S> for Unregistered {
 /// The registration of a scheme with these keys, client states and tickets.
 pub struct RegisteredWith<Keys, State, Ticket>(PhantomData<(Keys, State, Ticket)>);
 
-impl<S, Keys, State, Ticket> Registration<S> for RegisteredWith<Keys, State, Ticket>
+impl<S, Keys, State, Ticket> SchemeRegistration<S> for RegisteredWith<Keys, State, Ticket>
 where
     S: Scheme,
     S::Client: RegisteredClient<S>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use papir_core::scheme::{
-    Client, Never, Parameters, RegisteredClient, Registration, Scheme, check_indices,
+    Client, Never, Parameters, RegisteredClient, Scheme, SchemeRegistration, check_indices,
 };
 use papir_core::{Error, Record, Result};
 use papir_lattice::response::ResponseBits;
@@ -27,7 +27,7 @@ pub trait Path:
         Public: Whitening,
         Answer = RetrievalAnswer,
         Secret = RetrievalSecret,
-        Registration: Registration<Self, Keys = Keys, State = State, Ticket = Never>,
+        Registration: SchemeRegistration<Self, Keys = Keys, State = State, Ticket = Never>,
     >
 {
     /// Encrypts a query for an item.

@@ -245,8 +245,8 @@ impl Plan {
 /// already.
 ///
 /// # Errors
-/// The errors of [`ErasedTasks::encode`](papir_core::erased::ErasedTasks::encode), [`CoreError::OutOfBounds`] for a task that does
-/// not exist, and [`CoreError::Io`].
+/// The errors of [`ErasedTasks::encode`](papir_core::erased::ErasedTasks::encode),
+/// [`CoreError::OutOfBounds`] for a task that does not exist, and [`CoreError::Io`].
 pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreResult<()> {
     let plan = Plan::read(folder)?;
     let name = plan.columns_file(task);
@@ -268,7 +268,8 @@ pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreR
 /// nothing if they are prepared already.
 ///
 /// # Errors
-/// The errors of [`ErasedTasks::prepare`](papir_core::erased::ErasedTasks::prepare) and [`encode_task`].
+/// The errors of [`ErasedTasks::prepare`](papir_core::erased::ErasedTasks::prepare) and
+/// [`encode_task`].
 pub fn prepare_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreResult<()> {
     let plan = Plan::read(folder)?;
     let name = plan.slices_file(task);
