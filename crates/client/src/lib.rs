@@ -55,12 +55,12 @@ pub use rng::system_rng;
 pub use state::{Passphrase, StateEntry, StateStorage, default_state_directory};
 #[cfg(feature = "transport")]
 pub use transport::{
-    call::{RetryObserver, RetryPause},
     certificate::CertificateSummary,
     identity::Identity,
     options::Options,
     pinned::{Pins, pins, remove_pins},
     proxy::{ChosenProxy, ProxyAddress, ProxySetting, SharedProxy},
+    retry_observer::{RetryObserver, RetryPause},
 };
 
 /// Private set intersection.

@@ -56,8 +56,7 @@ fn answer(mut stream: TcpStream, statuses: &mut dyn Iterator<Item = u16>) {
         let Some(status) = statuses.next() else {
             return;
         };
-        let head =
-            format!("HTTP/1.1 {status} X\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n");
+        let head = format!("HTTP/1.1 {status} X\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n");
         if stream.write_all(head.as_bytes()).is_err() {
             return;
         }

@@ -1,49 +1,17 @@
-//! Time limits of calls, and reports of their retries.
+//! Time limits of calls.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use papir_protocol::ErrorBody;
 
 use super::options::Options;
+use super::retry_observer::{RetryObserver, RetryPause};
 use crate::core::{Address, Failure, Response};
 use crate::error::{Error, Result};
 
 /// A timer of the system may fire this much before its time.
 const EARLY: Duration = Duration::from_millis(5);
-
-/// A pause before a request is tried again.
-#[derive(Clone, Debug)]
-pub struct RetryPause {
-    /// The service's address.
-    pub url: String,
-    /// The failure of the last attempt, or the refusal of the service.
-    pub reason: String,
-    /// The time since the first failure of this call.
-    pub since: Duration,
-    /// The length of the pause.
-    pub pause: Duration,
-}
-
-/// Receives the pauses before requests are tried again. By default it discards them.
-#[derive(Clone, Default)]
-pub struct RetryObserver(Option<Arc<ReportPause>>);
-
-type ReportPause = dyn Fn(&RetryPause) + Send + Sync;
-
-impl RetryObserver {
-    /// Calls `report` at the start of every pause, on the thread or task that waits.
-    pub fn new(report: impl Fn(&RetryPause) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(report)))
-    }
-}
-
-impl fmt::Debug for RetryObserver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RetryObserver")
-    }
-}
 
 /// Time limits and reports of all calls to one service.
 #[derive(Clone)]

@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `options`, `platform` | options of a connection; clock and randomness |
-//! | `call` | time limits of calls, and reports of their retries |
+//! | `call`, `retry_observer` | time limits of calls; reports of pauses before retries |
 //! | `tls`, `verifier`, `certificate` | trusted certificates, and the one that a server presents |
 //! | `identity` | the client's own certificate |
 //! | `proxy` | the proxy that carries connections |
@@ -21,6 +21,7 @@ pub(crate) mod options;
 pub(crate) mod pinned;
 mod platform;
 pub(crate) mod proxy;
+pub(crate) mod retry_observer;
 pub(crate) mod tls;
 pub(crate) mod verifier;
 

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use papir_core::OwnerKey;
 use papir_lookup::Root;
 
-use super::call::RetryObserver;
 use super::identity::Identity;
 use super::platform::Native;
 use super::proxy::ProxySetting;
+use super::retry_observer::RetryObserver;
 use crate::core::{
     Address, CheckpointSettings, DownloadLimit, Freshness, PATIENCE, Pin, Rotation, Schemes,
     Service, Settings, Token, Watcher,
