@@ -20,12 +20,12 @@ impl ListedScheme for Newton<Registered> {
             record_bytes: 300,
             hashes: &[
                 "50ac0782672f3bb9",
-                "05bb0277e1474e1b",
-                "3828dc3214cfddc8",
+                "7fe560c7fb805b7f",
+                "e84c13cf9f1757c0",
                 "9372765298834280",
-                "8ca50a95ea2dd8f3",
-                "5e3ab965bafcd59b",
-                "4fb38fe8769ef7ff",
+                "bd1325e54c894125",
+                "0ccc8d7c389046ff",
+                "93460cb0763c02d5",
             ],
         },
     };

@@ -21,11 +21,11 @@ impl ListedScheme for Pirouette<Standard> {
             record_bytes: 100,
             hashes: &[
                 "b4ebb12d74a4adf2",
-                "135fed95d3ed6882",
-                "a67eaf984ffa67ed",
+                "63a236596374755f",
+                "d88b81bf84c7c20d",
                 "8e2701af960b1700",
-                "9399c33c91b298ac",
-                "b2c388a04d251b5a",
+                "c64f2eef13f4120e",
+                "4fddd64f6fe69a4c",
             ],
         },
     };
@@ -47,11 +47,11 @@ impl ListedScheme for Respire {
             record_bytes: 100,
             hashes: &[
                 "8d115de27d01c5e0",
-                "2c1d782a32f6c6dc",
-                "8a9a5521261a0f8e",
+                "d8fe72fc38072bfb",
+                "89e7fdbf3068a6a3",
                 "4da4db9c8c516778",
-                "7611ab34dbbedde4",
-                "bdba14f603ea5467",
+                "b282fa45529aa74a",
+                "b6b4a4a8a62bd97b",
             ],
         },
     };

@@ -1,5 +1,7 @@
 //! Dimensions and sizes of a compressed hint.
 
+use std::ops::Range;
+
 use papir_core::Result;
 use papir_lattice::lwe32::LweParams;
 use papir_paillier as paillier;
@@ -16,6 +18,8 @@ pub(super) const NUMBER_BYTES: usize = 8;
 pub(super) const TAG_BYTES: usize = 16;
 /// Bytes of a hint's digest.
 pub(super) const DIGEST_BYTES: usize = 16;
+/// Boundaries of parts of sections, in bytes.
+pub(super) const ALIGNMENT: usize = 64;
 /// Most bits of the LWE key in one plaintext.
 pub(super) const MAX_KEY_BITS: usize = 8;
 
@@ -119,6 +123,13 @@ impl Compression {
     /// Bytes of all rows' sums.
     pub(super) fn sums_bytes(&self) -> usize {
         size_of::<RowSums>() * self.rows
+    }
+
+    /// The place of the digest in the section of sums. Parts of sections start on 64-byte
+    /// boundaries, so zeros may precede it.
+    pub(super) fn digest_place(&self) -> Range<usize> {
+        let start = self.sums_bytes().next_multiple_of(ALIGNMENT);
+        start..start + DIGEST_BYTES
     }
 
     /// Bytes of a client's registered keys.

@@ -8,7 +8,7 @@ use papir_core::{AlignedBytes, BlobSlice, Progress, Result, parallel};
 use papir_paillier::products::{Exponents, Place, Products, multiply_shifted};
 use papir_paillier::{Ciphertext, PublicKey};
 
-use super::compression::{Compression, DIGEST_BYTES};
+use super::compression::{ALIGNMENT, Compression, DIGEST_BYTES};
 use super::residues::Residues;
 use super::slots::{self, RowSums, SLOT_BITS};
 use super::wire::{Digest, Keys, Ticket, malformed};
@@ -157,7 +157,10 @@ impl CompressedHint {
     pub(super) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(EXPONENTS, &[self.exponents.bytes()])?;
         sink.put(RESIDUES, &[self.residues.bytes()])?;
-        sink.put(SUMS, &[self.sums.bytes(), &self.digest])
+
+        let sums = self.sums.bytes();
+        let padding = vec![0; sums.len().next_multiple_of(ALIGNMENT) - sums.len()];
+        sink.put(SUMS, &[sums, &padding, &self.digest])
     }
 
     /// Reads the sections of [`CompressedHint::save`], or of 0.1.0.
@@ -169,17 +172,14 @@ impl CompressedHint {
         // until an update makes another hint.
         let length = compression.sums_bytes();
         let is_older = source.length(SUMS)? == length;
-        let all = if is_older {
-            length
-        } else {
-            length + DIGEST_BYTES
-        };
+        let place = compression.digest_place();
+        let all = if is_older { length } else { place.end };
 
         let sums: BlobSlice<RowSums> = ranged(source, SUMS, 0..length, all)?;
         let digest = if is_older {
             digest_of(&[sums.bytes()])
         } else {
-            read_digest(source, length..all)?
+            read_digest(source, place)?
         };
 
         Ok(Self {

@@ -19,11 +19,11 @@ impl ListedScheme for Encrypted<Standard> {
             record_bytes: 100,
             hashes: &[
                 "edc4cbdd71e6f218",
-                "8ee265c81a95121e",
-                "a1e35755ac939f71",
+                "883ece240f085a4e",
+                "e4c1774401d8eae1",
                 "910c2c94be1177d1",
-                "d4d9c3044fcb135c",
-                "c1505c98f4a67880",
+                "a55b150e4d795a2f",
+                "ba6ae3b49179c779",
             ],
         },
     };
