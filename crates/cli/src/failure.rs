@@ -79,12 +79,7 @@ impl<E: std::error::Error + 'static> From<E> for Failure {
             .downcast_ref()
             .is_some_and(papir_server::Error::is_temporary);
 
-        // Only output is written without an error of its own kind.
-        let of_output = any
-            .downcast_ref()
-            .is_some_and(|error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe);
-
-        let kind = if of_output {
+        let kind = if is_unread(any) {
             FailureKind::Unread
         } else if of_client || of_store || of_server {
             FailureKind::Temporary
@@ -96,6 +91,16 @@ impl<E: std::error::Error + 'static> From<E> for Failure {
             ..Self::new(error)
         }
     }
+}
+
+/// Returns whether the reader of the output has ended. Only output is written without an error of
+/// its own kind, except by benchmarks.
+fn is_unread(error: &(dyn std::error::Error + 'static)) -> bool {
+    let output = match error.downcast_ref() {
+        Some(papir_measure::Error::Output(output)) => Some(output),
+        _ => error.downcast_ref::<io::Error>(),
+    };
+    output.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Returns whether a command may succeed later: the object store or the network failed.

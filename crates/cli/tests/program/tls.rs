@@ -173,10 +173,7 @@ fn the_environment_names_trusted_certificates_unless_a_file_is_given() {
         );
     }
 
-    let (_, examined) = run(
-        &[("SSL_CERT_FILE", &own.0)],
-        &["doctor", &service.url, OPEN],
-    );
+    let (_, examined) = run(&[("SSL_CERT_FILE", &own.0)], &["doctor", &service.url]);
     assert!(
         examined.contains(&format!("trusted by SSL_CERT_FILE={}", own.0)),
         "{examined}"
