@@ -13,8 +13,10 @@ use crate::error::{Error, ModulusFault, Result};
 
 /// Converts words to an integer of the same length.
 pub(crate) fn from_words(words: &[u64]) -> BoxedUint {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    from_bytes(&Zeroizing::new(bytes))
+    // Allocated in full: a reallocation would leave a copy of the words behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(8 * words.len()));
+    bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    from_bytes(&bytes)
 }
 
 /// Converts bytes, a multiple of eight, to an integer of the same length.

@@ -73,7 +73,9 @@ impl Half {
             cipher,
         };
 
-        let generator = Zeroizing::new(half.logarithm_of(&half.plain.reduce(other)));
+        // The smaller prime is its own residue modulo the larger one.
+        let residue = Zeroizing::new(half.plain.reduce(other));
+        let generator = Zeroizing::new(half.logarithm_of(&residue));
         let denominator =
             Zeroizing::new(half.plain.multiply(&half.plain.resize(&order), &generator));
         half.scale = Zeroizing::new(inverse(&half.plain, &denominator)?);

@@ -149,8 +149,8 @@ impl Call {
             pause,
         });
         // Without the lock: the application may take its time.
-        if let (Some(observe), Some(report)) = (&self.observer.0, report) {
-            observe(&report);
+        if let Some(report) = report {
+            self.observer.report(&report);
         }
         Ok(())
     }

@@ -28,6 +28,13 @@ impl RetryObserver {
     pub fn new(report: impl Fn(&RetryPause) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(report)))
     }
+
+    /// Reports a pause that starts now.
+    pub(super) fn report(&self, pause: &RetryPause) {
+        if let Some(report) = &self.0 {
+            report(pause);
+        }
+    }
 }
 
 impl fmt::Debug for RetryObserver {

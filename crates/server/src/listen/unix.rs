@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixStream as Probe};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::net::{UnixListener, UnixSocket, UnixStream};
 
@@ -47,9 +48,7 @@ impl Socket {
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
         check_length(path)?;
         check_free(path)?;
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}", std::process::id()));
-        let hidden = path.with_file_name(name);
+        let hidden = hidden_beside(path);
 
         let listener = listen(&hidden)?;
         let placed = fs::set_permissions(&hidden, Permissions::from_mode(MODE))
@@ -88,6 +87,16 @@ impl Drop for Socket {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// A path beside `path` that no other socket of this machine has. Its name is short, since the
+/// system limits the length of the whole.
+fn hidden_beside(path: &Path) -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+
+    let process = std::process::id();
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    path.with_file_name(format!(".papir-{process:x}-{count:x}"))
 }
 
 /// Checks that clients can connect to a path: systems limit its length.
