@@ -22,7 +22,7 @@ impl ListedScheme for Zip {
                 "a0f2f98c6c102d42",
                 "d825d53cc83d0ef6",
                 "0891b39d9e60e2e6",
-                "53389b3d04215a70",
+                "e963e580febd6918",
                 "e88fa9d76041765d",
                 "ab7db4ea54b022ba",
                 "780b40b52b1f0f43",
