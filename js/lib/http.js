@@ -57,7 +57,7 @@ export async function send(base, request, bodyLimit, { signal, onProgress, fetch
   }
 }
 
-/** Whether a browser decides which services are asked. */
+/** Returns true if a browser decides which services are asked. */
 function isPage() {
   return /^https?:/.test(globalThis.location?.origin ?? "");
 }
@@ -68,7 +68,7 @@ function rules() {
   return { mode: "cors", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", cache: "no-store" };
 }
 
-/** Whether a service sends the client elsewhere. A page gets no such response. */
+/** Returns true if a service sends the client elsewhere. A page gets no such response. */
 function isRedirection({ status, type, body }) {
   const isOne = type === "opaqueredirect" || REDIRECTIONS.includes(status);
   if (isOne) body?.cancel().catch(() => {});
@@ -99,7 +99,7 @@ async function refuse(base, reports, timer, signal) {
 }
 
 /**
- * Whether a service answers anything at all. Such a request says nothing but its address. With `no-cors`, browsers
+ * Returns true if a service answers anything at all. Such a request says nothing but its address. With `no-cors`, browsers
  * follow redirections in any case.
  */
 function isAnswered(base, mode, signal) {

@@ -44,10 +44,10 @@ export interface ConnectOptions {
   cache?: boolean;
   /** Whether to remember the owner's key of a signed database from its first use: true by default. */
   pin?: boolean;
-  /** Whether to work in a Web Worker: true by default in pages. Elsewhere the work is done in the caller's thread. */
+  /** Works in a Web Worker if true, the default in pages. Elsewhere the work is done in the caller's thread. */
   worker?: boolean;
   /**
-   * Where papir's files are, if not beside this one, as in a bundle: the address of their folder, which ends in a
+   * The address of the folder with papir's files, if they are not beside this one, as in a bundle. It ends in a
    * slash. Or the module itself, for every scheme that it has: the address of a `.wasm` file, or a compiled module.
    */
   module?: string | URL | WebAssembly.Module;

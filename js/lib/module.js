@@ -43,7 +43,7 @@ export function placeOf(module) {
   throw new TypeError(`option \`module\`: expected an address or a WebAssembly.Module, found ${found}`);
 }
 
-/** Whether a place is a folder. */
+/** Returns true if a place is a folder. */
 export function isFolder(place) {
   return typeof place === "string" && new URL(place).pathname.endsWith("/");
 }

@@ -11,7 +11,7 @@ export class Reports {
     globalThis.addEventListener?.(NAME, this.#listener);
   }
 
-  /** Whether a directive has kept the page from this origin; from anything, if none is given. */
+  /** Returns true if a directive has kept the page from this origin; from anything, if none is given. */
   has(directive, origin) {
     return this.#seen.some((one) => one.directive === directive && (!origin || parsed(one.blocked)?.origin === origin));
   }

@@ -47,7 +47,7 @@ function parsed(url) {
   }
 }
 
-/** Whether an entry of NO_PROXY excludes a host. Networks exclude none here: their hosts are refused, too. */
+/** Returns true if an entry of NO_PROXY excludes a host. Networks exclude none here: their hosts are refused, too. */
 function excludes(entry, host, port) {
   const [, pattern, onlyPort] = /^(.*?)(?::(\d+))?$/.exec(entry.toLowerCase());
   if (onlyPort !== undefined && onlyPort !== port) return false;

@@ -1,4 +1,4 @@
-"""What a client knows of its database."""
+"""Descriptions of databases."""
 
 import json
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ class Described(Closable[N]):
 
     @property
     def checkpoint(self) -> Checkpoint | None:
-        """What the owner signed; None if the database is not signed."""
+        """The checkpoint that the owner signed; None if the database is not signed."""
         checkpoint = json.loads(self._opened.describe())["checkpoint"]
         return Checkpoint(**checkpoint) if checkpoint else None
 

@@ -33,7 +33,7 @@ REMEDIES = {
     ("pyarrow", "Dataset"): "its batches: dataset.to_batches()",
     ("datasets", "DatasetDict"): 'one of its splits, such as splits["train"]',
 }
-"""What to give in place of an object, by its package and the name of its type."""
+"""The remedies for objects that are refused, by package and name of the type."""
 
 
 def refuse_unreadable(source: object) -> None:

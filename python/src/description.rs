@@ -1,4 +1,4 @@
-//! What a client knows of its database, for Python.
+//! Descriptions of databases, for Python.
 
 use papir_client::aio::Connection;
 use papir_client::{Accepted, Costs, DatabaseInfo};

@@ -45,7 +45,7 @@ static TIMED_OUT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 /// The class `pypapir.TimeoutError`, both a `NetworkError` and Python's own `TimeoutError`.
 ///
 /// # Errors
-/// Those of Python, while the class is made.
+/// Errors of Python while the class is made.
 pub(crate) fn timed_out_class(py: Python<'_>) -> PyResult<&Py<PyType>> {
     TIMED_OUT.get_or_try_init(py, || {
         let bases = PyTuple::new(

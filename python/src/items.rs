@@ -86,7 +86,7 @@ impl ItemIterator {
     }
 }
 
-/// What is read once.
+/// An object that can be read once.
 pub(crate) struct ReadOnce<T>(Mutex<Option<T>>);
 
 impl<T> ReadOnce<T> {

@@ -1,4 +1,4 @@
-"""What clients and databases tell, and how they are closed."""
+"""Descriptions of clients and databases, and their ends."""
 
 import asyncio
 import os

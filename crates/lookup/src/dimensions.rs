@@ -165,7 +165,7 @@ impl Dimensions {
         let entry = format.entry_bytes(lengths.longest) as u64;
         let bucket = if lengths.uniform() {
             // A multiple of the entry, so that no byte is left unused.
-            // Of no values, one bucket has room for one.
+            // A table without values has one bucket with room for one value.
             entry * (u64::from(bytes) / entry).clamp(1, lengths.count.max(1))
         } else {
             // A table that is smaller than the target gets a single bucket of its own length.

@@ -10,7 +10,7 @@ pub enum RootsError {
     File {
         /// The file.
         path: PathBuf,
-        /// What was found, and what was expected.
+        /// The fault that was found, and the expected content.
         reason: String,
     },
     /// A file or folder that an environment variable names.
@@ -20,7 +20,7 @@ pub enum RootsError {
         name: &'static str,
         /// The variable's value.
         path: PathBuf,
-        /// What was found, and what was expected.
+        /// The fault that was found, and the expected content.
         reason: String,
     },
 }

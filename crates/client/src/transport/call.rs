@@ -271,7 +271,7 @@ mod tests {
         let call = rules(&options).start();
         assert_eq!(call.left().unwrap_err().code(), "timed_out");
         assert_eq!(call.note(&refused()).unwrap_err().code(), "timed_out");
-        // What has arrived is used.
+        // A response that has arrived is used.
         call.note(&response(200)).unwrap();
         assert_eq!(call.pause(Duration::ZERO).unwrap_err().code(), "timed_out");
     }

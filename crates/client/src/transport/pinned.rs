@@ -7,7 +7,7 @@ use crate::core::{Address, PinnedOwner};
 use crate::error::Result;
 use crate::state::{ClientState, StateEntry};
 
-/// What a client has pinned about one database.
+/// The pins of a client for one database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pins {
     /// The database's name.

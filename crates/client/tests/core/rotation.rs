@@ -276,7 +276,7 @@ fn a_session_from_before_a_rotation_does_not_bring_the_replaced_key_back() {
             assert_eq!(world.pinned(), pinned);
         }
 
-        // What the next key signs is accepted again.
+        // Versions that the next key signs are accepted again.
         world.peer.log = Some(world.rotated.clone());
         sign(&mut world.peer, &owner(NEXT), &[]);
         let values = world.peer.run(session.get(&[Wanted::Index(3)])).unwrap();

@@ -42,7 +42,7 @@ pub trait ErasedDivided {
     /// [`DividedScheme::load_combiner`](crate::scheme::DividedScheme::load_combiner).
     fn load_combiner(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedCombiner>>;
 
-    /// How tasks prepare slices.
+    /// The preparation of slices by tasks.
     ///
     /// # Errors
     /// [`Error::Parameters`](crate::Error::Parameters) for a scheme that prepares all slices

@@ -158,7 +158,7 @@ pub trait ErasedScheme: ErasedClientScheme {
     /// [`Error::NotPrivate`].
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>>;
 
-    /// How several machines share a database of this scheme.
+    /// The division of a database of this scheme among machines.
     ///
     /// # Errors
     /// [`Error::Parameters`] for a scheme whose databases have no slices.

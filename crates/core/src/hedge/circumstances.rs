@@ -13,8 +13,9 @@ const IS_BARE_WASM: bool = cfg!(all(target_family = "wasm", target_os = "unknown
 /// The number of draws of this process.
 static DRAWS: AtomicU64 = AtomicU64::new(0);
 
-/// What tells a draw of random bytes from the same draw on a copy of the machine. None of it is
-/// secret, and the privacy of queries does not depend on it while the system's generator is good.
+/// Circumstances of a draw of random bytes, by which it differs from the same draw on a copy of the
+/// machine. None of them is secret, and the privacy of queries does not depend on them while the
+/// system's generator is good.
 ///
 /// Two copies that draw in the same nanosecond, in processes of the same number, have the same
 /// circumstances.
@@ -26,7 +27,7 @@ pub struct Circumstances {
     /// The number of the draw in this process.
     draw: Option<u64>,
     boot: Option<&'static [u8]>,
-    /// What the caller has added, each part preceded by its length.
+    /// The parts that the caller has added, each preceded by its length.
     place: Option<Vec<u8>>,
 }
 

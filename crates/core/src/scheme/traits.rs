@@ -33,7 +33,7 @@ pub trait Scheme: Send + Sync + Sized + 'static {
     const ID: u16;
     /// The scheme's privacy.
     const PRIVACY: Privacy;
-    /// How several machines share a database; `None` if they cannot.
+    /// The division of a database among machines; `None` if it cannot be divided.
     const DIVIDED: Option<&'static dyn DividedScheme<Self>> = None;
 
     /// Checked parameters.
@@ -315,7 +315,7 @@ pub trait DividedScheme<S: Scheme>: Sync {
         source: &dyn SectionSource,
     ) -> Result<Box<dyn Combiner<S>>>;
 
-    /// How tasks prepare slices; `None` if all slices are prepared together.
+    /// The preparation of slices by tasks; `None` if all slices are prepared together.
     fn tasks(&self) -> Option<&dyn SliceTasks<S>> {
         None
     }

@@ -20,9 +20,9 @@ use tempfile::TempDir;
 /// only. Zero bytes of keys stand for ZipPIR.
 const SERVICE: &str = "PAPIR_REGISTRY_TEST_SERVICE";
 
-/// What a service prints once it serves, before its address.
+/// The line of a service that serves, before its address.
 const SERVING: &str = "serving ";
-/// What a service prints once it computes an answer that never comes.
+/// The line of a service that computes an answer that never comes.
 const ANSWERING: &str = "answering";
 
 /// A service in its own process.

@@ -18,7 +18,7 @@ pub(crate) fn open_regular(path: &Path) -> Result<File> {
 /// Opens a regular file by `options`.
 ///
 /// # Errors
-/// Those of [`open_regular`].
+/// Same as [`open_regular`].
 pub(crate) fn open_regular_with(options: &mut OpenOptions, path: &Path) -> Result<File> {
     #[cfg(unix)]
     {

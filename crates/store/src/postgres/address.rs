@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(parse(&with).unwrap().get_password(), Some(&b"secret"[..]));
         assert!(!format!("{with:?}").contains("secret"));
 
-        // Of an address that is refused, too.
+        // An address that is refused shows no password, either.
         let refused = login("postgres://papir:secret@db/papir");
         assert_eq!(refused.shown(), "postgres://papir:***@db/papir");
         assert!(!format!("{refused:?}").contains("secret"));

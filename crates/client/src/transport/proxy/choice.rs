@@ -9,7 +9,7 @@ use super::variables::{ProxiedProtocol, Variable, Variables};
 use crate::core::{Address, is_loopback};
 use crate::error::{Error, Result};
 
-/// How connections leave this machine.
+/// The choice of a proxy for connections to other machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ProxySetting {
     /// Through the proxy that the environment's variables name: `HTTPS_PROXY` for `https`,
@@ -46,7 +46,7 @@ impl FromStr for ProxySetting {
 }
 
 impl fmt::Display for ProxySetting {
-    /// As it is parsed, but without a login.
+    /// Prints the setting in the form that is parsed, without a login.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Environment => f.write_str("environment"),

@@ -118,7 +118,7 @@ impl Response {
         let expected = 8 * params.bins() * params.parts() * answer;
         Error::check_length("an encrypted intersection", bytes.len(), expected)?;
 
-        // As in a request, chunks leave nothing over.
+        // Chunks leave nothing over, as in a request.
         let answers: Vec<Vec<u64>> = words_of(bytes)
             .chunks_exact(answer)
             .map(<[u64]>::to_vec)

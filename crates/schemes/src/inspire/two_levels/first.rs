@@ -102,7 +102,7 @@ impl First {
             columns: layout.columns,
         };
 
-        // Where γ is below a row group, several packs fill one, and the last group may have room
+        // If γ is below a row group, several packs fill one, and the last group may have room
         // left.
         let packing = TileShape {
             words: Words::Signed32,

@@ -98,7 +98,7 @@ impl Wire<Params> for Answer {
 
     fn decode(params: &Params, bytes: &[u8]) -> Result<Self> {
         let what = "an answer of InsPIRe(2)";
-        // As for a query, the length is exact before any part is unpacked.
+        // The length is exact before any part is unpacked, as for a query.
         Error::check_length(what, bytes.len(), params.answer_bytes())?;
 
         let mut reader = Reader::new(what, bytes);

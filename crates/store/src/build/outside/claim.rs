@@ -21,7 +21,7 @@ pub(super) fn claim(folder: &Path) -> Result<()> {
         Err(error) => return Err(Error::io("creating", folder)(error)),
     };
 
-    // Of the path itself: a link may lead to any folder.
+    // The metadata of the path itself: a link may lead to any folder.
     let found = fs::symlink_metadata(folder).map_err(Error::io("reading", folder))?;
     if !found.is_dir() {
         return Err(refused(folder, "no folder"));
@@ -143,7 +143,7 @@ mod tests {
         fs::set_permissions(&folder, Permissions::from_mode(0o750)).unwrap();
         assert!(refusal(&folder).contains("open to other users"));
         assert_eq!(mode(), 0o750, "left as it is");
-        // As a new folder is on a file system with one mode for all files.
+        // The mode of a new folder on a file system with one mode for all files.
         let found = fs::metadata(&folder).unwrap();
         assert_eq!(foreign(&found, true), None);
 
