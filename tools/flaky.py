@@ -1,12 +1,13 @@
 """Runs all tests again and again under conditions that strangers have: `make test-flaky N=20`.
 
-Usage: flaky.py [--runs N] [--conditions NAME,...] [--tests FILTER] [--list]
+Usage: flaky.py [--runs N] [--conditions NAME,...] [--programs WORD,...] [--tests FILTER] [--list]
 
 The tests are built once. Each run takes the next condition, and runs every test program, the Python
-package's tests and the browser tests under it. The condition of another place is `make test` of a copy
-of the last commit, with a build of its own. Prints a table of the runs and the names of the tests that
-failed; exit code 1 if there are any. Conditions that need root are skipped without it. The table also
-says what a condition lacks here, or which tests it leaves out.
+package's tests and the browser tests under it. Conditions joined by `+` hold at once, so that a few
+runs cover all. The condition of another place is `make test` of a copy of the last commit, with a build
+of its own. Prints a table of the runs and the names of the tests that failed; exit code 1 if there are
+any. Conditions that need root are skipped without it. The table also says what a condition lacks here,
+or which tests it leaves out.
 """
 
 import argparse
@@ -40,7 +41,8 @@ class Condition:
     wrapper: list[str] = field(default_factory=list)
     environment: dict[str, str | None] = field(default_factory=dict)
     threads: int | None = None
-    needs: str = ""
+    # Root, or programs.
+    needs: list[str] = field(default_factory=list)
     # Commands that run beside the tests.
     beside: list[str] = field(default_factory=list)
     small_disk: bool = False
@@ -73,23 +75,51 @@ STRANGERS = {
 CONDITIONS = [
     Condition("as it is"),
     Condition("one core", wrapper=["taskset", "-c", ONE_CORE]),
-    Condition("load beside", beside=["stress-ng", "--cpu", "2", "--io", "1", "--quiet"], needs="stress-ng"),
+    Condition("load beside", beside=["stress-ng", "--cpu", "2", "--io", "1", "--quiet"], needs=["stress-ng"]),
     Condition("four threads", threads=4),
     Condition("sixteen threads", threads=16),
     Condition("256 open files", wrapper=shell("ulimit -n 256")),
-    Condition("an ordinary user", owner=NOBODY, needs="root"),
+    Condition("an ordinary user", owner=NOBODY, needs=["root"]),
     Condition("HOME is read-only", environment={"HOME": "/proc"}),
     Condition("HOME is not set", environment={"HOME": None}),
-    Condition("a small TMPDIR", small_disk=True, needs="root"),
+    Condition("a small TMPDIR", small_disk=True, needs=["root"]),
     Condition("Turkish", environment={"LANG": TURKISH, "LC_ALL": TURKISH}),
     Condition("Kiritimati", environment={"TZ": "Pacific/Kiritimati"}),
-    Condition("no IPv6", wrapper=["unshare", "--net", *shell(NO_IPV6)], needs="root"),
+    Condition("no IPv6", wrapper=["unshare", "--net", *shell(NO_IPV6)], needs=["root"]),
     Condition("a proxy that refuses", environment=REFUSING),
     Condition("variables of a stranger", environment=STRANGERS),
     Condition("AVX2", environment={"PAPIR_BACKEND": "avx2"}),
     Condition("portable", environment={"PAPIR_BACKEND": "portable"}),
     Condition("an archive in a path with spaces", elsewhere="ein Pfad für papir"),
 ]
+
+
+def joined(names):
+    """The condition that all conditions of these names, joined by `+`, make together."""
+    parts = [known(name) for name in names.split("+")]
+    if len(parts) == 1:
+        return parts[0]
+
+    together = Condition(names)
+    for part in parts:
+        if part.elsewhere:
+            sys.exit(f"{names}: {part.name} is a build of its own, and joins no other condition")
+        together.wrapper = together.wrapper + part.wrapper
+        together.environment = together.environment | part.environment
+        together.threads = together.threads or part.threads
+        together.needs = together.needs + part.needs
+        together.beside = together.beside + part.beside
+        together.small_disk = together.small_disk or part.small_disk
+        together.owner = together.owner if part.owner is None else part.owner
+    return together
+
+
+def known(name):
+    """The condition of this name."""
+    for condition in CONDITIONS:
+        if condition.name == name:
+            return condition
+    sys.exit(f"no such condition: {name}: expected one of flaky.py --list")
 
 
 @dataclass
@@ -271,48 +301,60 @@ def run_elsewhere(condition, folder):
 
 def missing(condition):
     """What a condition lacks here; empty if it can be made."""
-    if condition.needs == "root":
-        return "" if os.geteuid() == 0 else "needs root"
-    if condition.needs and not shutil.which(condition.needs):
-        return f"needs {condition.needs}"
+    for need in condition.needs:
+        found = os.geteuid() == 0 if need == "root" else shutil.which(need)
+        if not found:
+            return f"needs {need}"
     return ""
 
 
 def lacking(condition, folder):
     """What a condition lacks here although it can be made, and the names of programs that it leaves out."""
+    remarks = []
+    left_out = []
+
     if condition.environment.get("LANG") == TURKISH:
         listed = subprocess.run(["locale", "-a"], capture_output=True, text=True).stdout.lower()
-        return "" if "tr_tr.utf" in listed else "its locale is not installed", []
+        if "tr_tr.utf" not in listed:
+            remarks.append("its locale is not installed")
+
     if condition.owner is not None:
         command = under(condition, ["bash", "-c", "cargo --version && rustc --version"])
         reached = subprocess.run(command, env=environment(condition, folder), capture_output=True)
-        return ("", []) if reached.returncode == 0 else (f"without {STARTS_CARGO}: no cargo", [STARTS_CARGO])
-    return "", []
+        if reached.returncode != 0:
+            remarks.append(f"without {STARTS_CARGO}: no cargo")
+            left_out.append(STARTS_CARGO)
+
+    return ", ".join(remarks), left_out
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=len(CONDITIONS))
+    parser.add_argument("--runs", type=int, help="runs in all; each condition once by default")
     parser.add_argument("--conditions", default="")
+    parser.add_argument("--programs", default="", help="only programs whose names begin with one of these")
     parser.add_argument("--tests", default="", help="only tests whose names contain this")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
 
-    wanted = [name for name in options.conditions.split(",") if name]
-    chosen = [one for one in CONDITIONS if not wanted or one.name in wanted]
     if options.list:
-        print("\n".join(one.name for one in chosen))
+        print("\n".join(one.name for one in CONDITIONS))
         return
-    if not chosen:
-        sys.exit(f"no such condition: {options.conditions}: expected one of flaky.py --list")
+    wanted = [joined(names) for names in options.conditions.split(",") if names]
+    chosen = wanted or CONDITIONS
 
     programs = build()
     if not options.tests:
         programs.append(browser_tests())
+    if options.programs:
+        words = tuple(options.programs.split(","))
+        programs = [program for program in programs if program.name.startswith(words)]
+    if not programs:
+        sys.exit(f"no such program: {options.programs}: expected the folder of a crate, or js")
 
     print("| condition | passed | failed | seconds |\n|---|---|---|---|", flush=True)
     failures = []
-    for turn in range(options.runs):
+    for turn in range(options.runs or len(chosen)):
         condition = chosen[turn % len(chosen)]
         lacks = missing(condition)
         if lacks:
