@@ -29,8 +29,8 @@ fn main() -> Result<(), ModulusError> {
     // Words of the numbers of 6144, 3072 and 1536 bits.
     let [long, middle, short] = bench.pick([96, 48, 24], [6, 4, 2]);
     for backend in Backend::available() {
-        let plain = |words| Modulus::new_with(backend, &numbers(words));
-        let square = |words| Modulus::of_square_with(backend, &numbers(words));
+        let plain = |words| Modulus::new(backend, &numbers(words));
+        let square = |words| Modulus::of_square(backend, &numbers(words));
         products(&mut bench, "6144 bits, square", &square(middle)?);
         products(&mut bench, "6144 bits", &plain(long)?);
         products(&mut bench, "3072 bits, square", &square(short)?);

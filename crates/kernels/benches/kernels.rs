@@ -100,13 +100,13 @@ fn transforms(bench: &mut Bench, backend: Backend) -> Result<(), Box<dyn std::er
         let name = format!("ntt forward {d}");
         let mut x = residues(d, Q);
         time(bench, &name, backend, || {
-            table.forward_with(backend, &mut x);
+            table.forward(backend, &mut x);
         });
         bench.agree(&name, backend, || x);
         let name = format!("ntt inverse {d}");
         let mut x = residues(d, Q);
         time(bench, &name, backend, || {
-            table.inverse_with(backend, &mut x);
+            table.inverse(backend, &mut x);
         });
         bench.agree(&name, backend, || x);
     }
@@ -120,28 +120,28 @@ fn slotwise(bench: &mut Bench, backend: Backend, degree: usize) {
     let mut out = vec![0; degree];
     let mut acc = vec![0u64; degree];
     time(bench, "add", backend, || {
-        pointwise::add_with(backend, &mut out, &a, &b, q);
+        pointwise::add(backend, &mut out, &a, &b, q);
     });
     bench.agree("add", backend, || &out);
     time(bench, "mul", backend, || {
-        pointwise::mul_with(backend, &mut out, &a, &b, q);
+        pointwise::mul(backend, &mut out, &a, &b, q);
     });
     bench.agree("mul", backend, || &out);
     time(bench, "scale", backend, || {
-        pointwise::scale_with(backend, &mut out, &a, 12345, q);
+        pointwise::scale(backend, &mut out, &a, 12345, q);
     });
     bench.agree("scale", backend, || &out);
     time(bench, "mul_accumulate", backend, || {
-        pointwise::mul_accumulate_with(backend, &mut acc, &a, &b);
+        pointwise::mul_accumulate(backend, &mut acc, &a, &b);
     });
     bench.agree("mul_accumulate", backend, || &acc);
     time(bench, "reduce", backend, || {
-        pointwise::reduce_with(backend, &mut out, &acc, q);
+        pointwise::reduce(backend, &mut out, &acc, q);
     });
     bench.agree("reduce", backend, || &out);
     let permutation = galois::permutation(degree, 5);
     time(bench, "permute", backend, || {
-        galois::permute_with(backend, &mut out, &a, &permutation);
+        galois::permute(backend, &mut out, &a, &permutation);
     });
     bench.agree("permute", backend, || &out);
     time(bench, "automorphism", backend, || {
@@ -161,15 +161,15 @@ fn digits(
     let mut digits = vec![0; 3 * degree];
     let mut out = vec![0; degree];
     time(bench, "decompose, 3 digits", backend, || {
-        gadget::decompose_with(backend, &gadget, &mut digits, &r1, &r2);
+        gadget::decompose(backend, &gadget, &mut digits, &r1, &r2);
     });
     bench.agree("decompose, 3 digits", backend, || &digits);
     time(bench, "to_residues", backend, || {
-        gadget::to_residues_with(backend, &mut out, &digits[..degree], Modulus::new(Q));
+        gadget::to_residues(backend, &mut out, &digits[..degree], Modulus::new(Q));
     });
     bench.agree("to_residues", backend, || &out);
     time(bench, "centre", backend, || {
-        gadget::centre_with(backend, &mut digits[..degree], &r1, Modulus::new(Q));
+        gadget::centre(backend, &mut digits[..degree], &r1, Modulus::new(Q));
     });
     bench.agree("centre", backend, || &digits);
     Ok(())
@@ -183,24 +183,24 @@ fn rotations(bench: &mut Bench, backend: Backend, degree: usize) {
     let mut v = vec![2; degree];
     let mut scratch = vec![0; degree];
     time(bench, "butterfly_i32", backend, || {
-        monomial::butterfly_i32_with(backend, &mut u, &mut v, shift, &mut scratch);
+        monomial::butterfly_i32(backend, &mut u, &mut v, shift, &mut scratch);
     });
     bench.agree("butterfly_i32", backend, || (u, v));
     let mut polys = vec![3; degree * degree];
     time(bench, "dft_i32", backend, || {
-        monomial::dft_i32_with(backend, &mut polys, degree, &mut scratch);
+        monomial::dft_i32(backend, &mut polys, degree, &mut scratch);
     });
     bench.agree("dft_i32", backend, || polys);
     let mut u = residues(degree, Q);
     let mut v = residues(degree, Q2);
     let mut scratch = vec![0; degree];
     time(bench, "butterfly_mod", backend, || {
-        monomial::butterfly_mod_with(backend, &mut u, &mut v, shift, q, &mut scratch);
+        monomial::butterfly_mod(backend, &mut u, &mut v, shift, q, &mut scratch);
     });
     bench.agree("butterfly_mod", backend, || (u, v));
     let mut polys = residues(degree * degree, Q);
     time(bench, "dft_mod", backend, || {
-        monomial::dft_mod_with(backend, &mut polys, degree, q, &mut scratch);
+        monomial::dft_mod(backend, &mut polys, degree, q, &mut scratch);
     });
     bench.agree("dft_mod", backend, || polys);
 }
@@ -236,17 +236,17 @@ fn wide_transforms(bench: &mut Bench, backend: Backend) -> Result<(), Box<dyn st
         let name = format!("wide forward {d}");
         let mut x = wide_words(d, WIDE);
         time(bench, &name, backend, || {
-            table.forward_with(backend, &mut x);
+            table.forward(backend, &mut x);
         });
         bench.agree(&name, backend, || x);
         let mut x = wide_words(d, WIDE);
         time(bench, &format!("wide forward_lazy {d}"), backend, || {
-            table.forward_lazy_with(backend, &mut x);
+            table.forward_lazy(backend, &mut x);
         });
         let name = format!("wide inverse {d}");
         let mut x = wide_words(d, WIDE);
         time(bench, &name, backend, || {
-            table.inverse_with(backend, &mut x);
+            table.inverse(backend, &mut x);
         });
         bench.agree(&name, backend, || x);
     }
@@ -263,61 +263,61 @@ fn wide_slotwise(
     let b = [1, 2].map(|step| wide_words(4 * degree, WIDE / step));
     let [mut out, mut second] = [vec![0; degree], vec![0; degree]];
     time(bench, "wide add_assign", backend, || {
-        wide::add_assign_with(backend, &mut out, &b[0][..degree], q);
+        wide::add_assign(backend, &mut out, &b[0][..degree], q);
     });
     bench.agree("wide add_assign", backend, || &out);
     time(bench, "wide mul", backend, || {
-        wide::mul_with(backend, &mut out, &a[..degree], &b[0][..degree], q);
+        wide::mul(backend, &mut out, &a[..degree], &b[0][..degree], q);
     });
     bench.agree("wide mul", backend, || &out);
     time(bench, "wide scale", backend, || {
-        wide::scale_with(backend, &mut out, &a[..degree], 12345, q);
+        wide::scale(backend, &mut out, &a[..degree], 12345, q);
     });
     bench.agree("wide scale", backend, || &out);
     time(bench, "wide reduce", backend, || {
-        wide::reduce_with(backend, &mut out, &a[..degree], q);
+        wide::reduce(backend, &mut out, &a[..degree], q);
     });
     bench.agree("wide reduce", backend, || &out);
     time(bench, "wide dot, 4 rows", backend, || {
-        wide::dot_with(backend, &mut out, &a, &b[0], q);
+        wide::dot(backend, &mut out, &a, &b[0], q);
     });
     bench.agree("wide dot, 4 rows", backend, || &out);
     time(bench, "wide dot_pair, 4 rows", backend, || {
-        wide::dot_pair_with(backend, [&mut out, &mut second], &a, [&b[0], &b[1]], q);
+        wide::dot_pair(backend, [&mut out, &mut second], &a, [&b[0], &b[1]], q);
     });
     bench.agree("wide dot_pair, 4 rows", backend, || (&out, &second));
     time(bench, "wide rotate", backend, || {
-        wide::rotate_with(backend, &mut out, &b[0][..degree], 45, q);
+        wide::rotate(backend, &mut out, &b[0][..degree], 45, q);
     });
     bench.agree("wide rotate", backend, || &out);
     time(bench, "wide automorphism", backend, || {
-        wide::automorphism_with(backend, &mut out, &b[0][..degree], 5, q);
+        wide::automorphism(backend, &mut out, &b[0][..degree], 5, q);
     });
     bench.agree("wide automorphism", backend, || &out);
     let bytes: Vec<u8> = out.iter().map(|&word| word as u8).collect();
     time(bench, "wide from_bytes_lazy", backend, || {
-        wide::from_bytes_lazy_with(backend, &mut out, &bytes, q);
+        wide::from_bytes_lazy(backend, &mut out, &bytes, q);
     });
     bench.agree("wide from_bytes_lazy", backend, || &out);
     let mut packed = vec![0; wide::packed::packed_len(degree)];
-    wide::packed::pack_with(backend, &mut packed, &b[0][..degree]);
+    wide::packed::pack(backend, &mut packed, &b[0][..degree]);
     time(bench, "wide unpack", backend, || {
-        wide::packed::unpack_with(backend, &mut out, &packed);
+        wide::packed::unpack(backend, &mut out, &packed);
     });
     bench.agree("wide unpack", backend, || &out);
     let gadget = wide::Gadget::new(WIDE, 13, 0, 4)?;
     let mut digits = vec![0; 4 * degree];
     let mut lazy = vec![0; 4 * degree];
     time(bench, "wide decompose, 4", backend, || {
-        wide::decompose_with(backend, &gadget, &mut digits, &b[0][..degree]);
+        wide::decompose(backend, &gadget, &mut digits, &b[0][..degree]);
     });
     bench.agree("wide decompose, 4", backend, || &digits);
     time(bench, "wide decompose_lazy, 4", backend, || {
-        wide::decompose_lazy_with(backend, &gadget, &mut lazy, &b[0][..degree]);
+        wide::decompose_lazy(backend, &gadget, &mut lazy, &b[0][..degree]);
     });
     bench.agree("wide decompose_lazy, 4", backend, || &lazy);
     time(bench, "wide from_signed", backend, || {
-        wide::from_signed_with(backend, &mut out, &digits[..degree], q);
+        wide::from_signed(backend, &mut out, &digits[..degree], q);
     });
     bench.agree("wide from_signed", backend, || &out);
     Ok(())

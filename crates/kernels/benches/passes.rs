@@ -203,7 +203,7 @@ fn matvec_i16(bench: &mut Bench, matrix: &Matrix<'_>) {
             let planes = &planes[..pairs * 2 * count];
             let mut out = vec![0; groups * 64];
             matrix.time(bench, &format!("{name}, {backend}"), bytes, || {
-                matvec_i16::pass_with(backend, tiles, pairs, planes, count, &mut out);
+                matvec_i16::pass(backend, tiles, pairs, planes, count, &mut out);
             });
             bench.agree(&name, backend, || out);
         }
@@ -218,7 +218,14 @@ fn matvec_i16(bench: &mut Bench, matrix: &Matrix<'_>) {
                 &format!("matvec_i16, {count} queries in one pass"),
                 bytes,
                 || {
-                    matvec_i16::pass_many(tiles, pairs, &each, PLANES, &mut outs);
+                    matvec_i16::pass_many(
+                        Backend::current(),
+                        tiles,
+                        pairs,
+                        &each,
+                        PLANES,
+                        &mut outs,
+                    );
                 },
             );
         }
@@ -236,14 +243,21 @@ fn matvec_u8(bench: &mut Bench, matrix: &Matrix<'_>) {
             let name = format!("matvec_u8 {groups} groups × {quads} quads");
             let mut out = vec![0; groups * 64];
             matrix.time(bench, &format!("{name}, {backend}"), bytes, || {
-                matvec_u8::pass_with(backend, tiles, quads, &planes, PLANES, &mut out);
+                matvec_u8::pass(backend, tiles, quads, &planes, PLANES, &mut out);
             });
             bench.agree(&name, backend, || out);
         }
         let mut outs = [(); 4].map(|()| vec![0; groups * 64]);
         let mut outs: Vec<&mut [u32]> = outs.iter_mut().map(Vec::as_mut_slice).collect();
         matrix.time(bench, "matvec_u8, 4 queries in one pass", bytes, || {
-            matvec_u8::pass_many(tiles, quads, &[planes.as_slice(); 4], PLANES, &mut outs);
+            matvec_u8::pass_many(
+                Backend::current(),
+                tiles,
+                quads,
+                &[planes.as_slice(); 4],
+                PLANES,
+                &mut outs,
+            );
         });
     }
 }
@@ -259,7 +273,7 @@ fn matvec_u4(bench: &mut Bench, matrix: &Matrix<'_>) {
         let name = format!("matvec_u4 {groups} groups × {quads} quads");
         let mut out = vec![0; groups * 128];
         matrix.time(bench, &format!("{name}, {backend}"), bytes, || {
-            matvec_u4::pass_with(backend, tiles, quads, &planes, HALF_PLANES, &mut out);
+            matvec_u4::pass(backend, tiles, quads, &planes, HALF_PLANES, &mut out);
         });
         bench.agree(&name, backend, || out);
         let mut outs = [(); 4].map(|()| vec![0; groups * 128]);
@@ -270,7 +284,7 @@ fn matvec_u4(bench: &mut Bench, matrix: &Matrix<'_>) {
             bytes,
             || {
                 let queries = [planes.as_slice(); 4];
-                matvec_u4::pass_many_with(backend, tiles, quads, &queries, HALF_PLANES, &mut outs);
+                matvec_u4::pass_many(backend, tiles, quads, &queries, HALF_PLANES, &mut outs);
             },
         );
     }
@@ -292,7 +306,7 @@ fn mat32(bench: &mut Bench, matrix: &Matrix<'_>) {
             rows * cols * 4,
             || {
                 if let Some(tiles) = matrices.next() {
-                    mat32::pass_with(backend, tiles, cols, &y, &y, &mut out0, &mut out1);
+                    mat32::pass(backend, tiles, cols, &y, &y, &mut out0, &mut out1);
                 }
             },
         );
@@ -317,7 +331,7 @@ fn matvec_i32(bench: &mut Bench, matrix: &Matrix<'_>) {
                     if let Some(tiles) = matrices.next() {
                         let mut outs: Vec<&mut [u64]> =
                             sums.iter_mut().map(Vec::as_mut_slice).collect();
-                        matvec_i32::pass_many_with(
+                        matvec_i32::pass_many(
                             backend,
                             tiles,
                             cols,
@@ -342,14 +356,14 @@ fn bits(bench: &mut Bench, matrix: &Matrix<'_>) {
         for backend in Backend::available() {
             let name = format!("bits pack {width}");
             matrix.time(bench, &format!("{name}, {backend}"), bytes, || {
-                bits::pack_with(backend, values, width, &mut packed);
+                bits::pack(backend, values, width, &mut packed);
             });
             bench.agree(&name, backend, || &packed);
             // Packs again, in case a filter excluded the timed packing.
-            bits::pack_with(backend, values, width, &mut packed);
+            bits::pack(backend, values, width, &mut packed);
             let name = format!("bits unpack {width}");
             matrix.time(bench, &format!("{name}, {backend}"), bytes, || {
-                let unpacked = bits::unpack_with(backend, &packed, width, values.len(), &mut back);
+                let unpacked = bits::unpack(backend, &packed, width, values.len(), &mut back);
                 assert_eq!(unpacked, Ok(()));
             });
             bench.agree(&name, backend, || &back);

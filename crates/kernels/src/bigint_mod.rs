@@ -108,36 +108,20 @@ macro_rules! on_engine {
 }
 
 impl Modulus {
-    /// The modulus with these words, for the backend in use.
+    /// The modulus with these words, for a backend.
     ///
     /// # Errors
     /// [`ModulusError`] if it is even, below 3 or above [`MAX_BITS`] bits.
-    pub fn new(words: &[u64]) -> Result<Self, ModulusError> {
-        Self::new_with(Backend::current(), words)
-    }
-
-    /// [`Modulus::new`] for the given backend.
-    ///
-    /// # Errors
-    /// Same as [`Modulus::new`].
-    pub fn new_with(backend: Backend, words: &[u64]) -> Result<Self, ModulusError> {
+    pub fn new(backend: Backend, words: &[u64]) -> Result<Self, ModulusError> {
         let field = Field::new(Radix::of(backend), check(words)?, 1);
         Ok(Self { backend, field })
     }
 
-    /// The modulus `root²`, for the backend in use.
+    /// The modulus `root²`, for a backend.
     ///
     /// # Errors
     /// [`ModulusError`] if the root is even, below 3 or above [`MAX_BITS`] bits.
-    pub fn of_square(root: &[u64]) -> Result<Self, ModulusError> {
-        Self::of_square_with(Backend::current(), root)
-    }
-
-    /// [`Modulus::of_square`] for the given backend.
-    ///
-    /// # Errors
-    /// Same as [`Modulus::of_square`].
-    pub fn of_square_with(backend: Backend, root: &[u64]) -> Result<Self, ModulusError> {
+    pub fn of_square(backend: Backend, root: &[u64]) -> Result<Self, ModulusError> {
         let field = Field::new(Radix::of(backend), check(root)?, 2);
         Ok(Self { backend, field })
     }

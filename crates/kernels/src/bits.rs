@@ -46,12 +46,7 @@ pub const fn packed_len(count: usize, width: u32) -> usize {
 ///
 /// # Panics
 /// If `width` is outside 1 to 64.
-pub fn pack(values: &[u64], width: u32, out: &mut Vec<u8>) {
-    pack_with(Backend::current(), values, width, out);
-}
-
-/// [`pack`] on the given backend.
-pub fn pack_with(backend: Backend, values: &[u64], width: u32, out: &mut Vec<u8>) {
+pub fn pack(backend: Backend, values: &[u64], width: u32, out: &mut Vec<u8>) {
     out.clear();
     out.resize(packed_len(values.len(), width), 0);
     vectorise!(fn pack(values: &[u64], width: u32, out: &mut [u8]) in bits);
@@ -66,15 +61,7 @@ pub fn pack_with(backend: Backend, values: &[u64], width: u32, out: &mut Vec<u8>
 ///
 /// # Panics
 /// If `width` is outside 1 to 64.
-pub fn unpack(bytes: &[u8], width: u32, count: usize, out: &mut Vec<u64>) -> Result<(), BitsError> {
-    unpack_with(Backend::current(), bytes, width, count, out)
-}
-
-/// [`unpack`] on the given backend.
-///
-/// # Errors
-/// Same as [`unpack`].
-pub fn unpack_with(
+pub fn unpack(
     backend: Backend,
     bytes: &[u8],
     width: u32,

@@ -81,22 +81,17 @@ macro_rules! vectorise {
     };
 }
 
-/// Defines the two public functions of a kernel from the portable `module::name`, which LLVM
-/// vectorises: `name(…)` on the current backend, and `name_with(backend, …)`. Both check lengths
-/// first.
+/// Defines the public function `name(backend, …)` of a kernel, which checks lengths and runs the
+/// portable `module::name` as LLVM vectorises it.
 macro_rules! kernel {
     ($(#[$attribute:meta])*
-     pub fn $name:ident | $with:ident ( $($argument:ident : $type:ty),* $(,)? )
+     pub fn $name:ident ( $($argument:ident : $type:ty),* $(,)? )
      checks $checks:block
      in $module:ident;
     ) => {
         $(#[$attribute])*
-        pub fn $name($($argument: $type),*) {
-            $with($crate::backend::Backend::current(), $($argument),*);
-        }
-
-        #[doc = concat!("[`", stringify!($name), "`] on the given backend.")]
-        pub fn $with(backend: $crate::backend::Backend, $($argument: $type),*) {
+        pub fn $name(backend: $crate::backend::Backend, $($argument: $type),*) {
+            // Inside this body the name is that of the vectorised function, not of this one.
             vectorise!(fn $name($($argument: $type),*) in $module);
             $checks
             $name(backend, $($argument),*);

@@ -12,7 +12,7 @@ kernel! {
     /// Writes the digits of d values with residues `r1` (below q₁) and `r2` (below q₂).
     ///
     /// `digits` has levels·d words, digit-major: the d lowest digits come first.
-    pub fn decompose | decompose_with(gadget: &Gadget2, digits: &mut [i32], r1: &[u32], r2: &[u32])
+    pub fn decompose(gadget: &Gadget2, digits: &mut [i32], r1: &[u32], r2: &[u32])
     checks {
         same_length([r1.len(), r2.len()]);
         same_length([digits.len(), r1.len() * gadget.levels()]);
@@ -26,7 +26,7 @@ kernel! {
     /// range of inputs to the transform.
     ///
     /// Both outputs have levels·d words, digit-major as in [`decompose`].
-    pub fn decompose_lazy | decompose_lazy_with(
+    pub fn decompose_lazy(
         gadget: &Gadget2, out1: &mut [u32], out2: &mut [u32], r1: &[u32], r2: &[u32],
     )
     checks {
@@ -40,14 +40,14 @@ kernel! {
 
 kernel! {
     /// Reduces any signed words to residues in [0, q).
-    pub fn to_residues | to_residues_with(out: &mut [u32], digits: &[i32], modulus: Modulus)
+    pub fn to_residues(out: &mut [u32], digits: &[i32], modulus: Modulus)
     checks { same_length([out.len(), digits.len()]) }
     in gadget;
 }
 
 kernel! {
     /// Centres residues in [0, q) to signed words in (−q/2, q/2].
-    pub fn centre | centre_with(out: &mut [i32], residues: &[u32], modulus: Modulus)
+    pub fn centre(out: &mut [i32], residues: &[u32], modulus: Modulus)
     checks { same_length([out.len(), residues.len()]) }
     in gadget;
 }

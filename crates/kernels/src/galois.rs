@@ -35,12 +35,7 @@ fn check(d: usize, e: usize) {
 }
 
 /// `out[k] = a[permutation[k]]`; panics if an index is out of range.
-pub fn permute(out: &mut [u32], a: &[u32], permutation: &[u32]) {
-    permute_with(Backend::current(), out, a, permutation);
-}
-
-/// [`permute`] on the given backend.
-pub fn permute_with(backend: Backend, out: &mut [u32], a: &[u32], permutation: &[u32]) {
+pub fn permute(backend: Backend, out: &mut [u32], a: &[u32], permutation: &[u32]) {
     same_length([out.len(), a.len(), permutation.len()]);
     dispatch!(backend, galois::permute(out, a, permutation));
 }

@@ -17,17 +17,6 @@ const BLOCK_COLUMNS: usize = 32;
 /// # Panics
 /// If `tile` is not `64·y0.len()` values, or `y1` differs from `y0` in length.
 pub fn accumulate(
-    tile: &[i32],
-    y0: &[i32],
-    y1: &[i32],
-    out0: &mut [i64; ROWS],
-    out1: &mut [i64; ROWS],
-) {
-    accumulate_with(Backend::current(), tile, y0, y1, out0, out1);
-}
-
-/// [`accumulate`] on the given backend.
-pub fn accumulate_with(
     backend: Backend,
     tile: &[i32],
     y0: &[i32],
@@ -35,7 +24,7 @@ pub fn accumulate_with(
     out0: &mut [i64; ROWS],
     out1: &mut [i64; ROWS],
 ) {
-    pass_with(backend, tile, y0.len(), y0, y1, out0, out1);
+    pass(backend, tile, y0.len(), y0, y1, out0, out1);
 }
 
 /// [`accumulate`] for `out0.len() / 64` groups, whose tiles follow one another in `tiles`.
@@ -44,18 +33,6 @@ pub fn accumulate_with(
 /// If the outputs are not whole groups of one length, `tiles` is not `cols·64` values per group, or
 /// a vector is not `cols` long.
 pub fn pass(
-    tiles: &[i32],
-    cols: usize,
-    y0: &[i32],
-    y1: &[i32],
-    out0: &mut [i64],
-    out1: &mut [i64],
-) {
-    pass_with(Backend::current(), tiles, cols, y0, y1, out0, out1);
-}
-
-/// [`pass`] on the given backend.
-pub fn pass_with(
     backend: Backend,
     tiles: &[i32],
     cols: usize,
@@ -75,12 +52,7 @@ pub fn pass_with(
 ///
 /// # Panics
 /// Same as [`pass`], or if `ys` and `outs` differ in length.
-pub fn pass_many(tiles: &[i32], cols: usize, ys: &[[&[i32]; 2]], outs: &mut [[&mut [i64]; 2]]) {
-    pass_many_with(Backend::current(), tiles, cols, ys, outs);
-}
-
-/// [`pass_many`] on the given backend.
-pub fn pass_many_with(
+pub fn pass_many(
     backend: Backend,
     tiles: &[i32],
     cols: usize,

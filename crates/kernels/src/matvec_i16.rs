@@ -71,12 +71,7 @@ fn next_digit(rest: &mut i64) -> i16 {
 /// # Panics
 /// If `tile` is not whole pairs, `planes` does not match it, or `plane_count` is
 /// outside 1 to 5.
-pub fn accumulate(tile: &[i16], planes: &[i16], plane_count: usize, out: &mut [u64; ROWS]) {
-    accumulate_with(Backend::current(), tile, planes, plane_count, out);
-}
-
-/// [`accumulate`] on the given backend.
-pub fn accumulate_with(
+pub fn accumulate(
     backend: Backend,
     tile: &[i16],
     planes: &[i16],
@@ -84,7 +79,7 @@ pub fn accumulate_with(
     out: &mut [u64; ROWS],
 ) {
     let pairs = tile.len() / PAIR_WORDS;
-    pass_with(backend, tile, pairs, planes, plane_count, out);
+    pass(backend, tile, pairs, planes, plane_count, out);
 }
 
 /// [`accumulate`] for `out.len() / 64` groups, whose tiles follow one another in `tiles`.
@@ -92,12 +87,7 @@ pub fn accumulate_with(
 /// # Panics
 /// If `out` is not whole groups, `tiles` is not `pairs·128` words per group, `planes` is not
 /// `pairs·plane_count·2` digits, or `plane_count` is outside 1 to 5.
-pub fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
-    pass_with(Backend::current(), tiles, pairs, planes, plane_count, out);
-}
-
-/// [`pass`] on the given backend.
-pub fn pass_with(
+pub fn pass(
     backend: Backend,
     tiles: &[i16],
     pairs: usize,
@@ -120,17 +110,6 @@ pub fn pass_with(
 /// # Panics
 /// Same as [`pass`], or if `queries` and `outs` differ in length.
 pub fn pass_many(
-    tiles: &[i16],
-    pairs: usize,
-    queries: &[&[i16]],
-    plane_count: usize,
-    outs: &mut [&mut [u64]],
-) {
-    pass_many_with(Backend::current(), tiles, pairs, queries, plane_count, outs);
-}
-
-/// [`pass_many`] on the given backend.
-pub fn pass_many_with(
     backend: Backend,
     tiles: &[i16],
     pairs: usize,

@@ -20,12 +20,7 @@ pub const MAX_BITS: u32 = 63;
 /// # Panics
 /// If `bits` is outside 1 to 63, `ys` and `outs` differ in length, a vector is not `cols` long, an
 /// output is not whole groups, or `tiles` is not `cols·64` words for each group.
-pub fn pass_many(tiles: &[i32], cols: usize, ys: &[&[u64]], bits: u32, outs: &mut [&mut [u64]]) {
-    pass_many_with(Backend::current(), tiles, cols, ys, bits, outs);
-}
-
-/// [`pass_many`] on the given backend.
-pub fn pass_many_with(
+pub fn pass_many(
     backend: Backend,
     tiles: &[i32],
     cols: usize,

@@ -18,12 +18,7 @@ pub const ROWS: usize = 2 * layout::ROWS;
 /// # Panics
 /// If `out` is not whole groups, `tiles` is not `quads·256` bytes per group, `planes` is not
 /// `quads·plane_count·4` digits, or `plane_count` is outside 1 to 4.
-pub fn pass(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize, out: &mut [u32]) {
-    pass_with(Backend::current(), tiles, quads, planes, plane_count, out);
-}
-
-/// [`pass`] on the given backend.
-pub fn pass_with(
+pub fn pass(
     backend: Backend,
     tiles: &[u8],
     quads: usize,
@@ -46,17 +41,6 @@ pub fn pass_with(
 /// # Panics
 /// Same as [`pass`], or if `queries` and `outs` differ in length.
 pub fn pass_many(
-    tiles: &[u8],
-    quads: usize,
-    queries: &[&[i8]],
-    plane_count: usize,
-    outs: &mut [&mut [u32]],
-) {
-    pass_many_with(Backend::current(), tiles, quads, queries, plane_count, outs);
-}
-
-/// [`pass_many`] on the given backend.
-pub fn pass_many_with(
     backend: Backend,
     tiles: &[u8],
     quads: usize,

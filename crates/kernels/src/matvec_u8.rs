@@ -69,12 +69,7 @@ fn next_digit(rest: &mut i64) -> i8 {
 /// # Panics
 /// If `tile` is not whole quads, `planes` does not match it, or `plane_count` is
 /// outside 1 to 4.
-pub fn accumulate(tile: &[u8], planes: &[i8], plane_count: usize, out: &mut [u32; ROWS]) {
-    accumulate_with(Backend::current(), tile, planes, plane_count, out);
-}
-
-/// [`accumulate`] on the given backend.
-pub fn accumulate_with(
+pub fn accumulate(
     backend: Backend,
     tile: &[u8],
     planes: &[i8],
@@ -82,7 +77,7 @@ pub fn accumulate_with(
     out: &mut [u32; ROWS],
 ) {
     let quads = tile.len() / QUAD_BYTES;
-    pass_with(backend, tile, quads, planes, plane_count, out);
+    pass(backend, tile, quads, planes, plane_count, out);
 }
 
 /// [`accumulate`] for `out.len() / 64` groups, whose tiles follow one another in `tiles`.
@@ -90,12 +85,7 @@ pub fn accumulate_with(
 /// # Panics
 /// If `out` is not whole groups, `tiles` is not `quads·256` bytes per group, `planes` is not
 /// `quads·plane_count·4` digits, or `plane_count` is outside 1 to 4.
-pub fn pass(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize, out: &mut [u32]) {
-    pass_with(Backend::current(), tiles, quads, planes, plane_count, out);
-}
-
-/// [`pass`] on the given backend.
-pub fn pass_with(
+pub fn pass(
     backend: Backend,
     tiles: &[u8],
     quads: usize,
@@ -118,17 +108,6 @@ pub fn pass_with(
 /// # Panics
 /// Same as [`pass`], or if `queries` and `outs` differ in length.
 pub fn pass_many(
-    tiles: &[u8],
-    quads: usize,
-    queries: &[&[i8]],
-    plane_count: usize,
-    outs: &mut [&mut [u32]],
-) {
-    pass_many_with(Backend::current(), tiles, quads, queries, plane_count, outs);
-}
-
-/// [`pass_many`] on the given backend.
-pub fn pass_many_with(
     backend: Backend,
     tiles: &[u8],
     quads: usize,

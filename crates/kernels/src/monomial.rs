@@ -34,30 +34,28 @@ fn check_transform(words: usize, d: usize, scratch: usize) {
 
 kernel! {
     /// out = a·X^shift, for a shift below 2d.
-    pub fn rotate_i32 | rotate_i32_with(out: &mut [i32], a: &[i32], shift: usize)
+    pub fn rotate_i32(out: &mut [i32], a: &[i32], shift: usize)
     checks { check([out.len(), a.len()], shift) }
     in monomial;
 }
 
 kernel! {
     /// out = a·X^shift modulo q, for a shift below 2d.
-    pub fn rotate_mod | rotate_mod_with(out: &mut [u32], a: &[u32], shift: usize, modulus: Modulus)
+    pub fn rotate_mod(out: &mut [u32], a: &[u32], shift: usize, modulus: Modulus)
     checks { check([out.len(), a.len()], shift) }
     in monomial;
 }
 
 kernel! {
     /// (u, v) ← (u + v, (u − v)·X^shift), for a shift below 2d; `scratch` has d words.
-    pub fn butterfly_i32 | butterfly_i32_with(
-        u: &mut [i32], v: &mut [i32], shift: usize, scratch: &mut [i32],
-    )
+    pub fn butterfly_i32(u: &mut [i32], v: &mut [i32], shift: usize, scratch: &mut [i32])
     checks { check([u.len(), v.len(), scratch.len()], shift) }
     in monomial;
 }
 
 kernel! {
     /// (u, v) ← (u + v, (u − v)·X^shift) modulo q, for a shift below 2d; `scratch` has d words.
-    pub fn butterfly_mod | butterfly_mod_with(
+    pub fn butterfly_mod(
         u: &mut [u32], v: &mut [u32], shift: usize, modulus: Modulus, scratch: &mut [u32],
     )
     checks { check([u.len(), v.len(), scratch.len()], shift) }
@@ -70,16 +68,14 @@ kernel! {
     /// n and d are powers of two and n ≤ 2d; for n = d the root is X². Polynomial k of the result
     /// is F(brv(k)), where brv reverses log₂ n bits (decimation in frequency). `scratch` has d
     /// words.
-    pub fn dft_i32 | dft_i32_with(polys: &mut [i32], d: usize, scratch: &mut [i32])
+    pub fn dft_i32(polys: &mut [i32], d: usize, scratch: &mut [i32])
     checks { check_transform(polys.len(), d, scratch.len()) }
     in monomial;
 }
 
 kernel! {
     /// [`dft_i32`] on residues modulo q.
-    pub fn dft_mod | dft_mod_with(
-        polys: &mut [u32], d: usize, modulus: Modulus, scratch: &mut [u32],
-    )
+    pub fn dft_mod(polys: &mut [u32], d: usize, modulus: Modulus, scratch: &mut [u32])
     checks { check_transform(polys.len(), d, scratch.len()) }
     in monomial;
 }

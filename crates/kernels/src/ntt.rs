@@ -14,12 +14,7 @@ pub use table::{NttError, NttTable};
 
 impl NttTable {
     /// Transforms coefficients below 4q to values in [0, q), with slots in bit-reversed order.
-    pub fn forward(&self, x: &mut [u32]) {
-        self.forward_with(Backend::current(), x);
-    }
-
-    /// [`NttTable::forward`] on the given backend.
-    pub fn forward_with(&self, backend: Backend, x: &mut [u32]) {
+    pub fn forward(&self, backend: Backend, x: &mut [u32]) {
         assert_eq!(x.len(), self.d, "coefficients of an NTT");
         dispatch!(backend, ntt::forward(self, x));
     }
@@ -27,23 +22,13 @@ impl NttTable {
     /// [`NttTable::forward`] without the last reduction: values in [0, 4q).
     ///
     /// The representatives may differ between backends.
-    pub fn forward_lazy(&self, x: &mut [u32]) {
-        self.forward_lazy_with(Backend::current(), x);
-    }
-
-    /// [`NttTable::forward_lazy`] on the given backend.
-    pub fn forward_lazy_with(&self, backend: Backend, x: &mut [u32]) {
+    pub fn forward_lazy(&self, backend: Backend, x: &mut [u32]) {
         assert_eq!(x.len(), self.d, "coefficients of an NTT");
         dispatch!(backend, ntt::forward_lazy(self, x));
     }
 
     /// Transforms values below 2q, with slots in bit-reversed order, to coefficients in [0, q).
-    pub fn inverse(&self, x: &mut [u32]) {
-        self.inverse_with(Backend::current(), x);
-    }
-
-    /// [`NttTable::inverse`] on the given backend.
-    pub fn inverse_with(&self, backend: Backend, x: &mut [u32]) {
+    pub fn inverse(&self, backend: Backend, x: &mut [u32]) {
         assert_eq!(x.len(), self.d, "values of an NTT");
         dispatch!(backend, ntt::inverse(self, x));
     }

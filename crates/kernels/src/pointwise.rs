@@ -5,56 +5,56 @@ pub use crate::modulus::Modulus;
 
 kernel! {
     /// out = a + b mod q; inputs below q.
-    pub fn add | add_with(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus)
+    pub fn add(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus)
     checks { same_length([out.len(), a.len(), b.len()]) }
     in pointwise;
 }
 
 kernel! {
     /// acc = acc + a mod q; inputs below q.
-    pub fn add_assign | add_assign_with(acc: &mut [u32], a: &[u32], modulus: Modulus)
+    pub fn add_assign(acc: &mut [u32], a: &[u32], modulus: Modulus)
     checks { same_length([acc.len(), a.len()]) }
     in pointwise;
 }
 
 kernel! {
     /// out = a − b mod q; inputs below q.
-    pub fn sub | sub_with(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus)
+    pub fn sub(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus)
     checks { same_length([out.len(), a.len(), b.len()]) }
     in pointwise;
 }
 
 kernel! {
     /// acc = acc − a mod q; inputs below q.
-    pub fn sub_assign | sub_assign_with(acc: &mut [u32], a: &[u32], modulus: Modulus)
+    pub fn sub_assign(acc: &mut [u32], a: &[u32], modulus: Modulus)
     checks { same_length([acc.len(), a.len()]) }
     in pointwise;
 }
 
 kernel! {
     /// out = −a mod q; inputs below q.
-    pub fn neg | neg_with(out: &mut [u32], a: &[u32], modulus: Modulus)
+    pub fn neg(out: &mut [u32], a: &[u32], modulus: Modulus)
     checks { same_length([out.len(), a.len()]) }
     in pointwise;
 }
 
 kernel! {
     /// out = a·b mod q; inputs below q.
-    pub fn mul | mul_with(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus)
+    pub fn mul(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus)
     checks { same_length([out.len(), a.len(), b.len()]) }
     in pointwise;
 }
 
 kernel! {
     /// acc = acc·a mod q; inputs below q.
-    pub fn mul_assign | mul_assign_with(acc: &mut [u32], a: &[u32], modulus: Modulus)
+    pub fn mul_assign(acc: &mut [u32], a: &[u32], modulus: Modulus)
     checks { same_length([acc.len(), a.len()]) }
     in pointwise;
 }
 
 kernel! {
     /// out = constant·a mod q, for a constant below q and any words `a`.
-    pub fn scale | scale_with(out: &mut [u32], a: &[u32], constant: u32, modulus: Modulus)
+    pub fn scale(out: &mut [u32], a: &[u32], constant: u32, modulus: Modulus)
     checks {
         same_length([out.len(), a.len()]);
         assert!(constant < modulus.value(), "the constant must be below the modulus");
@@ -67,14 +67,14 @@ kernel! {
     ///
     /// An accumulator that starts at zero holds 2^(64 − 2b) products of words below 2^b: 16 for
     /// b = 30, 256 for b = 28. More products wrap.
-    pub fn mul_accumulate | mul_accumulate_with(acc: &mut [u64], a: &[u32], b: &[u32])
+    pub fn mul_accumulate(acc: &mut [u64], a: &[u32], b: &[u32])
     checks { same_length([acc.len(), a.len(), b.len()]) }
     in pointwise;
 }
 
 kernel! {
     /// out = acc mod q, exact for any words.
-    pub fn reduce | reduce_with(out: &mut [u32], acc: &[u64], modulus: Modulus)
+    pub fn reduce(out: &mut [u32], acc: &[u64], modulus: Modulus)
     checks { same_length([out.len(), acc.len()]) }
     in pointwise;
 }
@@ -84,7 +84,7 @@ kernel! {
     ///
     /// Words of `a` must be below 4q and words of `b` below q; larger ones give wrong residues.
     /// At most 2^(62 − 2·log₂ q) rows: 64 for q below 2²⁸.
-    pub fn dot | dot_with(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus)
+    pub fn dot(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus)
     checks {
         same_length([a.len(), b.len()]);
         assert!(!out.is_empty() && a.len().is_multiple_of(out.len()), "rows must have {} words", out.len());
@@ -99,7 +99,7 @@ kernel! {
     ///
     /// All words must be below q, or their sums of products at most 2⁶⁴ − 1; larger sums give wrong
     /// residues. At most 2^(64 − 2·log₂ q) rows: 256 for q below 2²⁸.
-    pub fn combine | combine_with(out: &mut [u32], rows: &[u32], weights: &[u32], modulus: Modulus)
+    pub fn combine(out: &mut [u32], rows: &[u32], weights: &[u32], modulus: Modulus)
     checks {
         same_length([rows.len(), weights.len() * out.len()]);
         let q = u128::from(modulus.value());

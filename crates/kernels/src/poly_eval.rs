@@ -19,12 +19,7 @@ impl Polynomial {
     ///
     /// # Panics
     /// If `points` has another number of words.
-    pub fn evaluate(&self, points: &[u32], out: &mut [u32]) {
-        self.evaluate_with(Backend::current(), points, out);
-    }
-
-    /// [`Polynomial::evaluate`] on the given backend.
-    pub fn evaluate_with(&self, backend: Backend, points: &[u32], out: &mut [u32]) {
+    pub fn evaluate(&self, backend: Backend, points: &[u32], out: &mut [u32]) {
         assert_eq!(
             points.len(),
             self.variables * out.len(),

@@ -24,12 +24,7 @@ pub const DOT_ROWS: usize = 2048;
 
 impl NttTable {
     /// Transforms coefficients below 4q to values in [0, q), with slots in bit-reversed order.
-    pub fn forward(&self, x: &mut [u64]) {
-        self.forward_with(Backend::current(), x);
-    }
-
-    /// [`NttTable::forward`] on the given backend.
-    pub fn forward_with(&self, backend: Backend, x: &mut [u64]) {
+    pub fn forward(&self, backend: Backend, x: &mut [u64]) {
         assert_eq!(x.len(), self.d, "coefficients of an NTT");
         dispatch!(backend, wide_ntt::forward(self, x));
     }
@@ -37,23 +32,13 @@ impl NttTable {
     /// [`NttTable::forward`] without the last reduction: values in [0, 4q).
     ///
     /// The representatives may differ between backends.
-    pub fn forward_lazy(&self, x: &mut [u64]) {
-        self.forward_lazy_with(Backend::current(), x);
-    }
-
-    /// [`NttTable::forward_lazy`] on the given backend.
-    pub fn forward_lazy_with(&self, backend: Backend, x: &mut [u64]) {
+    pub fn forward_lazy(&self, backend: Backend, x: &mut [u64]) {
         assert_eq!(x.len(), self.d, "coefficients of an NTT");
         dispatch!(backend, wide_ntt::forward_lazy(self, x));
     }
 
     /// Transforms values below 2q, with slots in bit-reversed order, to coefficients in [0, q).
-    pub fn inverse(&self, x: &mut [u64]) {
-        self.inverse_with(Backend::current(), x);
-    }
-
-    /// [`NttTable::inverse`] on the given backend.
-    pub fn inverse_with(&self, backend: Backend, x: &mut [u64]) {
+    pub fn inverse(&self, backend: Backend, x: &mut [u64]) {
         assert_eq!(x.len(), self.d, "values of an NTT");
         dispatch!(backend, wide_ntt::inverse(self, x));
     }
@@ -61,36 +46,26 @@ impl NttTable {
 
 kernel! {
     /// acc = acc + a mod q; inputs below q.
-    pub fn add_assign | add_assign_with(acc: &mut [u64], a: &[u64], modulus: Modulus)
+    pub fn add_assign(acc: &mut [u64], a: &[u64], modulus: Modulus)
     checks { same_length([acc.len(), a.len()]) }
     in wide;
 }
 
 kernel! {
     /// acc = acc − a mod q; inputs below q.
-    pub fn sub_assign | sub_assign_with(acc: &mut [u64], a: &[u64], modulus: Modulus)
+    pub fn sub_assign(acc: &mut [u64], a: &[u64], modulus: Modulus)
     checks { same_length([acc.len(), a.len()]) }
     in wide;
 }
 
 /// out = a·b mod q, for words of `a` below 4q and words of `b` below q.
-pub fn mul(out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
-    mul_with(Backend::current(), out, a, b, modulus);
-}
-
-/// [`mul`] on the given backend.
-pub fn mul_with(backend: Backend, out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
+pub fn mul(backend: Backend, out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
     same_length([out.len(), a.len(), b.len()]);
     dispatch!(backend, wide::mul(out, a, b, modulus));
 }
 
 /// out = constant·a mod q, for a constant below q and words of `a` below 4q.
-pub fn scale(out: &mut [u64], a: &[u64], constant: u64, modulus: Modulus) {
-    scale_with(Backend::current(), out, a, constant, modulus);
-}
-
-/// [`scale`] on the given backend.
-pub fn scale_with(backend: Backend, out: &mut [u64], a: &[u64], constant: u64, modulus: Modulus) {
+pub fn scale(backend: Backend, out: &mut [u64], a: &[u64], constant: u64, modulus: Modulus) {
     same_length([out.len(), a.len()]);
     assert!(
         constant < modulus.value(),
@@ -100,12 +75,7 @@ pub fn scale_with(backend: Backend, out: &mut [u64], a: &[u64], constant: u64, m
 }
 
 /// out = words mod q, exact for any words.
-pub fn reduce(out: &mut [u64], words: &[u64], modulus: Modulus) {
-    reduce_with(Backend::current(), out, words, modulus);
-}
-
-/// [`reduce`] on the given backend.
-pub fn reduce_with(backend: Backend, out: &mut [u64], words: &[u64], modulus: Modulus) {
+pub fn reduce(backend: Backend, out: &mut [u64], words: &[u64], modulus: Modulus) {
     same_length([out.len(), words.len()]);
     dispatch!(backend, wide::reduce(out, words, modulus));
 }
@@ -125,12 +95,7 @@ fn check_rows(out: usize, a: usize, b: usize) {
 ///
 /// Words of `a` must be below 4q and words of `b` below q; larger ones give wrong residues. At
 /// most [`DOT_ROWS`] rows.
-pub fn dot(out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
-    dot_with(Backend::current(), out, a, b, modulus);
-}
-
-/// [`dot`] on the given backend.
-pub fn dot_with(backend: Backend, out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
+pub fn dot(backend: Backend, out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
     check_rows(out.len(), a.len(), b.len());
     dispatch!(backend, wide::dot(out, a, b, modulus));
 }
@@ -138,12 +103,7 @@ pub fn dot_with(backend: Backend, out: &mut [u64], a: &[u64], b: &[u64], modulus
 /// [`dot`] of one `a` with two sets of rows: outs\[i\] = Σ_j a_j·b\[i\]_j mod q.
 ///
 /// It is up to twice as fast if all slices start at multiples of 64 bytes.
-pub fn dot_pair(outs: [&mut [u64]; 2], a: &[u64], b: [&[u64]; 2], modulus: Modulus) {
-    dot_pair_with(Backend::current(), outs, a, b, modulus);
-}
-
-/// [`dot_pair`] on the given backend.
-pub fn dot_pair_with(
+pub fn dot_pair(
     backend: Backend,
     outs: [&mut [u64]; 2],
     a: &[u64],
@@ -158,7 +118,7 @@ pub fn dot_pair_with(
 
 kernel! {
     /// out = a·X^shift modulo X^d + 1 and q, for a shift below 2d and words below q.
-    pub fn rotate | rotate_with(out: &mut [u64], a: &[u64], shift: usize, modulus: Modulus)
+    pub fn rotate(out: &mut [u64], a: &[u64], shift: usize, modulus: Modulus)
     checks {
         same_length([out.len(), a.len()]);
         assert!(shift < 2 * a.len(), "the shift must be below {}, not {shift}", 2 * a.len());
@@ -168,7 +128,7 @@ kernel! {
 
 kernel! {
     /// out(X) = a(X^e) modulo X^d + 1 on coefficients below q, for e odd, reduced modulo 2d.
-    pub fn automorphism | automorphism_with(out: &mut [u64], a: &[u64], e: usize, modulus: Modulus)
+    pub fn automorphism(out: &mut [u64], a: &[u64], e: usize, modulus: Modulus)
     checks {
         same_length([out.len(), a.len()]);
         assert!(a.len().is_power_of_two(), "a power of two, not {}", a.len());
@@ -179,7 +139,7 @@ kernel! {
 
 kernel! {
     /// Reduces any signed words to residues in [0, q).
-    pub fn from_signed | from_signed_with(out: &mut [u64], words: &[i32], modulus: Modulus)
+    pub fn from_signed(out: &mut [u64], words: &[i32], modulus: Modulus)
     checks { same_length([out.len(), words.len()]) }
     in wide;
 }
@@ -187,7 +147,7 @@ kernel! {
 kernel! {
     /// out = byte + q for signed bytes, in (0, 2q), for q above 2⁷: inputs of
     /// [`NttTable::forward_lazy`].
-    pub fn from_bytes_lazy | from_bytes_lazy_with(out: &mut [u64], bytes: &[u8], modulus: Modulus)
+    pub fn from_bytes_lazy(out: &mut [u64], bytes: &[u8], modulus: Modulus)
     checks {
         same_length([out.len(), bytes.len()]);
         assert!(modulus.value() > 1 << 7, "bytes must be below the modulus");
@@ -199,7 +159,7 @@ kernel! {
     /// Writes the digits of d words below q.
     ///
     /// `digits` has levels·d words, digit-major: the d lowest digits come first.
-    pub fn decompose | decompose_with(gadget: &Gadget, digits: &mut [i32], words: &[u64])
+    pub fn decompose(gadget: &Gadget, digits: &mut [i32], words: &[u64])
     checks { same_length([digits.len(), words.len() * gadget.levels()]) }
     in wide_gadget;
 }
@@ -208,7 +168,7 @@ kernel! {
     /// Writes the digits of d words below q as residues: δ + q for each digit δ, in (0, 2q).
     ///
     /// `out` has levels·d words, digit-major as in [`decompose`].
-    pub fn decompose_lazy | decompose_lazy_with(gadget: &Gadget, out: &mut [u64], words: &[u64])
+    pub fn decompose_lazy(gadget: &Gadget, out: &mut [u64], words: &[u64])
     checks {
         same_length([out.len(), words.len() * gadget.levels()]);
         assert!(gadget.largest_digit() < gadget.q, "digits must be below the modulus");

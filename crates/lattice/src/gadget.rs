@@ -72,18 +72,19 @@ impl<R: CyclotomicRing> Gadget<R> {
     }
 
     /// Writes the digits of each coefficient: ℓ·d words, lowest digits first.
-    pub fn decompose(&self, poly: &Poly<Coefficients, R::Word>, digits: &mut [i32]) {
-        R::decompose(&self.digits, poly, digits);
+    pub fn decompose(&self, ring: &R, poly: &Poly<Coefficients, R::Word>, digits: &mut [i32]) {
+        ring.decompose(&self.digits, poly, digits);
     }
 
     /// Writes the digits as residues below twice each prime: ℓ·d words for each prime, lowest
     /// digits first.
     pub fn decompose_lazy(
         &self,
+        ring: &R,
         poly: &Poly<Coefficients, R::Word>,
         digits: &mut [&mut [R::Word]],
     ) {
-        R::decompose_lazy(&self.digits, poly, digits);
+        ring.decompose_lazy(&self.digits, poly, digits);
     }
 
     /// Returns the digits as ℓ ring elements in values, lowest first.
@@ -93,7 +94,7 @@ impl<R: CyclotomicRing> Gadget<R> {
         poly: &Poly<Coefficients, R::Word>,
     ) -> Vec<Poly<Values, R::Word>> {
         let mut digits = vec![0; self.levels() * ring.degree()];
-        self.decompose(poly, &mut digits);
+        self.decompose(ring, poly, &mut digits);
         digits
             .chunks_exact(ring.degree())
             .map(|digit| ring.forward(ring.from_signed(digit)))

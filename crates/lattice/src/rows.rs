@@ -109,7 +109,7 @@ impl<W: Word> Workspace<W> {
                 .digits
                 .iter_mut()
                 .map(|digits| &mut digits[place * each..][..each]);
-            gadget.decompose_lazy(poly, &mut outs.collect::<Vec<_>>());
+            gadget.decompose_lazy(ring, poly, &mut outs.collect::<Vec<_>>());
         }
 
         // Digits are residues below 2q, and lazy transforms leave values below 4q, which products

@@ -4,6 +4,7 @@
 //! named `vartime` take the same time for all values of a length.
 
 use crypto_bigint::{BoxedUint, ConcatenatingMul, NonZero, Odd, RandomMod};
+use papir_kernels::Backend;
 use papir_kernels::bigint_mod::Modulus;
 use rand_core::CryptoRng;
 use subtle::{Choice, ConstantTimeLess};
@@ -221,10 +222,11 @@ impl PrimePower {
 
 /// Returns the kernels' modulus: `root`, or its square.
 pub(crate) fn kernel_modulus(root: &[u64], is_square: bool) -> Result<Modulus> {
+    let backend = Backend::current();
     let modulus = if is_square {
-        Modulus::of_square(root)
+        Modulus::of_square(backend, root)
     } else {
-        Modulus::new(root)
+        Modulus::new(backend, root)
     };
 
     modulus.map_err(|error| Error::Malformed {

@@ -23,6 +23,7 @@ use flate2::write::DeflateEncoder;
 use papir_core::cost::{GROUP, Operation, Rates, Work};
 use papir_core::scratch::InMemory;
 use papir_core::{Choice, Goal, NoProgress, Shape};
+use papir_kernels::Backend;
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::poly_eval::{self, Polynomial};
 use papir_schemes::depir::simplex::Simplex;
@@ -521,6 +522,7 @@ fn copy_seconds(bytes: usize) -> f64 {
 /// 18 at 1024 points.
 fn evaluation_seconds() -> f64 {
     const POINTS: usize = 1 << 10;
+    let backend = Backend::current();
     let modulus = Modulus::new(268_369_921);
     let variables = 3;
     let degree = 18;
@@ -530,9 +532,9 @@ fn evaluation_seconds() -> f64 {
     let mut values = vec![0; POINTS];
 
     // The first evaluation warms the caches.
-    polynomial.evaluate(&points, &mut values);
+    polynomial.evaluate(backend, &points, &mut values);
     let start = std::time::Instant::now();
-    polynomial.evaluate(std::hint::black_box(&points), &mut values);
+    polynomial.evaluate(backend, std::hint::black_box(&points), &mut values);
     let seconds = start.elapsed().as_secs_f64();
     std::hint::black_box(&values);
     seconds / (coefficients.len() * POINTS) as f64

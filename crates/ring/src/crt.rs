@@ -1,5 +1,6 @@
 //! Base conversion from residues modulo many primes to another modulus.
 
+use papir_kernels::Backend;
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::small_prime::{self, Share};
 
@@ -17,6 +18,7 @@ pub const MAX_PRIMES: usize = 1 << 13;
 /// point). It is exact for numbers well below P/2; see [`Lift::SLACK`].
 #[derive(Debug, Clone)]
 pub struct Lift {
+    backend: Backend,
     primes: Vec<PrimeConstants>,
     /// P/p modulo m for each p.
     cofactors: Vec<u32>,
@@ -96,6 +98,7 @@ impl Lift {
             .map(|&prime| product_of_others(primes, prime, target.value()));
 
         Self {
+            backend: Backend::current(),
             primes: constants.collect(),
             cofactors: cofactors.collect(),
             product: product_mod(primes, target.value()),
@@ -126,7 +129,13 @@ impl Lift {
             modulus, inverse, ..
         } = self.primes[index];
         let share = Share::new(modulus.value(), inverse, self.cofactors[index]);
-        small_prime::add_share(&mut sums.words, &mut sums.quotients, residues, share);
+        small_prime::add_share(
+            self.backend,
+            &mut sums.words,
+            &mut sums.quotients,
+            residues,
+            share,
+        );
     }
 
     /// Writes the numbers modulo m, after all residues were added.
@@ -134,7 +143,14 @@ impl Lift {
     /// # Panics
     /// If the lengths differ.
     pub fn finish_all(&self, sums: &Sums, out: &mut [u32]) {
-        small_prime::finish(out, &sums.words, &sums.quotients, self.product, self.target);
+        small_prime::finish(
+            self.backend,
+            out,
+            &sums.words,
+            &sums.quotients,
+            self.product,
+            self.target,
+        );
     }
 
     /// Adds the residue modulo the prime at `index`.

@@ -96,11 +96,17 @@ pub trait CyclotomicRing: Clone + Debug + Send + Sync {
     ) -> Result<(Self::Digits, u64), GadgetError>;
 
     /// Writes the digits of each coefficient: levels·d words, lowest digits first.
-    fn decompose(digits: &Self::Digits, poly: &Poly<Coefficients, Self::Word>, out: &mut [i32]);
+    fn decompose(
+        &self,
+        digits: &Self::Digits,
+        poly: &Poly<Coefficients, Self::Word>,
+        out: &mut [i32],
+    );
 
     /// Writes the digits as residues below twice the prime: levels·d words for each prime, lowest
     /// digits first.
     fn decompose_lazy(
+        &self,
         digits: &Self::Digits,
         poly: &Poly<Coefficients, Self::Word>,
         out: &mut [&mut [Self::Word]],

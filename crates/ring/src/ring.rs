@@ -4,9 +4,9 @@
 //! bits.
 
 use papir_kernels::gadget::{self, Gadget2, GadgetError};
-use papir_kernels::galois;
 use papir_kernels::ntt::{NttError, NttTable};
 use papir_kernels::pointwise::{self, Modulus};
+use papir_kernels::{Backend, galois};
 
 use crate::cyclotomic::CyclotomicRing;
 use crate::poly::{Coefficients, Form, Poly, Values};
@@ -45,6 +45,7 @@ pub enum RingError {
 /// The ring with its precomputed tables.
 #[derive(Debug, Clone)]
 pub struct Ring {
+    backend: Backend,
     degree: usize,
     primes: [Modulus; 2],
     tables: [NttTable; 2],
@@ -75,6 +76,7 @@ impl Ring {
         let garner = inverse_mod(u64::from(primes[0]), u64::from(primes[1])) as u32;
 
         Ok(Self {
+            backend: Backend::current(),
             degree,
             primes: primes.map(Modulus::new),
             tables,
@@ -102,6 +104,11 @@ impl Ring {
         self.primes
     }
 
+    /// The instructions of all operations, for loops over raw residues.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
     /// The zero polynomial.
     pub fn zero<F: Form>(&self) -> Poly<F> {
         Poly::zero(2 * self.degree)
@@ -110,7 +117,7 @@ impl Ring {
     /// Transforms coefficients to values.
     pub fn forward(&self, mut poly: Poly<Coefficients>) -> Poly<Values> {
         for (table, residues) in self.tables.iter().zip(poly.parts_mut()) {
-            table.forward(residues);
+            table.forward(self.backend, residues);
         }
         poly.relabel()
     }
@@ -118,7 +125,7 @@ impl Ring {
     /// Transforms values to coefficients.
     pub fn inverse(&self, mut poly: Poly<Values>) -> Poly<Coefficients> {
         for (table, residues) in self.tables.iter().zip(poly.parts_mut()) {
-            table.inverse(residues);
+            table.inverse(self.backend, residues);
         }
         poly.relabel()
     }
@@ -131,14 +138,14 @@ impl Ring {
     /// `a += b`.
     pub fn add_assign<F: Form>(&self, a: &mut Poly<F>, b: &Poly<F>) {
         for ((a, b), prime) in a.parts_mut().into_iter().zip(b.parts()).zip(self.primes) {
-            pointwise::add_assign(a, b, prime);
+            pointwise::add_assign(self.backend, a, b, prime);
         }
     }
 
     /// `a -= b`.
     pub fn sub_assign<F: Form>(&self, a: &mut Poly<F>, b: &Poly<F>) {
         for ((a, b), prime) in a.parts_mut().into_iter().zip(b.parts()).zip(self.primes) {
-            pointwise::sub_assign(a, b, prime);
+            pointwise::sub_assign(self.backend, a, b, prime);
         }
     }
 
@@ -152,7 +159,7 @@ impl Ring {
             .zip(b.parts())
             .zip(self.primes)
         {
-            pointwise::mul(out, a, b, prime);
+            pointwise::mul(self.backend, out, a, b, prime);
         }
         product
     }
@@ -166,7 +173,7 @@ impl Ring {
             .zip(a.parts())
             .zip(self.primes)
         {
-            pointwise::scale(out, a, prime.reduce(constant), prime);
+            pointwise::scale(self.backend, out, a, prime.reduce(constant), prime);
         }
         product
     }
@@ -189,7 +196,7 @@ impl Ring {
     pub fn permute(&self, a: &Poly<Values>, permutation: &[u32]) -> Poly<Values> {
         let mut image = self.zero();
         for (out, a) in image.parts_mut().into_iter().zip(a.parts()) {
-            galois::permute(out, a, permutation);
+            galois::permute(self.backend, out, a, permutation);
         }
         image
     }
@@ -198,7 +205,7 @@ impl Ring {
     pub fn from_signed(&self, coefficients: &[i32]) -> Poly<Coefficients> {
         let mut poly = self.zero();
         for (out, prime) in poly.parts_mut().into_iter().zip(self.primes) {
-            papir_kernels::gadget::to_residues(out, coefficients, prime);
+            gadget::to_residues(self.backend, out, coefficients, prime);
         }
         poly
     }
@@ -207,7 +214,7 @@ impl Ring {
     pub fn from_words(&self, coefficients: &[u64]) -> Poly<Coefficients> {
         let mut poly = self.zero();
         for (out, prime) in poly.parts_mut().into_iter().zip(self.primes) {
-            pointwise::reduce(out, coefficients, prime);
+            pointwise::reduce(self.backend, out, coefficients, prime);
         }
         poly
     }
@@ -313,13 +320,13 @@ impl CyclotomicRing for Ring {
     }
 
     fn forward_lazy(&self, prime: usize, residues: &mut [u32]) {
-        self.tables[prime].forward_lazy(residues);
+        self.tables[prime].forward_lazy(self.backend, residues);
     }
 
     fn products(&self, prime: usize, out: [&mut [u32]; 2], a: &[u32], b: [&[u32]; 2]) {
         for (out, b) in out.into_iter().zip(b) {
-            pointwise::dot(out, a, b, self.primes[prime]);
-            self.tables[prime].inverse(out);
+            pointwise::dot(self.backend, out, a, b, self.primes[prime]);
+            self.tables[prime].inverse(self.backend, out);
         }
     }
 
@@ -335,17 +342,17 @@ impl CyclotomicRing for Ring {
         Ok((digits, top))
     }
 
-    fn decompose(digits: &Gadget2, poly: &Poly<Coefficients>, out: &mut [i32]) {
+    fn decompose(&self, digits: &Gadget2, poly: &Poly<Coefficients>, out: &mut [i32]) {
         let [first, second] = poly.parts();
-        gadget::decompose(digits, out, first, second);
+        gadget::decompose(self.backend, digits, out, first, second);
     }
 
-    fn decompose_lazy(digits: &Gadget2, poly: &Poly<Coefficients>, out: &mut [&mut [u32]]) {
+    fn decompose_lazy(&self, digits: &Gadget2, poly: &Poly<Coefficients>, out: &mut [&mut [u32]]) {
         let [first, second] = poly.parts();
         let [out1, out2] = out else {
             unreachable!("a slice for each prime");
         };
-        gadget::decompose_lazy(digits, out1, out2, first, second);
+        gadget::decompose_lazy(self.backend, digits, out1, out2, first, second);
     }
 }
 
@@ -354,6 +361,7 @@ impl CyclotomicRing for Ring {
 /// Holds 256 products, as the primes are below 2²⁸; [`Accumulator::reduce`] empties it.
 #[derive(Debug, Clone)]
 pub struct Accumulator {
+    backend: Backend,
     sums: Vec<u64>,
 }
 
@@ -361,13 +369,14 @@ impl Accumulator {
     /// An empty sum for this ring.
     pub fn new(ring: &Ring) -> Self {
         Self {
+            backend: ring.backend,
             sums: vec![0; 2 * ring.degree],
         }
     }
 
     /// Adds a·b.
     pub fn add_product(&mut self, a: &Poly<Values>, b: &Poly<Values>) {
-        papir_kernels::pointwise::mul_accumulate(&mut self.sums, a.residues(), b.residues());
+        pointwise::mul_accumulate(self.backend, &mut self.sums, a.residues(), b.residues());
     }
 
     /// The sum modulo q; the accumulator is zero afterwards.
@@ -379,7 +388,7 @@ impl Accumulator {
             .zip(self.sums.chunks_exact(ring.degree))
             .zip(ring.primes)
         {
-            pointwise::reduce(out, sums, prime);
+            pointwise::reduce(self.backend, out, sums, prime);
         }
 
         self.sums.fill(0);

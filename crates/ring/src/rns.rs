@@ -4,6 +4,7 @@
 //! hundreds of bits. A polynomial is a slice of words: d for each prime, in the order of the
 //! primes.
 
+use papir_kernels::Backend;
 use papir_kernels::ntt::NttTable;
 use papir_kernels::pointwise::Modulus;
 
@@ -13,6 +14,7 @@ use crate::ring::{RingError, ntt_table};
 /// The ring with its precomputed tables.
 #[derive(Debug, Clone)]
 pub struct RnsRing {
+    backend: Backend,
     degree: usize,
     tables: Vec<NttTable>,
 }
@@ -44,6 +46,7 @@ impl RnsRing {
 
         let tables = primes.iter().map(|&prime| ntt_table(prime, degree));
         Ok(Self {
+            backend: Backend::current(),
             degree,
             tables: tables.collect::<Result<_, _>>()?,
         })
@@ -62,6 +65,11 @@ impl RnsRing {
     /// Always false, as a ring has at least one prime.
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
+    }
+
+    /// The instructions of the transforms.
+    pub fn backend(&self) -> Backend {
+        self.backend
     }
 
     /// The transforms modulo each prime, in order.

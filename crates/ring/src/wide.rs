@@ -3,6 +3,7 @@
 //! A residue is a word of 64 bits. Products of 50 bits fit the multipliers of AVX-512 IFMA and the
 //! doubles of AVX2, so that one transform replaces the two of [`crate::ring::Ring`].
 
+use papir_kernels::Backend;
 use papir_kernels::gadget::GadgetError;
 use papir_kernels::wide::{self, Gadget, Modulus, NttError, NttTable};
 
@@ -18,6 +19,7 @@ pub type Poly<F> = poly::Poly<F, u64>;
 /// The ring with its precomputed tables.
 #[derive(Debug, Clone)]
 pub struct Ring {
+    backend: Backend,
     modulus: Modulus,
     table: NttTable,
 }
@@ -37,6 +39,7 @@ impl Ring {
         let order = degree.saturating_mul(2);
         let root = wide_primitive_root(prime, order).ok_or(RingError::NoRoot { prime, order })?;
         Ok(Self {
+            backend: Backend::current(),
             modulus: Modulus::new(prime),
             table: NttTable::new(prime, root, degree)?,
         })
@@ -45,6 +48,11 @@ impl Ring {
     /// q with its reduction constants.
     pub fn prime(&self) -> Modulus {
         self.modulus
+    }
+
+    /// The instructions of all operations, for loops over raw residues.
+    pub fn backend(&self) -> Backend {
+        self.backend
     }
 
     /// The in-place transform, for loops over raw residues.
@@ -65,13 +73,25 @@ impl Ring {
     /// a(X^e) for odd e.
     pub fn automorphism(&self, a: &Poly<Coefficients>, e: usize) -> Poly<Coefficients> {
         let mut image = self.zero();
-        wide::automorphism(image.residues_mut(), a.residues(), e, self.modulus);
+        wide::automorphism(
+            self.backend,
+            image.residues_mut(),
+            a.residues(),
+            e,
+            self.modulus,
+        );
         image
     }
 
     /// Computes out = a·X^shift for `shift` below 2d.
     pub fn rotate(&self, a: &Poly<Coefficients>, shift: usize, out: &mut Poly<Coefficients>) {
-        wide::rotate(out.residues_mut(), a.residues(), shift, self.modulus);
+        wide::rotate(
+            self.backend,
+            out.residues_mut(),
+            a.residues(),
+            shift,
+            self.modulus,
+        );
     }
 }
 
@@ -89,26 +109,27 @@ impl CyclotomicRing for Ring {
     }
 
     fn forward(&self, mut poly: Poly<Coefficients>) -> Poly<Values> {
-        self.table.forward(poly.residues_mut());
+        self.table.forward(self.backend, poly.residues_mut());
         poly.relabel()
     }
 
     fn inverse(&self, mut poly: Poly<Values>) -> Poly<Coefficients> {
-        self.table.inverse(poly.residues_mut());
+        self.table.inverse(self.backend, poly.residues_mut());
         poly.relabel()
     }
 
     fn add_assign<F: Form>(&self, a: &mut Poly<F>, b: &Poly<F>) {
-        wide::add_assign(a.residues_mut(), b.residues(), self.modulus);
+        wide::add_assign(self.backend, a.residues_mut(), b.residues(), self.modulus);
     }
 
     fn sub_assign<F: Form>(&self, a: &mut Poly<F>, b: &Poly<F>) {
-        wide::sub_assign(a.residues_mut(), b.residues(), self.modulus);
+        wide::sub_assign(self.backend, a.residues_mut(), b.residues(), self.modulus);
     }
 
     fn mul(&self, a: &Poly<Values>, b: &Poly<Values>) -> Poly<Values> {
         let mut product = self.zero();
         wide::mul(
+            self.backend,
             product.residues_mut(),
             a.residues(),
             b.residues(),
@@ -120,19 +141,35 @@ impl CyclotomicRing for Ring {
     fn scale<F: Form>(&self, a: &Poly<F>, constant: u64) -> Poly<F> {
         let mut product = self.zero();
         let constant = self.modulus.reduce(constant);
-        wide::scale(product.residues_mut(), a.residues(), constant, self.modulus);
+        wide::scale(
+            self.backend,
+            product.residues_mut(),
+            a.residues(),
+            constant,
+            self.modulus,
+        );
         product
     }
 
     fn from_signed(&self, coefficients: &[i32]) -> Poly<Coefficients> {
         let mut poly = self.zero();
-        wide::from_signed(poly.residues_mut(), coefficients, self.modulus);
+        wide::from_signed(
+            self.backend,
+            poly.residues_mut(),
+            coefficients,
+            self.modulus,
+        );
         poly
     }
 
     fn from_words(&self, coefficients: &[u64]) -> Poly<Coefficients> {
         let mut poly = self.zero();
-        wide::reduce(poly.residues_mut(), coefficients, self.modulus);
+        wide::reduce(
+            self.backend,
+            poly.residues_mut(),
+            coefficients,
+            self.modulus,
+        );
         poly
     }
 
@@ -147,13 +184,13 @@ impl CyclotomicRing for Ring {
     }
 
     fn forward_lazy(&self, _prime: usize, residues: &mut [u64]) {
-        self.table.forward_lazy(residues);
+        self.table.forward_lazy(self.backend, residues);
     }
 
     fn products(&self, _prime: usize, [out0, out1]: [&mut [u64]; 2], a: &[u64], b: [&[u64]; 2]) {
-        wide::dot_pair([&mut *out0, &mut *out1], a, b, self.modulus);
-        self.table.inverse(out0);
-        self.table.inverse(out1);
+        wide::dot_pair(self.backend, [&mut *out0, &mut *out1], a, b, self.modulus);
+        self.table.inverse(self.backend, out0);
+        self.table.inverse(self.backend, out1);
     }
 
     fn digits(
@@ -167,13 +204,13 @@ impl CyclotomicRing for Ring {
         Ok((digits, top))
     }
 
-    fn decompose(digits: &Gadget, poly: &Poly<Coefficients>, out: &mut [i32]) {
-        wide::decompose(digits, out, poly.residues());
+    fn decompose(&self, digits: &Gadget, poly: &Poly<Coefficients>, out: &mut [i32]) {
+        wide::decompose(self.backend, digits, out, poly.residues());
     }
 
-    fn decompose_lazy(digits: &Gadget, poly: &Poly<Coefficients>, out: &mut [&mut [u64]]) {
+    fn decompose_lazy(&self, digits: &Gadget, poly: &Poly<Coefficients>, out: &mut [&mut [u64]]) {
         out.iter_mut()
-            .for_each(|out| wide::decompose_lazy(digits, out, poly.residues()));
+            .for_each(|out| wide::decompose_lazy(self.backend, digits, out, poly.residues()));
     }
 }
 

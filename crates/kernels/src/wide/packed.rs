@@ -34,18 +34,13 @@ pub const fn packed_len(count: usize) -> usize {
 
 kernel! {
     /// Packs residues below 2⁵⁰, a multiple of 8 of them.
-    pub fn pack | pack_with(out: &mut [u8], words: &[u64])
+    pub fn pack(out: &mut [u8], words: &[u64])
     checks { same_length([out.len(), packed_len(words.len())]) }
     in wide_packed;
 }
 
 /// Unpacks residues, a multiple of 8 of them.
-pub fn unpack(out: &mut [u64], bytes: &[u8]) {
-    unpack_with(Backend::current(), out, bytes);
-}
-
-/// [`unpack`] on the given backend.
-pub fn unpack_with(backend: Backend, out: &mut [u64], bytes: &[u8]) {
+pub fn unpack(backend: Backend, out: &mut [u64], bytes: &[u8]) {
     same_length([bytes.len(), packed_len(out.len())]);
     dispatch!(backend, wide_packed::unpack(out, bytes));
 }

@@ -50,14 +50,14 @@ impl Case {
     fn new(backend: Backend, root: &[u64], square: bool) -> Self {
         let value = integer(root);
         if square {
-            let modulus = Modulus::of_square_with(backend, root).unwrap();
+            let modulus = Modulus::of_square(backend, root).unwrap();
             return Self {
                 modulus,
                 value: &value * &value,
             };
         }
         Self {
-            modulus: Modulus::new_with(backend, root).unwrap(),
+            modulus: Modulus::new(backend, root).unwrap(),
             value,
         }
     }
@@ -294,21 +294,30 @@ fn digits_are_those_to_the_base_root() {
 
 #[test]
 fn leading_zeros_of_a_modulus_do_not_count() {
-    let modulus = Modulus::new(&[9, 0, 0]).unwrap();
+    let modulus = Modulus::new(Backend::current(), &[9, 0, 0]).unwrap();
     assert_eq!((modulus.words(), modulus.root_words()), (1, 1));
-    let modulus = Modulus::of_square(&[u64::MAX, 0]).unwrap();
+    let modulus = Modulus::of_square(Backend::current(), &[u64::MAX, 0]).unwrap();
     assert_eq!((modulus.words(), modulus.root_words()), (2, 1));
 }
 
 #[test]
 fn invalid_moduli_are_refused() {
     for make in [Modulus::new, Modulus::of_square] {
-        assert_eq!(make(&[]).err(), Some(ModulusError::TooSmall));
-        assert_eq!(make(&[1, 0]).err(), Some(ModulusError::TooSmall));
-        assert_eq!(make(&[2]).err(), Some(ModulusError::Even));
+        assert_eq!(
+            make(Backend::current(), &[]).err(),
+            Some(ModulusError::TooSmall)
+        );
+        assert_eq!(
+            make(Backend::current(), &[1, 0]).err(),
+            Some(ModulusError::TooSmall)
+        );
+        assert_eq!(
+            make(Backend::current(), &[2]).err(),
+            Some(ModulusError::Even)
+        );
         let wide = vec![1; MAX_BITS / 64 + 1];
         assert_eq!(
-            make(&wide).err(),
+            make(Backend::current(), &wide).err(),
             Some(ModulusError::TooWide {
                 found: MAX_BITS + 1
             })
@@ -319,7 +328,7 @@ fn invalid_moduli_are_refused() {
 #[test]
 #[should_panic(expected = "scale -9223372036854775808: expected an absolute value below 2^30")]
 fn a_scale_without_an_absolute_value_panics() {
-    let modulus = Modulus::new(&[7]).unwrap();
+    let modulus = Modulus::new(Backend::current(), &[7]).unwrap();
     let mut acc = modulus.one().to_vec();
     modulus.add_multiples(&mut acc, [(modulus.one(), i64::MIN)]);
 }
@@ -327,7 +336,7 @@ fn a_scale_without_an_absolute_value_panics() {
 #[test]
 #[should_panic(expected = "index 2 into a table of 2 elements")]
 fn an_index_outside_the_table_panics() {
-    let modulus = Modulus::new(&[7]).unwrap();
+    let modulus = Modulus::new(Backend::current(), &[7]).unwrap();
     let table = modulus.one().repeat(2);
     let mut acc = modulus.one().repeat(2);
     modulus.multiply_selected(&mut acc, &table, &[1, 2]);
@@ -336,7 +345,7 @@ fn an_index_outside_the_table_panics() {
 #[test]
 #[should_panic(expected = "limbs of the factors")]
 fn factors_of_different_lengths_panic() {
-    let modulus = Modulus::new(&[7]).unwrap();
+    let modulus = Modulus::new(Backend::current(), &[7]).unwrap();
     let mut acc = modulus.one().repeat(2);
     modulus.multiply(&mut acc, modulus.one());
 }

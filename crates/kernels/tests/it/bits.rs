@@ -17,14 +17,14 @@ fn every_width_packs_by_definition_and_unpacks() {
                 let values = values(count, width);
                 let mut packed = vec![1];
                 let mut back = vec![1];
-                bits::pack_with(backend, &values, width, &mut packed);
+                bits::pack(backend, &values, width, &mut packed);
                 assert_eq!(
                     packed,
                     matrix::packed_bits(&values, width),
                     "{backend} {width} {count}"
                 );
                 assert_eq!(packed.len(), bits::packed_len(count, width));
-                let unpacked = bits::unpack_with(backend, &packed, width, count, &mut back);
+                let unpacked = bits::unpack(backend, &packed, width, count, &mut back);
                 assert_eq!(
                     (unpacked, back),
                     (Ok(()), values),
@@ -38,7 +38,7 @@ fn every_width_packs_by_definition_and_unpacks() {
 #[test]
 fn higher_bits_are_dropped() {
     let mut packed = Vec::new();
-    bits::pack(&[u64::MAX, 0, u64::MAX], 3, &mut packed);
+    bits::pack(Backend::current(), &[u64::MAX, 0, u64::MAX], 3, &mut packed);
     assert_eq!(packed, [0b1100_0111, 0b1]);
 }
 
@@ -46,7 +46,7 @@ fn higher_bits_are_dropped() {
 fn a_wrong_length_is_an_error() {
     let mut out = vec![9];
     for found in [3, 5] {
-        let error = bits::unpack(&vec![0; found], 13, 2, &mut out);
+        let error = bits::unpack(Backend::current(), &vec![0; found], 13, 2, &mut out);
         assert_eq!(error, Err(BitsError::Length { found, expected: 4 }));
     }
     assert_eq!(out, [9], "an error leaves the output as it was");
@@ -54,7 +54,7 @@ fn a_wrong_length_is_an_error() {
 
 #[test]
 fn nonzero_padding_is_an_error() {
-    let error = bits::unpack(&[0, 0, 0, 0x50], 13, 2, &mut Vec::new());
+    let error = bits::unpack(Backend::current(), &[0, 0, 0, 0x50], 13, 2, &mut Vec::new());
     let expected = BitsError::Padding {
         found: 0x14,
         bits: 6,
@@ -68,7 +68,7 @@ fn nonzero_padding_is_an_error() {
 
 #[test]
 fn an_excessive_count_is_an_error_without_allocation() {
-    let error = bits::unpack(&[0; 8], 64, usize::MAX, &mut Vec::new());
+    let error = bits::unpack(Backend::current(), &[0; 8], 64, usize::MAX, &mut Vec::new());
     let expected = usize::MAX;
     assert_eq!(error, Err(BitsError::Length { found: 8, expected }));
 }

@@ -54,7 +54,7 @@ fn digits_match_the_reference() {
                 .collect();
             for backend in Backend::available() {
                 let mut out = vec![0; levels * d];
-                gadget::decompose_with(backend, &gadget, &mut out, &residues(q1), &residues(q2));
+                gadget::decompose(backend, &gadget, &mut out, &residues(q1), &residues(q2));
                 for (at, &digit) in out.iter().enumerate() {
                     let level = at / d;
                     let j = at % d;
@@ -128,7 +128,7 @@ fn signed_words_become_residues() {
         }
         for backend in Backend::available() {
             let mut out = vec![0; length];
-            gadget::to_residues_with(backend, &mut out, &digits, Modulus::new(q));
+            gadget::to_residues(backend, &mut out, &digits, Modulus::new(q));
             for (&out, &digit) in out.iter().zip(&digits) {
                 assert_eq!(i64::from(out), i64::from(digit).rem_euclid(q.into()));
             }
@@ -143,7 +143,7 @@ fn residues_are_centred() {
         let residues = words.residues(length, q);
         for backend in Backend::available() {
             let mut out = vec![0; length];
-            gadget::centre_with(backend, &mut out, &residues, Modulus::new(q));
+            gadget::centre(backend, &mut out, &residues, Modulus::new(q));
             for (&out, &residue) in out.iter().zip(&residues) {
                 assert_eq!(i128::from(out), oracle::centre(residue.into(), q.into()));
             }

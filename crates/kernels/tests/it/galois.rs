@@ -32,11 +32,11 @@ fn the_permutation_is_the_automorphism_in_ntt_form() {
                 "d = {d}, e = {e}"
             );
             let mut values = a.clone();
-            table.forward(&mut values);
-            table.forward(&mut image);
+            table.forward(Backend::current(), &mut values);
+            table.forward(Backend::current(), &mut image);
             for backend in Backend::available() {
                 let mut out = vec![0; d];
-                galois::permute_with(backend, &mut out, &values, &galois::permutation(d, e));
+                galois::permute(backend, &mut out, &values, &galois::permutation(d, e));
                 assert_eq!(out, image, "{backend}, d = {d}, e = {e}");
             }
         }
@@ -70,7 +70,7 @@ fn any_indices_are_applied() {
         let expected: Vec<u32> = indices.iter().map(|&k| a[k as usize]).collect();
         for backend in Backend::available() {
             let mut out = vec![0; length];
-            galois::permute_with(backend, &mut out, &a, &indices);
+            galois::permute(backend, &mut out, &a, &indices);
             assert_eq!(out, expected, "{backend}, {length} words");
         }
     }
@@ -82,14 +82,13 @@ fn an_index_out_of_range_panics() {
         for bad in [32u32, 33, 47, u32::MAX] {
             let mut indices: Vec<u32> = (0..32).collect();
             indices[17] = bad;
-            let permute = || galois::permute_with(backend, &mut [0; 32], &[0; 32], &indices);
+            let permute = || galois::permute(backend, &mut [0; 32], &[0; 32], &indices);
             assert!(
                 std::panic::catch_unwind(permute).is_err(),
                 "{backend}, index {bad}"
             );
         }
-        let permute =
-            || galois::permute_with(backend, &mut [0; 16], &[0; 16], &[u32::MAX - 15; 16]);
+        let permute = || galois::permute(backend, &mut [0; 16], &[0; 16], &[u32::MAX - 15; 16]);
         assert!(
             std::panic::catch_unwind(permute).is_err(),
             "{backend}, a block outside"

@@ -32,7 +32,7 @@ fn check(tiles: &[i32], cols: usize, y0: &[i32], y1: &[i32]) {
     for backend in Backend::available() {
         let mut out0 = vec![3; expected[0].len()];
         let mut out1 = vec![-4; expected[1].len()];
-        mat32::pass_with(backend, tiles, cols, y0, y1, &mut out0, &mut out1);
+        mat32::pass(backend, tiles, cols, y0, y1, &mut out0, &mut out1);
         assert_eq!([out0, out1], expected, "{backend}, {cols} columns");
     }
 }
@@ -62,9 +62,9 @@ fn no_columns_or_no_groups_add_nothing() {
     for backend in Backend::available() {
         let mut out0 = [5; 64];
         let mut out1 = [6; 64];
-        mat32::accumulate_with(backend, &[], &[], &[], &mut out0, &mut out1);
+        mat32::accumulate(backend, &[], &[], &[], &mut out0, &mut out1);
         assert_eq!((out0, out1), ([5; 64], [6; 64]));
-        mat32::pass_with(backend, &[], 2, &[1, 2], &[3, 4], &mut [], &mut []);
+        mat32::pass(backend, &[], 2, &[1, 2], &[3, 4], &mut [], &mut []);
     }
 }
 
@@ -84,7 +84,7 @@ fn pass_many_equals_single_passes() {
             .iter_mut()
             .map(|pair| pair.each_mut().map(Vec::as_mut_slice))
             .collect();
-        mat32::pass_many_with(backend, &tiles, cols, &ys, &mut outs);
+        mat32::pass_many(backend, &tiles, cols, &ys, &mut outs);
         for (sums, ys) in sums.iter().zip(&ys) {
             assert_eq!(*sums, ys.map(|y| naive(&tiles, cols, y)), "{backend}");
         }
@@ -94,5 +94,13 @@ fn pass_many_equals_single_passes() {
 #[test]
 #[should_panic(expected = "values of the tiles")]
 fn a_tile_of_the_wrong_length_panics() {
-    mat32::pass(&[0; 63], 1, &[0], &[0], &mut [0; 64], &mut [0; 64]);
+    mat32::pass(
+        Backend::current(),
+        &[0; 63],
+        1,
+        &[0],
+        &[0],
+        &mut [0; 64],
+        &mut [0; 64],
+    );
 }

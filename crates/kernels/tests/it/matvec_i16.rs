@@ -40,7 +40,7 @@ fn check(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize) {
     }
     for backend in Backend::available() {
         let mut out = start.clone();
-        matvec_i16::pass_with(backend, tiles, pairs, planes, plane_count, &mut out);
+        matvec_i16::pass(backend, tiles, pairs, planes, plane_count, &mut out);
         assert_eq!(
             out, expected,
             "{backend}, {pairs} pairs, {plane_count} planes"
@@ -103,10 +103,10 @@ fn extreme_words_and_digits_do_not_overflow() {
 fn no_pairs_or_no_groups_add_nothing() {
     for backend in Backend::available() {
         let mut out = [5; 64];
-        matvec_i16::accumulate_with(backend, &[], &[], 4, &mut out);
+        matvec_i16::accumulate(backend, &[], &[], 4, &mut out);
         assert_eq!(out, [5; 64]);
-        matvec_i16::pass_with(backend, &[], 3, &[1; 24], 4, &mut []);
-        matvec_i16::pass_with(backend, &[], 3, &[1; 30], 5, &mut []);
+        matvec_i16::pass(backend, &[], 3, &[1; 24], 4, &mut []);
+        matvec_i16::pass(backend, &[], 3, &[1; 30], 5, &mut []);
     }
 }
 
@@ -127,7 +127,7 @@ fn pass_many_equals_single_passes() {
         for backend in Backend::available() {
             let mut sums = vec![vec![0; 64 * groups]; 3];
             let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
-            matvec_i16::pass_many_with(backend, &tiles, pairs, &queries, plane_count, &mut outs);
+            matvec_i16::pass_many(backend, &tiles, pairs, &queries, plane_count, &mut outs);
             assert_eq!(sums, expected, "{backend}, {plane_count} planes");
         }
     }
@@ -136,13 +136,13 @@ fn pass_many_equals_single_passes() {
 #[test]
 #[should_panic(expected = "6 planes: expected 1 to 5")]
 fn too_many_planes_panic() {
-    matvec_i16::pass(&[0; 128], 1, &[0; 12], 6, &mut [0; 64]);
+    matvec_i16::pass(Backend::current(), &[0; 128], 1, &[0; 12], 6, &mut [0; 64]);
 }
 
 #[test]
 #[should_panic(expected = "words of the tiles")]
 fn a_tile_of_the_wrong_length_panics() {
-    matvec_i16::pass(&[0; 127], 1, &[0; 2], 1, &mut [0; 64]);
+    matvec_i16::pass(Backend::current(), &[0; 127], 1, &[0; 2], 1, &mut [0; 64]);
 }
 
 #[test]
@@ -244,7 +244,7 @@ let pairs = values.len().div_ceil(2);
         let expected = matrix::times_vector(64, entry, &values);
         for backend in Backend::available() {
             let mut out = vec![0; 64];
-            matvec_i16::pass_with(backend, &tiles, pairs, &planes, plane_count, &mut out);
+            matvec_i16::pass(backend, &tiles, pairs, &planes, plane_count, &mut out);
             for (&found, &expected) in out.iter().zip(&expected) {
                 prop_assert_eq!(found.wrapping_sub(expected as u64) << (64 - bits), 0, "{}", backend);
             }

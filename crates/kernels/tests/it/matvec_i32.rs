@@ -25,7 +25,7 @@ fn check(tiles: &[i32], cols: usize, ys: &[Vec<u64>], bits: u32) {
     for backend in Backend::available() {
         let mut sums = vec![vec![start; tiles.len() / cols]; ys.len()];
         let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
-        matvec_i32::pass_many_with(backend, tiles, cols, &views, bits, &mut outs);
+        matvec_i32::pass_many(backend, tiles, cols, &views, bits, &mut outs);
         for (sums, y) in sums.iter().zip(ys) {
             let expected = naive(tiles, cols, y, bits)
                 .into_iter()
@@ -79,15 +79,22 @@ fn extreme_sums_wrap() {
 fn no_columns_no_groups_or_no_vectors_add_nothing() {
     for backend in Backend::available() {
         let mut sums = [5; 64];
-        matvec_i32::pass_many_with(backend, &[], 0, &[&[]], 50, &mut [&mut sums]);
+        matvec_i32::pass_many(backend, &[], 0, &[&[]], 50, &mut [&mut sums]);
         assert_eq!(sums, [5; 64]);
-        matvec_i32::pass_many_with(backend, &[], 2, &[&[1, 2]], 50, &mut [&mut []]);
-        matvec_i32::pass_many_with(backend, &[0; 64], 1, &[], 50, &mut []);
+        matvec_i32::pass_many(backend, &[], 2, &[&[1, 2]], 50, &mut [&mut []]);
+        matvec_i32::pass_many(backend, &[0; 64], 1, &[], 50, &mut []);
     }
 }
 
 #[test]
 #[should_panic(expected = "words of the tiles")]
 fn a_tile_of_the_wrong_length_panics() {
-    matvec_i32::pass_many(&[0; 63], 1, &[&[0]], 50, &mut [&mut [0; 64]]);
+    matvec_i32::pass_many(
+        Backend::current(),
+        &[0; 63],
+        1,
+        &[&[0]],
+        50,
+        &mut [&mut [0; 64]],
+    );
 }

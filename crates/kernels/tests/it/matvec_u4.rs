@@ -19,7 +19,7 @@ fn check(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize) {
     }
     for backend in Backend::available() {
         let mut out = start.clone();
-        matvec_u4::pass_with(backend, tiles, quads, planes, plane_count, &mut out);
+        matvec_u4::pass(backend, tiles, quads, planes, plane_count, &mut out);
         assert_eq!(
             out, expected,
             "{backend}, {quads} quads, {plane_count} planes"
@@ -54,9 +54,9 @@ fn extreme_words_and_digits_do_not_overflow() {
 fn no_quads_or_no_groups_add_nothing() {
     for backend in Backend::available() {
         let mut out = [5; 128];
-        matvec_u4::pass_with(backend, &[], 0, &[], 4, &mut out);
+        matvec_u4::pass(backend, &[], 0, &[], 4, &mut out);
         assert_eq!(out, [5; 128]);
-        matvec_u4::pass_with(backend, &[], 3, &[1; 48], 4, &mut []);
+        matvec_u4::pass(backend, &[], 3, &[1; 48], 4, &mut []);
     }
 }
 
@@ -77,7 +77,7 @@ fn pass_many_equals_single_passes() {
     for backend in Backend::available() {
         let mut sums = vec![vec![0; 128 * groups]; 3];
         let mut outs: Vec<&mut [u32]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
-        matvec_u4::pass_many_with(backend, &tiles, quads, &queries, plane_count, &mut outs);
+        matvec_u4::pass_many(backend, &tiles, quads, &queries, plane_count, &mut outs);
         assert_eq!(sums, expected, "{backend}");
     }
 }
@@ -85,5 +85,5 @@ fn pass_many_equals_single_passes() {
 #[test]
 #[should_panic(expected = "bytes of the tiles")]
 fn a_tile_of_the_wrong_length_panics() {
-    matvec_u4::pass(&[0; 255], 1, &[0; 4], 1, &mut [0; 128]);
+    matvec_u4::pass(Backend::current(), &[0; 255], 1, &[0; 4], 1, &mut [0; 128]);
 }

@@ -28,8 +28,8 @@ fn rotations_by_any_shift() {
         {
             let mut out = vec![0; d];
             let mut out_mod = vec![0; d];
-            monomial::rotate_i32_with(backend, &mut out, &a, shift);
-            monomial::rotate_mod_with(backend, &mut out_mod, &b, shift, Modulus::new(Q));
+            monomial::rotate_i32(backend, &mut out, &a, shift);
+            monomial::rotate_mod(backend, &mut out_mod, &b, shift, Modulus::new(Q));
             assert_eq!(out, poly::rotate_i32(&a, shift), "{backend}, d = {d}");
             assert_eq!(
                 out_mod,
@@ -56,7 +56,7 @@ fn butterflies_of_integers() {
             let mut x = u.clone();
             let mut y = v.clone();
             let mut scratch = vec![7; d];
-            monomial::butterfly_i32_with(backend, &mut x, &mut y, shift, &mut scratch);
+            monomial::butterfly_i32(backend, &mut x, &mut y, shift, &mut scratch);
             assert_eq!(x, sum, "{backend}, d = {d}");
             assert_eq!(
                 y,
@@ -82,7 +82,7 @@ fn butterflies_of_residues() {
             let mut x = u.clone();
             let mut y = v.clone();
             let mut scratch = vec![7; d];
-            monomial::butterfly_mod_with(
+            monomial::butterfly_mod(
                 backend,
                 &mut x,
                 &mut y,
@@ -111,11 +111,11 @@ fn transforms_are_the_naive_sums() {
         for backend in Backend::available() {
             let mut x = integers.concat();
             let mut scratch = vec![0; d];
-            monomial::dft_i32_with(backend, &mut x, d, &mut scratch);
+            monomial::dft_i32(backend, &mut x, d, &mut scratch);
             assert_eq!(x, expected, "{backend}, n = {n}, d = {d}");
             let mut x = residues.concat();
             let mut scratch = vec![0; d];
-            monomial::dft_mod_with(backend, &mut x, d, Modulus::new(Q), &mut scratch);
+            monomial::dft_mod(backend, &mut x, d, Modulus::new(Q), &mut scratch);
             assert_eq!(x, expected_mod, "{backend}, n = {n}, d = {d}");
         }
     }
@@ -131,7 +131,7 @@ fn a_large_transform_is_checked_at_some_points() {
     for backend in Backend::available() {
         let mut x = polys.clone();
         let mut scratch = vec![0; d];
-        monomial::dft_i32_with(backend, &mut x, d, &mut scratch);
+        monomial::dft_i32(backend, &mut x, d, &mut scratch);
         for slot in [0, 1, 2, 511, 770, 1023] {
             let c = (slot as u32).reverse_bits() as usize >> 22;
             let mut sum = vec![0i32; d];

@@ -17,7 +17,7 @@ fn tables() -> impl Iterator<Item = (NttTable, u32)> {
 
 fn transformed(table: &NttTable, backend: Backend, a: &[u32]) -> Vec<u32> {
     let mut x = a.to_vec();
-    table.forward_with(backend, &mut x);
+    table.forward(backend, &mut x);
     x
 }
 
@@ -50,7 +50,7 @@ fn all_backends_agree_and_invert() {
             for backend in Backend::available() {
                 let mut x = transformed(&table, backend, &a);
                 assert_eq!(x, expected, "{backend}, d = {d}");
-                table.inverse_with(backend, &mut x);
+                table.inverse(backend, &mut x);
                 assert_eq!(x, a, "{backend}, d = {d}");
             }
         }
@@ -69,7 +69,7 @@ fn inputs_up_to_their_bounds_are_reduced() {
         for backend in Backend::available() {
             assert_eq!(transformed(&table, backend, &raise(&a, 3)), expected);
             let mut x = raise(&expected, 1);
-            table.inverse_with(backend, &mut x);
+            table.inverse(backend, &mut x);
             assert_eq!(x, a, "{backend}, d = {d}");
         }
     }
@@ -84,7 +84,7 @@ fn the_lazy_transform_differs_by_multiples_of_the_modulus() {
         let a = words.residues(d, q);
         for backend in Backend::available() {
             let mut lazy = a.clone();
-            table.forward_lazy_with(backend, &mut lazy);
+            table.forward_lazy(backend, &mut lazy);
             assert!(lazy.iter().all(|&x| x < 4 * q), "{backend}, d = {d}");
             lazy.iter_mut().for_each(|x| *x %= q);
             assert_eq!(lazy, transformed(&table, backend, &a), "{backend}, d = {d}");
@@ -106,7 +106,7 @@ fn slotwise_products_are_negacyclic_products() {
         let mut product: Vec<u32> = slots
             .map(|(&x, &y)| (u64::from(x) * u64::from(y) % u64::from(q)) as u32)
             .collect();
-        table.inverse_with(backend, &mut product);
+        table.inverse(backend, &mut product);
         assert_eq!(product, poly::negacyclic_mul(&a, &b, q), "{backend}");
     }
 }

@@ -30,15 +30,15 @@ fn expected(a: &[u32], b: &[u32], q: Modulus, f: impl Fn(i128, i128) -> i128) ->
 fn sums_and_differences() {
     for_all(10, |backend, q, a, b| {
         let mut out = vec![0; a.len()];
-        pointwise::add_with(backend, &mut out, a, b, q);
+        pointwise::add(backend, &mut out, a, b, q);
         assert_eq!(out, expected(a, b, q, |a, b| a + b));
-        pointwise::sub_assign_with(backend, &mut out, b, q);
+        pointwise::sub_assign(backend, &mut out, b, q);
         assert_eq!(out, a);
-        pointwise::sub_with(backend, &mut out, a, b, q);
+        pointwise::sub(backend, &mut out, a, b, q);
         assert_eq!(out, expected(a, b, q, |a, b| a - b));
-        pointwise::add_assign_with(backend, &mut out, b, q);
+        pointwise::add_assign(backend, &mut out, b, q);
         assert_eq!(out, a);
-        pointwise::neg_with(backend, &mut out, a, q);
+        pointwise::neg(backend, &mut out, a, q);
         assert_eq!(out, expected(a, b, q, |a, _| -a));
     });
 }
@@ -47,13 +47,13 @@ fn sums_and_differences() {
 fn products() {
     for_all(11, |backend, q, a, b| {
         let mut out = vec![0; a.len()];
-        pointwise::mul_with(backend, &mut out, a, b, q);
+        pointwise::mul(backend, &mut out, a, b, q);
         assert_eq!(out, expected(a, b, q, |a, b| a * b));
         out.copy_from_slice(a);
-        pointwise::mul_assign_with(backend, &mut out, b, q);
+        pointwise::mul_assign(backend, &mut out, b, q);
         assert_eq!(out, expected(a, b, q, |a, b| a * b));
         for constant in [0, 1, q.value() / 2, q.value() - 1] {
-            pointwise::scale_with(backend, &mut out, a, constant, q);
+            pointwise::scale(backend, &mut out, a, constant, q);
             assert_eq!(out, expected(a, b, q, |a, _| a * i128::from(constant)));
         }
     });
@@ -65,7 +65,7 @@ fn scaling_accepts_any_word() {
     let a = [0, 1, q.value(), u32::MAX, u32::MAX - 1];
     for backend in Backend::available() {
         let mut out = [0; 5];
-        pointwise::scale_with(backend, &mut out, &a, q.value() - 1, q);
+        pointwise::scale(backend, &mut out, &a, q.value() - 1, q);
         let constant = i128::from(q.value() - 1);
         assert_eq!(out[..], expected(&a, &a, q, |a, _| a * constant));
     }
@@ -79,9 +79,9 @@ fn accumulators_hold_the_documented_number_of_products() {
             let mut acc = vec![0; 37];
             let mut out = vec![0; 37];
             for _ in 0..products {
-                pointwise::mul_accumulate_with(backend, &mut acc, &a, &a);
+                pointwise::mul_accumulate(backend, &mut acc, &a, &a);
             }
-            pointwise::reduce_with(backend, &mut out, &acc, Modulus::new(q));
+            pointwise::reduce(backend, &mut out, &acc, Modulus::new(q));
             assert_eq!(out, vec![products; 37], "(−1)·(−1), {products} times");
         }
     }
@@ -92,9 +92,9 @@ fn accumulation_and_reduction() {
     for_all(12, |backend, q, a, b| {
         let mut acc: Vec<u64> = a.iter().map(|&a| u64::MAX - u64::from(a)).collect();
         let start = acc.clone();
-        pointwise::mul_accumulate_with(backend, &mut acc, a, b);
+        pointwise::mul_accumulate(backend, &mut acc, a, b);
         let mut out = vec![0; a.len()];
-        pointwise::reduce_with(backend, &mut out, &acc, q);
+        pointwise::reduce(backend, &mut out, &acc, q);
         for k in 0..a.len() {
             let sum = start[k].wrapping_add(u64::from(a[k]) * u64::from(b[k]));
             assert_eq!(acc[k], sum);
@@ -126,7 +126,7 @@ fn combinations_are_sums_of_multiples() {
                 .collect();
             for backend in Backend::available() {
                 let mut out = vec![7; length];
-                pointwise::combine_with(backend, &mut out, &all, &weights, Modulus::new(q));
+                pointwise::combine(backend, &mut out, &all, &weights, Modulus::new(q));
                 assert_eq!(out, expected, "{rows} rows of {length} words modulo {q}");
             }
         }

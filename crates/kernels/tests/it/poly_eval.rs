@@ -24,7 +24,7 @@ fn check(words: &mut Words, q: u32, variables: usize, degree: usize, length: usi
         .collect();
     for backend in Backend::available() {
         let mut out = vec![1; length];
-        polynomial.evaluate_with(backend, &points, &mut out);
+        polynomial.evaluate(backend, &points, &mut out);
         assert_eq!(
             out, expected,
             "{variables} variables, degree {degree}, modulo {q}, {length} points"
@@ -75,7 +75,7 @@ fn the_largest_words_fit() {
         let expected = simplex::value(&vec![q - 1; count], degree, &vec![q - 1; variables], q);
         for backend in Backend::available() {
             let mut out = [0; 3];
-            polynomial.evaluate_with(backend, &vec![q - 1; 3 * variables], &mut out);
+            polynomial.evaluate(backend, &vec![q - 1; 3 * variables], &mut out);
             assert_eq!(out, [expected; 3], "{variables} variables, degree {degree}");
         }
     }

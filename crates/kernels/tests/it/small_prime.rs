@@ -35,11 +35,11 @@ fn lifts_are_the_shortest() {
             let expected: Vec<u16> = residues.iter().map(|&word| shortest(word, q, p)).collect();
             for backend in Backend::available() {
                 let mut out = vec![0; length];
-                small_prime::reduce_with(backend, &mut out, &residues, Shortest::new(q, p));
+                small_prime::reduce(backend, &mut out, &residues, Shortest::new(q, p));
                 assert_eq!(out, expected, "{backend}, from {q} to {p}");
                 if q < 1 << 16 {
                     let small: Vec<u16> = residues.iter().map(|&word| word as u16).collect();
-                    small_prime::reduce_small_with(backend, &mut out, &small, Shortest::new(q, p));
+                    small_prime::reduce_small(backend, &mut out, &small, Shortest::new(q, p));
                     assert_eq!(out, expected, "{backend}, from {q} to {p}");
                 }
             }
@@ -51,8 +51,8 @@ fn lifts_are_the_shortest() {
 fn coordinates_are_appended() {
     for backend in Backend::available() {
         let mut indices = vec![0, 1, 5];
-        small_prime::append_with(backend, &mut indices, &[7, 0, 96], 97);
-        small_prime::append_with(backend, &mut indices, &[1, 2, 3], 97);
+        small_prime::append(backend, &mut indices, &[7, 0, 96], 97);
+        small_prime::append(backend, &mut indices, &[1, 2, 3], 97);
         assert_eq!(
             indices,
             [7 * 97 + 1, 97 * 97 + 2, (5 * 97 + 96) * 97 + 3],
@@ -85,11 +85,11 @@ fn numbers_come_back() {
                 .iter()
                 .map(|&number| modulo(number, p) as u16)
                 .collect();
-            small_prime::add_share_with(backend, &mut words, &mut quotients, &residues, share);
+            small_prime::add_share(backend, &mut words, &mut quotients, &residues, share);
         }
         let mut out = vec![0; numbers.len()];
         let product = modulo(product, target.value());
-        small_prime::finish_with(backend, &mut out, &words, &quotients, product, target);
+        small_prime::finish(backend, &mut out, &words, &quotients, product, target);
         let expected: Vec<u32> = numbers
             .iter()
             .map(|&number| modulo(number, target.value()))
@@ -120,7 +120,7 @@ fn a_polynomial_has_its_values() {
         let expected: Vec<u16> = (0..count).map(|x| value(x) as u16).collect();
         for backend in Backend::available() {
             let mut out = vec![0; count];
-            small_prime::combine_with(backend, &mut out, &coefficients, &powers, p);
+            small_prime::combine(backend, &mut out, &coefficients, &powers, p);
             assert_eq!(out, expected, "{backend}, {p}");
         }
     }

@@ -118,11 +118,11 @@ fn scalars() {
 fn sums_and_differences() {
     for_all(41, |backend, q, _, a, b| {
         let mut out = a.to_vec();
-        wide::add_assign_with(backend, &mut out, b, q);
+        wide::add_assign(backend, &mut out, b, q);
         assert_eq!(out, expected(a, b, q, |a, b| a + b), "{backend}");
-        wide::sub_assign_with(backend, &mut out, b, q);
+        wide::sub_assign(backend, &mut out, b, q);
         assert_eq!(out, a, "{backend}");
-        wide::sub_assign_with(backend, &mut out, b, q);
+        wide::sub_assign(backend, &mut out, b, q);
         assert_eq!(out, expected(a, b, q, |a, b| a - b), "{backend}");
     });
 }
@@ -131,10 +131,10 @@ fn sums_and_differences() {
 fn products() {
     for_all(42, |backend, q, lazy, _, b| {
         let mut out = vec![7; b.len()];
-        wide::mul_with(backend, &mut out, lazy, b, q);
+        wide::mul(backend, &mut out, lazy, b, q);
         assert_eq!(out, expected(lazy, b, q, |a, b| a * b), "{backend}");
         for constant in [0, 1, q.value() / 2, q.value() - 1] {
-            wide::scale_with(backend, &mut out, lazy, constant, q);
+            wide::scale(backend, &mut out, lazy, constant, q);
             assert_eq!(
                 out,
                 expected(lazy, b, q, |a, _| a * i128::from(constant)),
@@ -163,7 +163,7 @@ fn any_words_are_reduced() {
         }
         for backend in Backend::available() {
             let mut out = vec![7; length];
-            wide::reduce_with(backend, &mut out, &a, Modulus::new(q));
+            wide::reduce(backend, &mut out, &a, Modulus::new(q));
             assert_eq!(
                 out,
                 expected(&a, &a, Modulus::new(q), |a, _| a),
@@ -204,14 +204,14 @@ fn dot_products() {
                     let mut outs = [vec![7; length], vec![7; length]];
                     let q = Modulus::new(q);
                     for (out, b) in outs.iter_mut().zip(&b) {
-                        wide::dot_with(backend, out, &a, b, q);
+                        wide::dot(backend, out, &a, b, q);
                     }
                     assert_eq!(
                         outs, expected,
                         "{backend}, {rows} rows of {length} words modulo {q:?}"
                     );
                     let mut outs = [vec![7; length], vec![7; length]];
-                    wide::dot_pair_with(
+                    wide::dot_pair(
                         backend,
                         outs.each_mut().map(|out| &mut out[..]),
                         &a,
@@ -238,7 +238,7 @@ fn rotations_and_automorphisms() {
                 let mut out = vec![7; d];
                 for shift in [0, 1, d / 2, d - 1, d, d + 1, 3 * d / 2, 2 * d - 1] {
                     if shift < 2 * d {
-                        wide::rotate_with(backend, &mut out, &a, shift, Modulus::new(q));
+                        wide::rotate(backend, &mut out, &a, shift, Modulus::new(q));
                         assert_eq!(
                             out,
                             reference::rotate(&a, shift, q),
@@ -248,7 +248,7 @@ fn rotations_and_automorphisms() {
                 }
                 for e in [1, 3, 5, d + 1, 2 * d - 1, 2 * d + 3] {
                     if e % 2 == 1 {
-                        wide::automorphism_with(backend, &mut out, &a, e, Modulus::new(q));
+                        wide::automorphism(backend, &mut out, &a, e, Modulus::new(q));
                         assert_eq!(
                             out,
                             reference::automorphism(&a, e, q),
@@ -272,7 +272,7 @@ fn signed_words_become_residues() {
         }
         for backend in Backend::available() {
             let mut out = vec![7; length];
-            wide::from_signed_with(backend, &mut out, &signed, Modulus::new(q));
+            wide::from_signed(backend, &mut out, &signed, Modulus::new(q));
             for (&out, &word) in out.iter().zip(&signed) {
                 assert_eq!(
                     i128::from(out),
@@ -290,7 +290,7 @@ fn signed_bytes_become_lazy_residues() {
     for q in MODULI.into_iter().filter(|&q| q > 128) {
         for backend in Backend::available() {
             let mut out = vec![7; 256];
-            wide::from_bytes_lazy_with(backend, &mut out, &bytes, Modulus::new(q));
+            wide::from_bytes_lazy(backend, &mut out, &bytes, Modulus::new(q));
             for (&out, &byte) in out.iter().zip(&bytes) {
                 assert_eq!(
                     i128::from(out),
@@ -332,8 +332,8 @@ fn digits_match_the_reference() {
             for backend in Backend::available() {
                 let mut digits = vec![7; levels * d];
                 let mut lazy = vec![7; levels * d];
-                wide::decompose_with(backend, &gadget, &mut digits, &x);
-                wide::decompose_lazy_with(backend, &gadget, &mut lazy, &x);
+                wide::decompose(backend, &gadget, &mut digits, &x);
+                wide::decompose_lazy(backend, &gadget, &mut lazy, &x);
                 for at in 0..levels * d {
                     let digit = expected[at % d][at / d];
                     assert_eq!(i128::from(digits[at]), digit, "{backend}, {gadget:?}");
@@ -399,7 +399,7 @@ fn tables() -> impl Iterator<Item = (NttTable, u64)> {
 
 fn transformed(table: &NttTable, backend: Backend, a: &[u64]) -> Vec<u64> {
     let mut x = a.to_vec();
-    table.forward_with(backend, &mut x);
+    table.forward(backend, &mut x);
     x
 }
 
@@ -441,7 +441,7 @@ fn all_backends_transform_words_up_to_their_bounds() {
                     "{backend}, d = {d}, q = {q}"
                 );
                 let mut lazy = a.clone();
-                table.forward_lazy_with(backend, &mut lazy);
+                table.forward_lazy(backend, &mut lazy);
                 assert!(
                     lazy.iter().all(|&x| x < 4 * q),
                     "{backend}, d = {d}, q = {q}"
@@ -465,11 +465,11 @@ fn all_backends_invert_values_up_to_their_bounds() {
         for a in constants.into_iter().chain([alternating]).chain(random) {
             let reduced: Vec<u64> = a.iter().map(|a| a % q).collect();
             let mut expected = reduced.clone();
-            table.inverse_with(Backend::PORTABLE, &mut expected);
+            table.inverse(Backend::PORTABLE, &mut expected);
             assert_eq!(transformed(&table, Backend::PORTABLE, &expected), reduced);
             for backend in Backend::available() {
                 let mut x = a.clone();
-                table.inverse_with(backend, &mut x);
+                table.inverse(backend, &mut x);
                 assert_eq!(x, expected, "{backend}, d = {d}, q = {q}");
             }
         }
@@ -486,11 +486,11 @@ fn slotwise_products_are_negacyclic_products() {
         let b = words_below(&mut words, d, q, 1);
         for backend in Backend::available() {
             let [mut x, mut y] = [a.clone(), b.clone()];
-            table.forward_lazy_with(backend, &mut x);
-            table.forward_with(backend, &mut y);
+            table.forward_lazy(backend, &mut x);
+            table.forward(backend, &mut y);
             let mut product = vec![0; d];
-            wide::mul_with(backend, &mut product, &x, &y, Modulus::new(q));
-            table.inverse_with(backend, &mut product);
+            wide::mul(backend, &mut product, &x, &y, Modulus::new(q));
+            table.inverse(backend, &mut product);
             assert_eq!(product, reference::negacyclic_mul(&a, &b, q), "{backend}");
         }
     }
@@ -528,12 +528,12 @@ fn packed_residues_come_back_on_every_backend() {
     for backend in Backend::available() {
         for words in [&words[2..], &words[..2048], &words[2042..]] {
             let mut packed = vec![7; wide::packed::packed_len(words.len())];
-            wide::packed::pack_with(backend, &mut packed, words);
+            wide::packed::pack(backend, &mut packed, words);
             let mut expected = Vec::new();
-            papir_kernels::bits::pack(words, 50, &mut expected);
+            papir_kernels::bits::pack(backend, words, 50, &mut expected);
             assert_eq!(packed, expected, "{backend}");
             let mut unpacked = vec![7; words.len()];
-            wide::packed::unpack_with(backend, &mut unpacked, &packed);
+            wide::packed::unpack(backend, &mut unpacked, &packed);
             assert_eq!(unpacked, words, "{backend}");
         }
     }

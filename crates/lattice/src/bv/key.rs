@@ -58,6 +58,7 @@ impl BvKey {
     ) -> Vec<u32> {
         let mut body = transformed(params, &phase(params, message, rng));
 
+        let backend = params.ring().backend();
         let degree = params.ring().degree();
         let mut product = Zeroizing::new(vec![0; degree]);
         let rows = body.chunks_exact_mut(degree).zip(mask.chunks_exact(degree));
@@ -65,8 +66,8 @@ impl BvKey {
             .zip(self.values.chunks_exact(degree))
             .zip(params.ring().moduli());
         for (((body, mask), secret), modulus) in rows {
-            pointwise::mul(&mut product, mask, secret, modulus);
-            pointwise::sub_assign(body, &product, modulus);
+            pointwise::mul(backend, &mut product, mask, secret, modulus);
+            pointwise::sub_assign(backend, body, &product, modulus);
         }
 
         // The body is published, so it need not be erased.
@@ -85,7 +86,8 @@ impl BvKey {
         ciphertext: &[u32],
     ) -> Decrypted {
         let ring = params.ring();
-        let degree = params.ring().degree();
+        let backend = ring.backend();
+        let degree = ring.degree();
 
         let mut phases = Zeroizing::new(vec![0; kept * degree]);
         let mut values = Zeroizing::new(vec![0; degree]);
@@ -99,11 +101,11 @@ impl BvKey {
             // Horner's rule needs the highest power of Y first, which is the last row.
             for row in ciphertext.chunks_exact(kept * degree).rev() {
                 values.copy_from_slice(&row[prime * degree..][..degree]);
-                table.forward(&mut values);
-                pointwise::mul_assign(phase, secret, modulus);
-                pointwise::add_assign(phase, &values, modulus);
+                table.forward(backend, &mut values);
+                pointwise::mul_assign(backend, phase, secret, modulus);
+                pointwise::add_assign(backend, phase, &values, modulus);
             }
-            table.inverse(phase);
+            table.inverse(backend, phase);
         }
 
         let mut coefficients = Zeroizing::new(vec![0; degree]);
@@ -143,10 +145,11 @@ fn phase(params: &BvParams, message: &[u32], rng: &mut dyn CryptoRng) -> Zeroizi
 /// Transforms small integers to values modulo each prime.
 fn transformed(params: &BvParams, coefficients: &[i32]) -> Zeroizing<Vec<u32>> {
     let ring = params.ring();
+    let backend = ring.backend();
     let mut values = Zeroizing::new(vec![0; ring.len() * ring.degree()]);
     for (values, table) in values.chunks_exact_mut(ring.degree()).zip(ring.tables()) {
-        to_residues(values, coefficients, Modulus::new(table.modulus()));
-        table.forward(values);
+        to_residues(backend, values, coefficients, Modulus::new(table.modulus()));
+        table.forward(backend, values);
     }
     values
 }
@@ -199,16 +202,23 @@ mod tests {
         /// Multiplies two ciphertexts of two parts each; returns three parts in coefficients.
         fn multiply(&self, [b, a]: &[Vec<u32>; 2], [d, c]: &[Vec<u32>; 2]) -> Vec<u32> {
             let product = |pairs: &[(&[u32], &[u32])]| {
+                let backend = self.params.ring().backend();
                 let mut sum = vec![0; b.len()];
                 for (prime, table) in self.params.ring().tables().iter().enumerate() {
                     let row = prime * DEGREE..(prime + 1) * DEGREE;
                     let modulus = Modulus::new(table.modulus());
                     for (x, y) in pairs {
                         let mut product = vec![0; DEGREE];
-                        pointwise::mul(&mut product, &x[row.clone()], &y[row.clone()], modulus);
-                        pointwise::add_assign(&mut sum[row.clone()], &product, modulus);
+                        pointwise::mul(
+                            backend,
+                            &mut product,
+                            &x[row.clone()],
+                            &y[row.clone()],
+                            modulus,
+                        );
+                        pointwise::add_assign(backend, &mut sum[row.clone()], &product, modulus);
                     }
-                    table.inverse(&mut sum[row]);
+                    table.inverse(backend, &mut sum[row]);
                 }
                 sum
             };

@@ -3,6 +3,7 @@
 //! `Z_t[X]/(Xⁿ + 1)` is n copies of the field of t elements: one ciphertext holds n messages, and
 //! sums and products act on each.
 
+use papir_kernels::Backend;
 use papir_kernels::ntt::NttTable;
 use papir_ring::prime::primitive_root;
 use papir_ring::ring::RingError;
@@ -12,6 +13,7 @@ use super::params::PLAINTEXT;
 /// Transform between the n slots and the coefficients of a plaintext.
 #[derive(Clone, Debug)]
 pub struct Slots {
+    backend: Backend,
     table: NttTable,
 }
 
@@ -27,17 +29,18 @@ impl Slots {
         };
         let root = primitive_root(PLAINTEXT, 2 * degree).ok_or(none)?;
         Ok(Self {
+            backend: Backend::current(),
             table: NttTable::new(PLAINTEXT, root, degree)?,
         })
     }
 
     /// Transforms slot values below t to coefficients, in place.
     pub fn encode(&self, slots: &mut [u32]) {
-        self.table.inverse(slots);
+        self.table.inverse(self.backend, slots);
     }
 
     /// Transforms coefficients below t to slot values, in place.
     pub fn decode(&self, coefficients: &mut [u32]) {
-        self.table.forward(coefficients);
+        self.table.forward(self.backend, coefficients);
     }
 }

@@ -1,5 +1,6 @@
 //! BGV modulus switching in residues.
 
+use papir_kernels::Backend;
 use papir_kernels::pointwise::{self, Modulus};
 use papir_ring::prime::inverse_mod;
 use papir_ring::rns::product_mod;
@@ -12,6 +13,7 @@ use papir_ring::rns::product_mod;
 /// of each part grow by t·u/P, slightly above t/2 at most.
 #[derive(Debug, Clone)]
 pub struct Switch {
+    backend: Backend,
     kept: Vec<Modulus>,
     /// Constants of each dropped prime.
     dropped: Vec<Dropped>,
@@ -93,6 +95,7 @@ impl Switch {
         let kept_weights = kept.iter().map(|&prime| weights(prime, dropped, plaintext));
 
         Self {
+            backend: Backend::current(),
             kept: kept.iter().map(|&prime| Modulus::new(prime)).collect(),
             dropped: constants.collect(),
             weights: kept_weights.collect(),
@@ -109,7 +112,13 @@ impl Switch {
 
         for (i, prime) in self.dropped.iter().enumerate() {
             let row = &mut rows[(i + 1) * degree..][..degree];
-            pointwise::scale(row, residues(kept + i), prime.inverse, prime.modulus);
+            pointwise::scale(
+                self.backend,
+                row,
+                residues(kept + i),
+                prime.inverse,
+                prime.modulus,
+            );
             for (quotient, &factor) in quotients.iter_mut().zip(&*row) {
                 *quotient += f64::from(factor) * prime.reciprocal;
             }
@@ -132,7 +141,7 @@ impl Switch {
         {
             rows[..degree].copy_from_slice(residues(index));
             // Words below a larger dropped prime are allowed, as `new` has checked their sums.
-            pointwise::combine(out, &rows, weights, *modulus);
+            pointwise::combine(self.backend, out, &rows, weights, *modulus);
         }
 
         out

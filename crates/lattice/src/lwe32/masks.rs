@@ -199,6 +199,7 @@ impl<'a> Sums<'a> {
 
     /// Adds bytes times blocks, at most [`MAX_BLOCKS`] block rows, to a row modulo q.
     fn add_products(&mut self, bytes: &[u8], blocks: &[Poly<Values>], row: &mut [u32]) {
+        let backend = self.params.ring().backend();
         let degree = self.params.ring().degree();
         let rank = self.params.rank();
         self.sums.fill(0);
@@ -207,7 +208,7 @@ impl<'a> Sums<'a> {
             self.transform(bytes);
             // A sum has one product for each block row: at most 256 below 2⁵⁶, which fit 64 bits.
             for (sums, block) in self.sums.chunks_exact_mut(2 * degree).zip(blocks) {
-                pointwise::mul_accumulate(sums, &self.values, block.residues());
+                pointwise::mul_accumulate(backend, sums, &self.values, block.residues());
             }
         }
 
@@ -233,8 +234,8 @@ impl<'a> Sums<'a> {
             .for_each(|(value, &byte)| *value = byte.into());
         second.copy_from_slice(first);
 
-        ring.table(0).forward(first);
-        ring.table(1).forward(second);
+        ring.table(0).forward(ring.backend(), first);
+        ring.table(1).forward(ring.backend(), second);
     }
 
     /// Returns one ring element's sums over the integers.
@@ -244,7 +245,7 @@ impl<'a> Sums<'a> {
         let degree = ring.degree();
         let sums = self.sums[2 * k * degree..].chunks_exact(degree);
         for ((out, sums), prime) in sum.parts_mut().into_iter().zip(sums).zip(ring.primes()) {
-            pointwise::reduce(out, sums, prime);
+            pointwise::reduce(ring.backend(), out, sums, prime);
         }
 
         ring.to_centred(&ring.inverse(sum))

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use papir_kernels::Backend;
 use papir_kernels::matvec_u8::{self, ROWS};
 use rayon::prelude::*;
 
@@ -25,6 +26,7 @@ pub const fn transformed_bytes(rows: usize, columns: usize) -> u64 {
 /// A matrix D of unsigned bytes in any container. Padding rows and columns are zero.
 #[derive(Clone)]
 pub struct ByteMatrix<T> {
+    backend: Backend,
     rows: usize,
     columns: usize,
     tiles: T,
@@ -42,6 +44,7 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
             "bytes of {rows} rows × {columns} columns"
         );
         Self {
+            backend: Backend::current(),
             rows,
             columns,
             tiles,
@@ -152,7 +155,14 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
                 let rows = tiles.len() / self.group_bytes() * ROWS;
                 let mut sums = vec![0; planes.len() * rows];
                 let mut outs: Vec<&mut [u32]> = sums.chunks_exact_mut(rows).collect();
-                matvec_u8::pass_many(tiles, self.quads(), planes, plane_count, &mut outs);
+                matvec_u8::pass_many(
+                    self.backend,
+                    tiles,
+                    self.quads(),
+                    planes,
+                    plane_count,
+                    &mut outs,
+                );
                 sums
             })
             .collect()

@@ -36,7 +36,7 @@ impl Bodies {
         );
         let residues = ring.primes().map(|prime| {
             let mut residues = vec![0; words.len()];
-            reduce(&mut residues, words, prime);
+            reduce(ring.backend(), &mut residues, words, prime);
             residues
         });
         Self { capacity, residues }
@@ -72,7 +72,7 @@ impl Bodies {
             .zip(&other.residues)
             .zip(ring.primes())
         {
-            add_assign(a, b, prime);
+            add_assign(ring.backend(), a, b, prime);
         }
     }
 

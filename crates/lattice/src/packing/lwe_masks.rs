@@ -62,8 +62,7 @@ impl LweMasks {
     pub fn from_vectors(ring: &Ring, vectors: &[Vec<u64>]) -> Self {
         Self::new(
             ring,
-            ring.primes()
-                .map(|prime| transform(prime, ring.degree(), vectors)),
+            ring.primes().map(|prime| transform(ring, prime, vectors)),
         )
     }
 
@@ -91,7 +90,9 @@ impl LweMasks {
 }
 
 /// Returns n⁻¹·Σᵢ a\[i\]·X^{−i} for all vectors modulo one prime, with X^{−i} = −X^{d−i} for i > 0.
-fn transform(prime: Modulus, degree: usize, vectors: &[Vec<u64>]) -> Vec<u32> {
+fn transform(ring: &Ring, prime: Modulus, vectors: &[Vec<u64>]) -> Vec<u32> {
+    let backend = ring.backend();
+    let degree = ring.degree();
     // n is a power of two and the prime odd, so 1/n exists.
     let inverse = inverse_mod(vectors.len() as u64, prime.value().into()) as u32;
     let mut residues = vec![0; vectors.len() * degree];
@@ -99,8 +100,8 @@ fn transform(prime: Modulus, degree: usize, vectors: &[Vec<u64>]) -> Vec<u32> {
     let mut scaled = vec![0; degree];
 
     for (row, vector) in residues.chunks_exact_mut(degree).zip(vectors) {
-        pointwise::reduce(&mut reduced, vector, prime);
-        pointwise::scale(&mut scaled, &reduced, inverse, prime);
+        pointwise::reduce(backend, &mut reduced, vector, prime);
+        pointwise::scale(backend, &mut scaled, &reduced, inverse, prime);
         row[0] = scaled[0];
         for (out, &entry) in row[1..].iter_mut().zip(scaled[1..].iter().rev()) {
             *out = prime.sub(0, entry);

@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
-use papir_kernels::matvec_i16;
 use papir_kernels::pointwise::{self, Modulus};
+use papir_kernels::{gadget, matvec_i16};
 use papir_ring::prg::Seed;
 use papir_ring::prime::inverse_mod;
 use papir_ring::{Coefficients, Poly, Ring, Values};
@@ -155,7 +155,7 @@ fn divide(ring: &Ring, a: &Poly<Values>, n: usize) -> Poly<Values> {
         .zip(ring.primes())
     {
         let inverse = inverse_mod(n as u64, prime.value().into()) as u32;
-        pointwise::scale(out, part, inverse, prime);
+        pointwise::scale(ring.backend(), out, part, inverse, prime);
     }
     quotient
 }
@@ -236,11 +236,17 @@ impl<'a> Sums<'a> {
 
     /// Adds a row's words times the mask of their block; called once for each row and block.
     fn add(&mut self, row: usize, words: &[i32], mask: &Poly<Values>) {
+        let backend = self.ring.backend();
         let d = self.ring.degree();
         for (i, sums) in self.sums.iter_mut().enumerate() {
-            papir_kernels::gadget::to_residues(&mut self.values, words, self.ring.primes()[i]);
-            self.ring.table(i).forward(&mut self.values);
-            pointwise::mul_accumulate(&mut sums[row * d..][..d], &self.values, mask.parts()[i]);
+            gadget::to_residues(backend, &mut self.values, words, self.ring.primes()[i]);
+            self.ring.table(i).forward(backend, &mut self.values);
+            pointwise::mul_accumulate(
+                backend,
+                &mut sums[row * d..][..d],
+                &self.values,
+                mask.parts()[i],
+            );
         }
     }
 
@@ -257,10 +263,11 @@ impl<'a> Sums<'a> {
 
     /// Writes the coefficients of all rows.
     fn finish(self, out: [&mut [u32]; 2]) {
+        let backend = self.ring.backend();
         for (i, (out, sums)) in out.into_iter().zip(&self.sums).enumerate() {
-            pointwise::reduce(out, sums, self.ring.primes()[i]);
+            pointwise::reduce(backend, out, sums, self.ring.primes()[i]);
             out.chunks_exact_mut(self.ring.degree())
-                .for_each(|poly| self.ring.table(i).inverse(poly));
+                .for_each(|poly| self.ring.table(i).inverse(backend, poly));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use papir_kernels::matvec_i16;
+use papir_kernels::{Backend, matvec_i16};
 use rayon::prelude::*;
 
 /// Words of a matrix, padded to whole groups of 64 rows and whole pairs of columns.
@@ -23,6 +23,7 @@ pub const fn group_rows(rows: usize) -> usize {
 /// A borrowed matrix D of signed words.
 #[derive(Clone, Copy, Debug)]
 pub struct WordMatrix<'a> {
+    backend: Backend,
     columns: usize,
     tiles: &'a [i16],
     exceptions: &'a [[u32; 2]],
@@ -41,6 +42,7 @@ impl<'a> WordMatrix<'a> {
             tiles.len()
         );
         Self {
+            backend: Backend::current(),
             columns,
             tiles,
             exceptions: &[],
@@ -142,7 +144,9 @@ impl<'a> WordMatrix<'a> {
         let parts = self
             .shares()
             .zip(sums.par_chunks_mut(self.share() * matvec_i16::ROWS));
-        parts.for_each(|(tiles, sums)| matvec_i16::pass(tiles, self.pairs(), planes, count, sums));
+        parts.for_each(|(tiles, sums)| {
+            matvec_i16::pass(self.backend, tiles, self.pairs(), planes, count, sums);
+        });
         sums
     }
 
@@ -152,7 +156,7 @@ impl<'a> WordMatrix<'a> {
             .map(|tiles| {
                 let mut sums = vec![vec![0; tiles.len() / (2 * self.pairs())]; planes.len()];
                 let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
-                matvec_i16::pass_many(tiles, self.pairs(), planes, count, &mut outs);
+                matvec_i16::pass_many(self.backend, tiles, self.pairs(), planes, count, &mut outs);
                 sums
             })
             .collect();

@@ -1,6 +1,6 @@
 //! Matrices of 4-bit words, two in a byte, in the tiles of [`papir_kernels::matvec_u4`].
 
-use papir_kernels::{matvec_u4, matvec_u8};
+use papir_kernels::{Backend, matvec_u4, matvec_u8};
 use rayon::prelude::*;
 
 /// Rows of a group.
@@ -22,6 +22,7 @@ pub(super) const fn nibble_bytes(rows: usize, columns: usize) -> u64 {
 /// A borrowed matrix D of words from −8 to 7.
 #[derive(Clone, Copy, Debug)]
 pub struct NibbleMatrix<'a> {
+    backend: Backend,
     columns: usize,
     tiles: &'a [u8],
 }
@@ -38,7 +39,11 @@ impl<'a> NibbleMatrix<'a> {
             "{} bytes in groups of {group}",
             tiles.len()
         );
-        Self { columns, tiles }
+        Self {
+            backend: Backend::current(),
+            columns,
+            tiles,
+        }
     }
 
     /// Number of columns.
@@ -94,10 +99,19 @@ impl<'a> NibbleMatrix<'a> {
         let rows = tiles.len() / self.group_bytes() * ROWS;
         let mut sums = vec![vec![0; rows]; queries.len()];
         match (queries, &mut sums[..]) {
-            ([query], [sums]) => matvec_u4::pass(tiles, self.quads(), query, plane_count, sums),
+            ([query], [sums]) => {
+                matvec_u4::pass(self.backend, tiles, self.quads(), query, plane_count, sums);
+            }
             (queries, sums) => {
                 let mut outs: Vec<&mut [u32]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
-                matvec_u4::pass_many(tiles, self.quads(), queries, plane_count, &mut outs);
+                matvec_u4::pass_many(
+                    self.backend,
+                    tiles,
+                    self.quads(),
+                    queries,
+                    plane_count,
+                    &mut outs,
+                );
             }
         }
         sums

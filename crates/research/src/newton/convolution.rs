@@ -6,6 +6,7 @@
 //! sequence is transformed only once.
 
 use papir_core::Progress;
+use papir_kernels::Backend;
 use papir_kernels::mat32::ROWS;
 use papir_kernels::ntt::NttTable;
 use papir_kernels::pointwise;
@@ -29,6 +30,7 @@ const LIFTED: usize = 128;
 
 /// A transformed sequence with alternating signs, with which other sequences are convolved.
 pub(super) struct Convolution<'a> {
+    backend: Backend,
     n: &'a Modulus,
     count: usize,
     system: System,
@@ -65,6 +67,7 @@ impl<'a> Convolution<'a> {
         let lifting = Lifting::new(n, &system);
 
         let mut convolution = Self {
+            backend: Backend::current(),
             n,
             count,
             system,
@@ -208,7 +211,7 @@ impl<'a> Convolution<'a> {
                 let table = &self.tables[part * ROWS + lane];
                 values
                     .chunks_exact_mut(2 * half)
-                    .for_each(|block| table.forward(block));
+                    .for_each(|block| table.forward(self.backend, block));
             });
     }
 
@@ -228,12 +231,22 @@ impl<'a> Convolution<'a> {
             // overlap the next block, so they are added there.
             for i in 0..=k {
                 let other = block_of(&self.values[prime], 2 * half, k - i);
-                pointwise::mul_accumulate(&mut sums, block_of(values, 2 * half, i), other);
+                pointwise::mul_accumulate(
+                    self.backend,
+                    &mut sums,
+                    block_of(values, 2 * half, i),
+                    other,
+                );
             }
 
-            pointwise::reduce(&mut product, &sums, modulus);
-            table.inverse(&mut product);
-            pointwise::add_assign(&mut terms[half * k..][..2 * half], &product, modulus);
+            pointwise::reduce(self.backend, &mut product, &sums, modulus);
+            table.inverse(self.backend, &mut product);
+            pointwise::add_assign(
+                self.backend,
+                &mut terms[half * k..][..2 * half],
+                &product,
+                modulus,
+            );
         }
 
         terms.truncate(self.count);

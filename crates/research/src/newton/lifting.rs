@@ -5,6 +5,7 @@
 //! mod n): the product of a matrix of digits, common to all numbers, with (y, k). All terms are
 //! independent, and n is half as long as P.
 
+use papir_kernels::Backend;
 use papir_kernels::mat32::{self, ROWS};
 
 use super::modulus::Modulus;
@@ -17,6 +18,7 @@ const DIGIT: i32 = (1 << DIGIT_BITS) - 1;
 
 /// Cofactors P/p mod n for each prime, then −P mod n.
 pub(super) struct Lifting {
+    backend: Backend,
     /// Digits of the cofactors, in groups of [`ROWS`] digits.
     tiles: Vec<i32>,
     reciprocals: Vec<f64>,
@@ -40,6 +42,7 @@ impl Lifting {
         }
 
         Self {
+            backend: Backend::current(),
             tiles,
             reciprocals: system.reciprocals.clone(),
             words: n.words() + 1,
@@ -85,7 +88,7 @@ impl Lifting {
             .map(|two| two.split_at_mut(rows).into())
             .collect();
 
-        mat32::pass_many(&self.tiles, columns, &ys, &mut outs);
+        mat32::pass_many(self.backend, &self.tiles, columns, &ys, &mut outs);
 
         let mut numbers = vec![0; count * self.words];
         let each = numbers

@@ -5,7 +5,7 @@
 
 use crypto_bigint::{BoxedUint, Odd};
 use papir_core::{Error, Result};
-use papir_kernels::bigint_mod;
+use papir_kernels::{Backend, bigint_mod};
 use papir_paillier as paillier;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -44,7 +44,7 @@ impl Modulus {
     /// # Errors
     /// [`Error::Malformed`] if the modulus is even or below 3.
     pub fn unchecked(words: &[u64]) -> Result<Self> {
-        let wide = bigint_mod::Modulus::new(words)
+        let wide = bigint_mod::Modulus::new(Backend::current(), words)
             .map_err(|error| Error::malformed(WHAT, error, "an odd number"))?;
         Ok(Self {
             words: words.to_vec(),

@@ -2,6 +2,7 @@
 
 use papir_core::scheme::{Client, Never, Parameters, Scheme, check_indices};
 use papir_core::{Error, Record, Result};
+use papir_kernels::Backend;
 use papir_kernels::pointwise::{self, Modulus};
 use papir_lattice::bv::key::BvKey;
 use papir_lattice::bv::params::PLAINTEXT;
@@ -91,6 +92,7 @@ impl Client<Depir> for DepirClient {
         let params = &self.params;
         let kept = params.kept;
         let chunks = params.chunks();
+        let backend = Backend::current();
         let modulus = Modulus::new(PLAINTEXT);
         let unit = params.units.unit_bytes;
 
@@ -105,7 +107,13 @@ impl Client<Depir> for DepirClient {
 
             params.shared.slots.decode(&mut found.coefficients);
             let mut slots = Zeroizing::new(vec![0; found.coefficients.len()]);
-            pointwise::scale(&mut slots, &found.coefficients, self.factor, modulus);
+            pointwise::scale(
+                backend,
+                &mut slots,
+                &found.coefficients,
+                self.factor,
+                modulus,
+            );
 
             for (unit, &slot) in units.chunks_exact_mut(unit).zip(slots.iter()) {
                 // Entries are at most 65535.

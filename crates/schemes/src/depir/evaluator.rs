@@ -214,7 +214,7 @@ fn look_up(structure: &Structure, lines: &[Lines<'_>], degree: usize) -> (Vec<Ve
 fn coefficients(ring: &RnsRing, mut residues: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
     parallel::for_each(residues.iter_mut().zip(ring.tables()), |(rows, table)| {
         rows.chunks_exact_mut(ring.degree())
-            .for_each(|row| table.inverse(row));
+            .for_each(|row| table.inverse(ring.backend(), row));
     });
     residues
 }

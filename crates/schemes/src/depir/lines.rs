@@ -11,6 +11,7 @@
 //! prime above D. These exist modulo primes that are 1 modulo 2nk
 //! ([`super::params::DepirParams::fourier`]); the points 0, 1, …, D exist modulo every prime.
 
+use papir_kernels::Backend;
 use papir_kernels::pointwise::{self, Modulus};
 use papir_kernels::poly_eval::Polynomial;
 use papir_ring::prime::{inverse_mod, invert_all, is_prime, pow_mod};
@@ -23,6 +24,7 @@ const BLOCK: usize = 1024;
 
 /// Points of all slots modulo one prime, as lines parametrised by their first coordinate.
 pub struct Lines<'a> {
+    backend: Backend,
     pub(super) modulus: Modulus,
     /// b₁ and a₁.
     first: [&'a [u32]; 2],
@@ -40,7 +42,9 @@ impl<'a> Lines<'a> {
         let mask = *masks.first()?;
         let inverses = invert_all(mask, modulus.value())?;
 
+        let backend = Backend::current();
         let mut lines = Self {
+            backend,
             modulus,
             first: [body, mask],
             starts: Vec::new(),
@@ -51,11 +55,11 @@ impl<'a> Lines<'a> {
         for (other_body, other_mask) in bodies.iter().zip(masks).skip(1) {
             // With Y = (x − b₁)/a₁, a coordinate b + a·Y is (b − b₁·a/a₁) + x·a/a₁.
             let mut slope = inverses.clone();
-            pointwise::mul_assign(&mut slope, other_mask, modulus);
+            pointwise::mul_assign(backend, &mut slope, other_mask, modulus);
 
-            pointwise::mul(&mut product, &slope, body, modulus);
+            pointwise::mul(backend, &mut product, &slope, body, modulus);
             let mut start = other_body.to_vec();
-            pointwise::sub_assign(&mut start, &product, modulus);
+            pointwise::sub_assign(backend, &mut start, &product, modulus);
 
             lines.starts.append(&mut start);
             lines.slopes.append(&mut slope);
@@ -77,8 +81,8 @@ impl<'a> Lines<'a> {
         let mut rows = Vec::with_capacity(starts.len());
         for (start, slope) in starts.zip(slopes) {
             let mut row = vec![0; start.len()];
-            pointwise::scale(&mut row, slope, x, self.modulus);
-            pointwise::add_assign(&mut row, start, self.modulus);
+            pointwise::scale(self.backend, &mut row, slope, x, self.modulus);
+            pointwise::add_assign(self.backend, &mut row, start, self.modulus);
             rows.push(row);
         }
 
@@ -104,12 +108,12 @@ impl<'a> Lines<'a> {
 
             let mut rows = vec![0; block.len()];
             for (row, weights) in rows.chunks_exact_mut(length).zip(&weights) {
-                pointwise::combine(row, &block, weights, self.modulus);
+                pointwise::combine(self.backend, row, &block, weights, self.modulus);
             }
 
             // Rows are polynomials in the first coordinate, x = b₁ + a₁·Y, until here.
             let [body, mask] = self.first.map(|row| &row[start..][..length]);
-            substitute(self.modulus, &mut rows, body, mask);
+            substitute(self.backend, self.modulus, &mut rows, body, mask);
 
             for (out, row) in out.chunks_exact_mut(slots).zip(rows.chunks_exact(length)) {
                 out[start..][..length].copy_from_slice(row);
@@ -132,15 +136,18 @@ impl<'a> Lines<'a> {
             // Each x moves the points by one slope: an addition instead of a product for each
             // coordinate.
             if x > 0 {
-                pointwise::add_assign(&mut points, &self.slopes, self.modulus);
+                pointwise::add_assign(self.backend, &mut points, &self.slopes, self.modulus);
             }
 
             let contracted = contract(simplex, coefficients, x, self.modulus);
             match contracted.as_slice() {
                 // In one variable the first coordinate determines the value, the same in all slots.
                 &[constant] if variables == 1 => values.fill(constant),
-                rest => Polynomial::new(self.modulus, variables - 1, degree, rest)
-                    .evaluate(&points, values),
+                rest => Polynomial::new(self.modulus, variables - 1, degree, rest).evaluate(
+                    self.backend,
+                    &points,
+                    values,
+                ),
             }
         }
 
@@ -149,7 +156,13 @@ impl<'a> Lines<'a> {
 }
 
 /// Substitutes x = b + a·Y in polynomials in x, which have a row for each coefficient.
-fn substitute(modulus: Modulus, coefficients: &mut [u32], body: &[u32], mask: &[u32]) {
+fn substitute(
+    backend: Backend,
+    modulus: Modulus,
+    coefficients: &mut [u32],
+    body: &[u32],
+    mask: &[u32],
+) {
     let length = body.len();
     let degree = coefficients.len() / length - 1;
 
@@ -158,15 +171,15 @@ fn substitute(modulus: Modulus, coefficients: &mut [u32], body: &[u32], mask: &[
     for lowest in 0..degree {
         for place in (lowest..degree).rev() {
             let (low, high) = coefficients[place * length..].split_at_mut(length);
-            pointwise::mul(&mut product, &high[..length], body, modulus);
-            pointwise::add_assign(low, &product, modulus);
+            pointwise::mul(backend, &mut product, &high[..length], body, modulus);
+            pointwise::add_assign(backend, low, &product, modulus);
         }
     }
 
     let mut power = mask.to_vec();
     for row in coefficients.chunks_exact_mut(length).skip(1) {
-        pointwise::mul_assign(row, &power, modulus);
-        pointwise::mul_assign(&mut power, mask, modulus);
+        pointwise::mul_assign(backend, row, &power, modulus);
+        pointwise::mul_assign(backend, &mut power, mask, modulus);
     }
 }
 
@@ -204,13 +217,14 @@ pub fn values(
     bodies: &[&[u32]],
     masks: &[&[u32]],
 ) -> Vec<Vec<u32>> {
+    let backend = Backend::current();
     let mut coordinates = Vec::with_capacity(bodies.len());
 
     for (body, mask) in bodies.iter().zip(masks) {
         let mut rows = vec![0; nodes.len() * body.len()];
         for (row, &node) in rows.chunks_exact_mut(body.len()).zip(nodes) {
-            pointwise::scale(row, mask, node, modulus);
-            pointwise::add_assign(row, body, modulus);
+            pointwise::scale(backend, row, mask, node, modulus);
+            pointwise::add_assign(backend, row, body, modulus);
         }
         coordinates.push(rows);
     }
@@ -221,11 +235,12 @@ pub fn values(
 /// Interpolates polynomials in Y from values at these points. Values are rows of all slots, one for
 /// each point; results are rows, one for each coefficient.
 pub fn coefficients(modulus: Modulus, nodes: &[u32], values: &[u32]) -> Vec<u32> {
+    let backend = Backend::current();
     let slots = values.len() / nodes.len();
     let mut out = vec![0; values.len()];
 
     for (row, weights) in out.chunks_exact_mut(slots).zip(weights(modulus, nodes)) {
-        pointwise::combine(row, values, &weights, modulus);
+        pointwise::combine(backend, row, values, &weights, modulus);
     }
 
     out

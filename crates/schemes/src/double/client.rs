@@ -2,7 +2,7 @@
 
 use papir_core::scheme::{Client, Never, Parameters, check_indices};
 use papir_core::{Error, Record, Result};
-use papir_kernels::bits;
+use papir_kernels::{Backend, bits};
 use papir_lattice::lwe32::{LOG2_Q, N, UnitVector, decode, dot};
 use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
@@ -100,6 +100,7 @@ impl Client<Double> for DoubleClient {
 impl DoubleClient {
     /// Phases of the second level's ciphertexts: body − ⟨mask, s₂⟩ modulo q.
     pub(super) fn phases(&self, key: &[u32], answer: &DoubleAnswer) -> Result<Zeroizing<Vec<u32>>> {
+        let backend = Backend::current();
         let mask = self.params.bits.mask;
         let body = self.params.bits.body;
 
@@ -108,7 +109,7 @@ impl DoubleClient {
         let mut row = vec![0; N];
 
         for packed in self.public.hint.chunks_exact(self.params.hint_row_bytes()) {
-            bits::unpack(packed, mask, N, &mut wide)
+            bits::unpack(backend, packed, mask, N, &mut wide)
                 .map_err(|error| Error::malformed("double's hint", error, "whole rows"))?;
             row.iter_mut()
                 .zip(&wide)

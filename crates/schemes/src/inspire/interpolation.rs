@@ -12,8 +12,8 @@
 use std::{fmt, iter};
 
 use papir_core::{Error, Result};
-use papir_kernels::monomial;
 use papir_kernels::pointwise::{self, Modulus};
+use papir_kernels::{Backend, monomial};
 
 /// Most variables; four of 2d points exceed a column.
 pub const MAX_VARIABLES: usize = 4;
@@ -196,6 +196,7 @@ type Transform = fn(&mut Axis, &mut [u32], &mut [u32]);
 
 /// One variable.
 struct Axis {
+    backend: Backend,
     degree: usize,
     /// m.
     roots: usize,
@@ -225,6 +226,7 @@ impl Axis {
             iter::successors(Some(first), |&factor| Some(modulus.mul(factor, minus_half)));
 
         Self {
+            backend: Backend::current(),
             degree,
             roots,
             modulus,
@@ -273,7 +275,13 @@ impl Axis {
     /// Transforms the values or coefficients of each coset.
     fn transform_cosets(&mut self, line: &mut [u32]) {
         for coset in line.chunks_exact_mut(self.roots * self.degree) {
-            monomial::dft_mod(coset, self.degree, self.modulus, &mut self.scratch);
+            monomial::dft_mod(
+                self.backend,
+                coset,
+                self.degree,
+                self.modulus,
+                &mut self.scratch,
+            );
         }
     }
 
@@ -288,6 +296,7 @@ impl Axis {
             let place = self.reversed((m - j) % m) * d;
             if self.factors.len() == 1 {
                 pointwise::scale(
+                    self.backend,
                     &mut out[j * d..][..d],
                     &line[place..][..d],
                     self.factors[0],
@@ -312,6 +321,7 @@ impl Axis {
             // Removes the factor X^{sj} of u_j.
             let coset = &line[s * m * d..];
             monomial::rotate_mod(
+                self.backend,
                 poly,
                 &coset[place..][..d],
                 (order - s * j % order) % order,
@@ -321,7 +331,7 @@ impl Axis {
 
         self.nodes.divide_differences(&mut self.across);
         for (poly, &factor) in self.across.chunks_exact_mut(d).zip(&self.factors) {
-            pointwise::scale(&mut self.scratch, poly, factor, self.modulus);
+            pointwise::scale(self.backend, &mut self.scratch, poly, factor, self.modulus);
             poly.copy_from_slice(&self.scratch);
         }
         self.nodes.expand(&mut self.across);
@@ -359,6 +369,7 @@ impl Axis {
         for (s, place) in places.enumerate() {
             self.nodes.evaluate(&self.across, s, &mut self.scratch);
             monomial::rotate_mod(
+                self.backend,
                 &mut line[place..][..d],
                 &self.scratch,
                 s * j % (2 * d),
@@ -382,6 +393,7 @@ impl Axis {
 /// −1/2.
 #[derive(Debug)]
 pub struct Nodes {
+    backend: Backend,
     /// m.
     step: usize,
     degree: usize,
@@ -393,6 +405,7 @@ impl Nodes {
     /// Points X^{sm} in polynomials of `degree` residues modulo an odd number, m = `step`.
     pub fn new(step: usize, degree: usize, modulus: Modulus) -> Self {
         Self {
+            backend: Backend::current(),
             step,
             degree,
             modulus,
@@ -417,7 +430,12 @@ impl Nodes {
         for j in 1..count {
             for i in (j..count).rev() {
                 let (before, from) = values.split_at_mut(i * d);
-                pointwise::sub_assign(&mut from[..d], &before[(i - 1) * d..], self.modulus);
+                pointwise::sub_assign(
+                    self.backend,
+                    &mut from[..d],
+                    &before[(i - 1) * d..],
+                    self.modulus,
+                );
                 self.divide(&mut from[..d], i, i - j);
             }
         }
@@ -427,6 +445,7 @@ impl Nodes {
     fn divide(&mut self, poly: &mut [u32], i: usize, j: usize) {
         let order = 2 * self.degree;
         monomial::rotate_mod(
+            self.backend,
             &mut self.scratch,
             poly,
             (order - j * self.step) % order,
@@ -439,8 +458,8 @@ impl Nodes {
         let mut shift = (i - j) * self.step;
         while shift != self.degree {
             // poly ← poly·(1 + X^shift).
-            monomial::rotate_mod(&mut self.scratch, poly, shift, self.modulus);
-            pointwise::add_assign(poly, &self.scratch, self.modulus);
+            monomial::rotate_mod(self.backend, &mut self.scratch, poly, shift, self.modulus);
+            pointwise::add_assign(self.backend, poly, &self.scratch, self.modulus);
             shift = 2 * shift % order;
         }
     }
@@ -454,8 +473,14 @@ impl Nodes {
         for s in (0..count.saturating_sub(1)).rev() {
             for i in s..count - 1 {
                 let (low, high) = coefficients.split_at_mut((i + 1) * d);
-                monomial::rotate_mod(&mut self.scratch, &high[..d], s * self.step, self.modulus);
-                pointwise::sub_assign(&mut low[i * d..], &self.scratch, self.modulus);
+                monomial::rotate_mod(
+                    self.backend,
+                    &mut self.scratch,
+                    &high[..d],
+                    s * self.step,
+                    self.modulus,
+                );
+                pointwise::sub_assign(self.backend, &mut low[i * d..], &self.scratch, self.modulus);
             }
         }
     }
@@ -465,9 +490,15 @@ impl Nodes {
         let mut descending = coefficients.chunks_exact(self.degree).rev();
         value.copy_from_slice(descending.next().unwrap_or_default());
         for coefficient in descending {
-            monomial::rotate_mod(&mut self.scratch, value, s * self.step, self.modulus);
+            monomial::rotate_mod(
+                self.backend,
+                &mut self.scratch,
+                value,
+                s * self.step,
+                self.modulus,
+            );
             value.copy_from_slice(&self.scratch);
-            pointwise::add_assign(value, coefficient, self.modulus);
+            pointwise::add_assign(self.backend, value, coefficient, self.modulus);
         }
     }
 }

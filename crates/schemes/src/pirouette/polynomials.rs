@@ -206,9 +206,14 @@ fn transforms(common: &Common, bytes: &[u8]) -> AlignedBytes {
         let poly = plane * rows * columns + row * columns + column;
 
         let mut words = Aligned::zeroed(DEGREE);
-        wide::from_bytes_lazy(&mut words, &bytes[poly * DEGREE..][..DEGREE], ring.prime());
-        ring.table().forward(&mut words);
-        pack(out, &words);
+        wide::from_bytes_lazy(
+            ring.backend(),
+            &mut words,
+            &bytes[poly * DEGREE..][..DEGREE],
+            ring.prime(),
+        );
+        ring.table().forward(ring.backend(), &mut words);
+        pack(ring.backend(), out, &words);
     });
 
     values
@@ -235,10 +240,11 @@ impl Plane<'_> {
         match self {
             Self::Bytes(bytes) => {
                 let bytes = &bytes[(row * columns + column) * DEGREE..][..DEGREE];
-                wide::from_bytes_lazy(out, bytes, ring.prime());
-                ring.table().forward_lazy(out);
+                wide::from_bytes_lazy(ring.backend(), out, bytes, ring.prime());
+                ring.table().forward_lazy(ring.backend(), out);
             }
             Self::Values(values) => unpack(
+                ring.backend(),
                 out,
                 &values[(column * rows + row) * TRANSFORMED..][..TRANSFORMED],
             ),
@@ -313,6 +319,7 @@ fn add_products(
 
     let [a, b] = product;
     wide::dot_pair(
+        ring.backend(),
         [a.residues_mut(), b.residues_mut()],
         polys,
         selectors,

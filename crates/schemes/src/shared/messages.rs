@@ -4,7 +4,7 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::Wire;
 use papir_core::sections::SectionSource;
 use papir_core::{Error, FailureBound, Result, Shape};
-use papir_kernels::bits;
+use papir_kernels::{Backend, bits};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::Literal as RlweLiteral;
 use papir_ring::prg::Seed;
@@ -14,7 +14,7 @@ pub(crate) fn pack<T: Copy + Into<u64>>(words: &[T], width: u32, bytes: &mut Vec
     let words: Vec<u64> = words.iter().map(|&word| word.into()).collect();
     // `bits::pack` replaces what its output holds, so it gets a buffer of its own.
     let mut packed = Vec::new();
-    bits::pack(&words, width, &mut packed);
+    bits::pack(Backend::current(), &words, width, &mut packed);
     bytes.append(&mut packed);
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn unpack(
     // allocated.
     let packed = reader.raw(bits::packed_len(count, width))?;
     let mut words = Vec::new();
-    bits::unpack(packed, width, count, &mut words)
+    bits::unpack(Backend::current(), packed, width, count, &mut words)
         .map_err(|error| Error::malformed(what, error, "zeros after the last word"))?;
     Ok(words)
 }

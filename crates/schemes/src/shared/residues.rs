@@ -4,12 +4,14 @@
 //! digits times powers of their base, 64 primes at a time by [`papir_kernels::mat32`]; the Chinese
 //! remainder theorem takes residues back.
 
+use papir_kernels::Backend;
 use papir_kernels::mat32::{self, ROWS};
 use papir_ring::prime::{inverse_mod, pow_mod};
 
 /// Primes, the powers that take digits to residues, and the cofactors that take residues back.
 #[derive(Clone)]
 pub struct System {
+    backend: Backend,
     primes: Vec<u32>,
     /// Digits of the longest number.
     digits: usize,
@@ -49,6 +51,7 @@ impl System {
             .collect();
 
         Self {
+            backend: Backend::current(),
             powers: powers(&primes, digits, bits, |_| 1),
             primes,
             digits,
@@ -95,7 +98,7 @@ impl System {
         let mut sums = [[0i64; ROWS]; 2];
         let tile = &powers[part * self.digits * ROWS..][..numbers[0].len() * ROWS];
         let [first, second] = &mut sums;
-        mat32::accumulate(tile, numbers[0], numbers[1], first, second);
+        mat32::accumulate(self.backend, tile, numbers[0], numbers[1], first, second);
 
         sums.map(|sums| {
             let mut residues = [0; ROWS];

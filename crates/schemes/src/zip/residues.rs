@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 
 use papir_core::{Progress, parallel};
+use papir_kernels::Backend;
 use papir_kernels::mat32::{self, ROWS};
 use papir_ring::prime::is_prime;
 
@@ -147,6 +148,7 @@ impl Residues {
         matrix: &[i32],
         vectors: &[Vec<[Vec<i32>; 2]>],
     ) -> Vec<Vec<Vec<u64>>> {
+        let backend = Backend::current();
         let prime_words = dimensions.columns * ROWS;
         let tiles = matrix.chunks_exact(prime_words).enumerate();
         let count = self.system.primes().len();
@@ -157,6 +159,7 @@ impl Residues {
                 .map(|vector| vector[i % count].each_ref().map(Vec::as_slice))
                 .collect();
             pass(
+                backend,
                 tile,
                 dimensions.columns,
                 &ys,
@@ -189,13 +192,19 @@ fn half(residues: &[[u32; ROWS]], lane: usize, shift: u32) -> Vec<i32> {
 }
 
 /// Multiplies one prime's tile by vectors in halves, modulo the prime.
-fn pass(tile: &[i32], columns: usize, ys: &[[&[i32]; 2]], prime: u32) -> Vec<[u32; ROWS]> {
+fn pass(
+    backend: Backend,
+    tile: &[i32],
+    columns: usize,
+    ys: &[[&[i32]; 2]],
+    prime: u32,
+) -> Vec<[u32; ROWS]> {
     let mut sums = vec![[[0i64; ROWS]; 2]; ys.len()];
     let mut outs: Vec<[&mut [i64]; 2]> = sums
         .iter_mut()
         .map(|both| both.each_mut().map(|sums| &mut sums[..]))
         .collect();
-    mat32::pass_many(tile, columns, ys, &mut outs);
+    mat32::pass_many(backend, tile, columns, ys, &mut outs);
 
     let prime = i64::from(prime);
     sums.iter().map(|halves| joined(halves, prime)).collect()

@@ -76,7 +76,7 @@ impl Cdks {
             .chunks_exact(2 * d)
             .zip(&key[(level - 1) * count..][..count])
         {
-            mul_accumulate(&mut sums, digit, y.residues());
+            mul_accumulate(ring.backend(), &mut sums, digit, y.residues());
         }
 
         let mut body = ring.zero();
@@ -86,7 +86,7 @@ impl Cdks {
             .zip(sums.chunks_exact(d))
             .zip(ring.primes())
         {
-            reduce(out, sums, prime);
+            reduce(ring.backend(), out, sums, prime);
         }
 
         body

@@ -17,6 +17,7 @@ impl Aggregate {
     /// Aggregates the masks of one pack. Since X^{kf} = X^k·X^{kj·2d/n}, this is the transform of
     /// all X^k·ãₖ.
     pub fn new(ring: &Ring, lwe: LweMasks) -> Self {
+        let backend = ring.backend();
         let degree = ring.degree();
         let mut residues = lwe.into_residues();
 
@@ -26,10 +27,10 @@ impl Aggregate {
             .for_each(|(residues, prime)| {
                 let mut scratch = vec![0; degree];
                 for (k, poly) in residues.chunks_exact_mut(degree).enumerate() {
-                    monomial::rotate_mod(&mut scratch, poly, k, prime);
+                    monomial::rotate_mod(backend, &mut scratch, poly, k, prime);
                     poly.copy_from_slice(&scratch);
                 }
-                monomial::dft_mod(residues, degree, prime, &mut scratch);
+                monomial::dft_mod(backend, residues, degree, prime, &mut scratch);
             });
 
         Self { degree, residues }

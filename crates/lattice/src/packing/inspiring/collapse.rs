@@ -154,10 +154,10 @@ impl<'a> Chain<'a> {
             // From τ_{g^j} to τ_{g^{j−1}}: exponent, permutation and masks go back one step
             // together.
             e = e * inverse % (2 * d);
-            image = compose(&image, &self.step_back);
+            image = compose(ring, &image, &self.step_back);
             masks = permute_all(ring, &masks, &self.step_back);
 
-            self.gadget.decompose(&carry, &mut step);
+            self.gadget.decompose(ring, &carry, &mut step);
             for (level, digit) in step.chunks_exact(d).enumerate() {
                 digits[level * self.order + exponent_index(e, d, self.order)]
                     .copy_from_slice(digit);
@@ -188,9 +188,9 @@ fn permute_all(ring: &Ring, polys: &[Poly<Values>], permutation: &[u32]) -> Vec<
 }
 
 /// Returns the permutation that applies `first` and then `second`.
-fn compose(first: &[u32], second: &[u32]) -> Vec<u32> {
+fn compose(ring: &Ring, first: &[u32], second: &[u32]) -> Vec<u32> {
     let mut both = vec![0; first.len()];
-    galois::permute(&mut both, first, second);
+    galois::permute(ring.backend(), &mut both, first, second);
     both
 }
 

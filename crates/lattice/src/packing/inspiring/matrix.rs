@@ -2,7 +2,7 @@
 //!
 //! Column (i, c) is Σ_e X^{ce}·Dᵢ,ₑ over the n exponents e = 1 + j·2d/n; its first n rows are kept.
 
-use papir_kernels::{matvec_i32, monomial};
+use papir_kernels::{Backend, matvec_i32, monomial};
 use rayon::prelude::*;
 
 use super::super::error::{MAX_ENTRY, PackingError};
@@ -73,12 +73,13 @@ pub fn from_digits(degree: usize, digits: &mut [i32], slot: Slot, tiles: &mut [i
         "the row groups of a unit"
     );
 
+    let backend = Backend::current();
     digits
         .par_chunks_exact_mut(rows * degree)
         .for_each(|level| {
             // Σ_e X^{ce}·D_e = X^c·Σ_j X^{cj·2d/n}·D_j: X^c times a transform that depends only on
             // c modulo n.
-            monomial::dft_i32(level, degree, &mut vec![0; degree]);
+            monomial::dft_i32(backend, level, degree, &mut vec![0; degree]);
         });
 
     for first in (0..columns).step_by(BLOCK_COLUMNS) {

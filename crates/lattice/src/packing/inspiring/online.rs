@@ -8,7 +8,7 @@
 //! counts ([`crate::noise::Setting::key_switch`]). Lifting y′ to q first would give the same up to
 //! M times further rounding errors, and would need two products for each entry instead of one.
 
-use papir_kernels::matvec_i32;
+use papir_kernels::{Backend, matvec_i32};
 use papir_ring::{Poly, Ring, Values};
 use rayon::prelude::*;
 
@@ -150,6 +150,7 @@ pub fn multiply(tiles: &[i32], vectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
         return Vec::new();
     };
 
+    let backend = Backend::current();
     // Each thread takes whole row groups, so that the keys share its part of the pass.
     let groups = (tiles.len() / (columns * matvec_i32::ROWS))
         .div_ceil(rayon::current_num_threads())
@@ -159,7 +160,7 @@ pub fn multiply(tiles: &[i32], vectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
         .map(|tiles| {
             let mut sums = vec![vec![0; tiles.len() / columns]; vectors.len()];
             let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
-            matvec_i32::pass_many(tiles, columns, vectors, bits, &mut outs);
+            matvec_i32::pass_many(backend, tiles, columns, vectors, bits, &mut outs);
             sums
         })
         .collect();

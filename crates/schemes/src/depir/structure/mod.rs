@@ -28,6 +28,7 @@ pub mod table;
 
 use papir_core::scratch::Scratch;
 use papir_core::{Blob, Progress, Result, parallel};
+use papir_kernels::Backend;
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::small_prime::{self, Shortest};
 use papir_lattice::bv::params::PLAINTEXT;
@@ -238,6 +239,7 @@ impl Structure {
 
 /// One coordinate of the points of all groups, `count` in number, modulo a small prime.
 fn reduced_row(groups: &[Points], coordinate: usize, prime: u32, count: usize) -> Vec<u16> {
+    let backend = Backend::current();
     let mut row = vec![0; count];
     let mut rest = row.as_mut_slice();
 
@@ -246,7 +248,7 @@ fn reduced_row(groups: &[Points], coordinate: usize, prime: u32, count: usize) -
         rest = others;
         // Each group has a prime q of its own, from which its coordinates are lifted.
         let reduction = Shortest::new(group.modulus.value(), prime);
-        small_prime::reduce(own, &group.rows[coordinate], reduction);
+        small_prime::reduce(backend, own, &group.rows[coordinate], reduction);
     }
 
     row

@@ -1,5 +1,6 @@
 //! The second reduction: f modulo a prime from its values modulo smaller ones.
 
+use papir_kernels::Backend;
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::small_prime::{self, Shortest};
 use papir_ring::crt::{Lift, Sums};
@@ -17,6 +18,7 @@ const FEW: usize = 256;
 
 /// A prime of the first level, and the smaller primes that it is reduced to.
 pub(super) struct Second<'a> {
+    backend: Backend,
     prime: u32,
     small: &'a [Small],
     reductions: Vec<Shortest>,
@@ -33,6 +35,7 @@ impl<'a> Second<'a> {
             .map(|&smaller| Shortest::new(prime, smaller))
             .collect();
         Self {
+            backend: Backend::current(),
             prime,
             small,
             reductions,
@@ -110,7 +113,7 @@ impl<'a> Second<'a> {
             let reduced: Vec<u16> = first.into_iter().chain(others).collect();
 
             for (out, row) in buffers.rows.iter_mut().zip(&points.rows) {
-                small_prime::reduce_small(out, row, reduction);
+                small_prime::reduce_small(self.backend, out, row, reduction);
             }
             let points = Group {
                 order: &buffers.order[..count],

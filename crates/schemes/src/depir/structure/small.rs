@@ -1,5 +1,6 @@
 //! f modulo one small prime.
 
+use papir_kernels::Backend;
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::poly_eval::Polynomial;
 use papir_kernels::small_prime;
@@ -16,6 +17,7 @@ const PART_BYTES: u64 = 1 << 18;
 
 /// f modulo a small prime p.
 pub(super) struct Small {
+    backend: Backend,
     simplex: Simplex,
     modulus: Modulus,
     coefficients: Vec<u16>,
@@ -32,6 +34,7 @@ impl Small {
     ) -> Self {
         let powers = Powers::new(modulus.value(), simplex.degree);
         Self {
+            backend: Backend::current(),
             simplex,
             modulus,
             coefficients,
@@ -139,13 +142,18 @@ impl<'a> Leaf<'a> {
         values: &mut [u16],
         effort: &mut Effort,
     ) {
-        let Small { modulus, table, .. } = self.small;
+        let Small {
+            backend,
+            modulus,
+            table,
+            ..
+        } = self.small;
 
         // Groups are sorted until indices in their part of the table fit 32 bits.
         self.indices.clear();
         self.indices.resize(points.order.len(), 0);
         for row in &points.rows {
-            small_prime::append(&mut self.indices, row, modulus.value());
+            small_prime::append(*backend, &mut self.indices, row, modulus.value());
         }
 
         table.look_up(prefix, points.order.iter().zip(&self.indices), values);
@@ -199,7 +207,10 @@ impl<'a> Leaf<'a> {
         effort: &mut Effort,
     ) {
         let Small {
-            simplex, modulus, ..
+            backend,
+            simplex,
+            modulus,
+            ..
         } = self.small;
         let coefficients: Vec<u32> = self
             .remaining(prefix, effort)
@@ -217,7 +228,7 @@ impl<'a> Leaf<'a> {
                 .flat_map(|row| row.iter().map(|&word| word.into()))
                 .collect();
 
-            polynomial.evaluate(&words, &mut found);
+            polynomial.evaluate(*backend, &words, &mut found);
             effort.multiplications += (coefficients.len() * points.order.len()) as u64;
         }
 

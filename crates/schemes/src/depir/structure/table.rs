@@ -6,7 +6,7 @@
 
 use papir_core::scratch::{Scratch, find_or_make};
 use papir_core::{Blob, Error, Result};
-use papir_kernels::small_prime;
+use papir_kernels::{Backend, small_prime};
 
 use crate::depir::simplex::{Simplex, for_each_row, terms};
 
@@ -142,6 +142,7 @@ impl Table {
 
         let name = name(simplex, layout, coefficients);
         let fill = Fill {
+            backend: Backend::current(),
             layout: *layout,
             powers: Powers::new(layout.prime, simplex.degree),
         };
@@ -212,6 +213,7 @@ impl Table {
 
 /// Makes the entries of a table.
 struct Fill {
+    backend: Backend,
     layout: Layout,
     powers: Powers,
 }
@@ -252,7 +254,13 @@ impl Fill {
         // One product with the powers gives the values at all residues, of which the first
         // coordinate may need fewer.
         let mut values = vec![0; prime as usize];
-        small_prime::combine(&mut values, coefficients, &self.powers.by_exponent, prime);
+        small_prime::combine(
+            self.backend,
+            &mut values,
+            coefficients,
+            &self.powers.by_exponent,
+            prime,
+        );
         self.write(&values[..count], out);
     }
 

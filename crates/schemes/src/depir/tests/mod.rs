@@ -8,6 +8,7 @@ use papir_core::scheme::{Client, Parameters, Scheme, Server, Session, Wire};
 use papir_core::scratch::InMemory;
 use papir_core::sections::{MemorySections, SectionSource};
 use papir_core::{Blob, Error, FailureBound, Goal, NoProgress, RecordBuffer, Shape};
+use papir_kernels::Backend;
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::poly_eval::Polynomial;
 use papir_reference::simplex::{cube_points, cube_value, exponents, individual_degrees};
@@ -273,7 +274,7 @@ fn lines_are_evaluated_as_their_points_are() {
         let nodes = lines::nodes(modulus, degree);
         let points = lines::values(modulus, &nodes, &bodies, &masks).concat();
         let mut values = vec![0; (degree + 1) * slots];
-        polynomial.evaluate(&points, &mut values);
+        polynomial.evaluate(Backend::current(), &points, &mut values);
 
         let expected = lines::coefficients(modulus, &nodes, &values);
         assert!(found == expected, "{variables} variables, degree {degree}");
@@ -324,7 +325,7 @@ fn structures_give_the_values() {
                     .collect();
 
                 let mut values = vec![0; COUNT];
-                polynomial.evaluate(&rows.concat(), &mut values);
+                polynomial.evaluate(Backend::current(), &rows.concat(), &mut values);
                 values
             };
 
