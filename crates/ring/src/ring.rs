@@ -84,16 +84,6 @@ impl Ring {
         })
     }
 
-    /// The degree d.
-    pub fn degree(&self) -> usize {
-        self.degree
-    }
-
-    /// The modulus q = q₁·q₂.
-    pub fn modulus(&self) -> u64 {
-        u64::from(self.primes[0].value()) * u64::from(self.primes[1].value())
-    }
-
     /// Bits of q.
     pub fn modulus_bits(&self) -> u32 {
         u64::BITS - self.modulus().leading_zeros()
@@ -109,73 +99,9 @@ impl Ring {
         self.backend
     }
 
-    /// The zero polynomial.
-    pub fn zero<F: Form>(&self) -> Poly<F> {
-        Poly::zero(2 * self.degree)
-    }
-
-    /// Transforms coefficients to values.
-    pub fn forward(&self, mut poly: Poly<Coefficients>) -> Poly<Values> {
-        for (table, residues) in self.tables.iter().zip(poly.parts_mut()) {
-            table.forward(self.backend, residues);
-        }
-        poly.relabel()
-    }
-
-    /// Transforms values to coefficients.
-    pub fn inverse(&self, mut poly: Poly<Values>) -> Poly<Coefficients> {
-        for (table, residues) in self.tables.iter().zip(poly.parts_mut()) {
-            table.inverse(self.backend, residues);
-        }
-        poly.relabel()
-    }
-
     /// The in-place transform modulo prime 0 or 1, for loops over raw residues.
     pub fn table(&self, prime: usize) -> &NttTable {
         &self.tables[prime]
-    }
-
-    /// `a += b`.
-    pub fn add_assign<F: Form>(&self, a: &mut Poly<F>, b: &Poly<F>) {
-        for ((a, b), prime) in a.parts_mut().into_iter().zip(b.parts()).zip(self.primes) {
-            pointwise::add_assign(self.backend, a, b, prime);
-        }
-    }
-
-    /// `a -= b`.
-    pub fn sub_assign<F: Form>(&self, a: &mut Poly<F>, b: &Poly<F>) {
-        for ((a, b), prime) in a.parts_mut().into_iter().zip(b.parts()).zip(self.primes) {
-            pointwise::sub_assign(self.backend, a, b, prime);
-        }
-    }
-
-    /// a·b.
-    pub fn mul(&self, a: &Poly<Values>, b: &Poly<Values>) -> Poly<Values> {
-        let mut product = self.zero();
-        for (((out, a), b), prime) in product
-            .parts_mut()
-            .into_iter()
-            .zip(a.parts())
-            .zip(b.parts())
-            .zip(self.primes)
-        {
-            pointwise::mul(self.backend, out, a, b, prime);
-        }
-        product
-    }
-
-    /// constant·a modulo q.
-    pub fn scale<F: Form>(&self, a: &Poly<F>, constant: u64) -> Poly<F> {
-        let mut product = self.zero();
-        for ((out, a), prime) in product
-            .parts_mut()
-            .into_iter()
-            .zip(a.parts())
-            .zip(self.primes)
-        {
-            pointwise::scale(self.backend, out, a, prime.reduce(constant), prime);
-        }
-        product
     }
 
     /// a(X^e) for odd e.
@@ -201,29 +127,6 @@ impl Ring {
         image
     }
 
-    /// The polynomial with these signed coefficients.
-    pub fn from_signed(&self, coefficients: &[i32]) -> Poly<Coefficients> {
-        let mut poly = self.zero();
-        for (out, prime) in poly.parts_mut().into_iter().zip(self.primes) {
-            gadget::to_residues(self.backend, out, coefficients, prime);
-        }
-        poly
-    }
-
-    /// The polynomial with these coefficients, reduced modulo q.
-    pub fn from_words(&self, coefficients: &[u64]) -> Poly<Coefficients> {
-        let mut poly = self.zero();
-        for (out, prime) in poly.parts_mut().into_iter().zip(self.primes) {
-            pointwise::reduce(self.backend, out, coefficients, prime);
-        }
-        poly
-    }
-
-    /// The coefficients in [0, q), by Garner's reconstruction.
-    pub fn to_words(&self, poly: &Poly<Coefficients>) -> Vec<u64> {
-        self.lifted(poly).collect()
-    }
-
     /// The coefficients in (−q/2, q/2]. Constant time in the coefficients.
     pub fn to_centred(&self, poly: &Poly<Coefficients>) -> Vec<i64> {
         // q is below 2⁵⁶, so the casts keep the sign.
@@ -243,16 +146,6 @@ impl Ring {
             let difference = q2.sub(r2, q2.reduce(u64::from(r1)));
             u64::from(r1) + u64::from(q1.value()) * u64::from(q2.mul(difference, garner))
         })
-    }
-
-    /// A uniform polynomial in values. The distribution is the same as that of the transform of
-    /// uniform coefficients.
-    pub fn uniform(&self, expander: &mut Expander) -> Poly<Values> {
-        let mut poly = self.zero();
-        for (out, prime) in poly.parts_mut().into_iter().zip(self.primes) {
-            expander.uniform_u32(prime.value(), out);
-        }
-        poly
     }
 }
 
@@ -276,47 +169,89 @@ impl CyclotomicRing for Ring {
     }
 
     fn modulus(&self) -> u64 {
-        Self::modulus(self)
+        u64::from(self.primes[0].value()) * u64::from(self.primes[1].value())
     }
 
-    fn forward(&self, poly: Poly<Coefficients>) -> Poly<Values> {
-        Self::forward(self, poly)
+    fn forward(&self, mut poly: Poly<Coefficients>) -> Poly<Values> {
+        for (table, residues) in self.tables.iter().zip(poly.parts_mut()) {
+            table.forward(self.backend, residues);
+        }
+        poly.relabel()
     }
 
-    fn inverse(&self, poly: Poly<Values>) -> Poly<Coefficients> {
-        Self::inverse(self, poly)
+    fn inverse(&self, mut poly: Poly<Values>) -> Poly<Coefficients> {
+        for (table, residues) in self.tables.iter().zip(poly.parts_mut()) {
+            table.inverse(self.backend, residues);
+        }
+        poly.relabel()
     }
 
     fn add_assign<F: Form>(&self, a: &mut Poly<F>, b: &Poly<F>) {
-        Self::add_assign(self, a, b);
+        for ((a, b), prime) in a.parts_mut().into_iter().zip(b.parts()).zip(self.primes) {
+            pointwise::add_assign(self.backend, a, b, prime);
+        }
     }
 
     fn sub_assign<F: Form>(&self, a: &mut Poly<F>, b: &Poly<F>) {
-        Self::sub_assign(self, a, b);
+        for ((a, b), prime) in a.parts_mut().into_iter().zip(b.parts()).zip(self.primes) {
+            pointwise::sub_assign(self.backend, a, b, prime);
+        }
     }
 
     fn mul(&self, a: &Poly<Values>, b: &Poly<Values>) -> Poly<Values> {
-        Self::mul(self, a, b)
+        let mut product = self.zero();
+        for (((out, a), b), prime) in product
+            .parts_mut()
+            .into_iter()
+            .zip(a.parts())
+            .zip(b.parts())
+            .zip(self.primes)
+        {
+            pointwise::mul(self.backend, out, a, b, prime);
+        }
+        product
     }
 
     fn scale<F: Form>(&self, a: &Poly<F>, constant: u64) -> Poly<F> {
-        Self::scale(self, a, constant)
+        let mut product = self.zero();
+        for ((out, a), prime) in product
+            .parts_mut()
+            .into_iter()
+            .zip(a.parts())
+            .zip(self.primes)
+        {
+            pointwise::scale(self.backend, out, a, prime.reduce(constant), prime);
+        }
+        product
     }
 
     fn from_signed(&self, coefficients: &[i32]) -> Poly<Coefficients> {
-        Self::from_signed(self, coefficients)
+        let mut poly = self.zero();
+        for (out, prime) in poly.parts_mut().into_iter().zip(self.primes) {
+            gadget::to_residues(self.backend, out, coefficients, prime);
+        }
+        poly
     }
 
     fn from_words(&self, coefficients: &[u64]) -> Poly<Coefficients> {
-        Self::from_words(self, coefficients)
+        let mut poly = self.zero();
+        for (out, prime) in poly.parts_mut().into_iter().zip(self.primes) {
+            pointwise::reduce(self.backend, out, coefficients, prime);
+        }
+        poly
     }
 
     fn to_words(&self, poly: &Poly<Coefficients>) -> Vec<u64> {
-        Self::to_words(self, poly)
+        self.lifted(poly).collect()
     }
 
     fn uniform(&self, expander: &mut Expander) -> Poly<Values> {
-        Self::uniform(self, expander)
+        // The transform permutes the polynomials, so that of a uniform one is uniform too.
+        let mut poly = self.zero();
+        for (out, prime) in poly.parts_mut().into_iter().zip(self.primes) {
+            expander.uniform_u32(prime.value(), out);
+        }
+        poly
     }
 
     fn forward_lazy(&self, prime: usize, residues: &mut [u32]) {

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use papir_kernels::matvec_u8::{self, ROWS};
 use papir_kernels::pointwise;
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Ring, Values};
+use papir_ring::{CyclotomicRing, Poly, Ring, Values};
 use rayon::prelude::*;
 
 use super::matrix::ByteMatrix;

@@ -1,7 +1,7 @@
 //! Checked LWE parameters modulo 2³².
 
-use papir_ring::Ring;
 use papir_ring::sample::Gaussian;
+use papir_ring::{CyclotomicRing, Ring};
 
 use crate::params::{DEFAULT_PRIMES, ParamsError};
 use crate::security::{self, Row, Secret};

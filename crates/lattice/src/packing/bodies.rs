@@ -1,7 +1,7 @@
 //! Bodies of packed encryptions.
 
 use papir_kernels::pointwise::{add_assign, reduce};
-use papir_ring::{Coefficients, Poly, Ring};
+use papir_ring::{Coefficients, CyclotomicRing, Poly, Ring};
 
 use crate::mod_switch::PowerSwitch;
 

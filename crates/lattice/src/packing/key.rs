@@ -1,7 +1,7 @@
 //! Packing keys: public masks and the client's bodies.
 
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Ring, Values};
+use papir_ring::{CyclotomicRing, Poly, Ring, Values};
 
 use super::error::{PackingError, check_count};
 use super::key_shape::KeyShape;

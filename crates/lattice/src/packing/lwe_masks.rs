@@ -4,7 +4,7 @@
 
 use papir_kernels::pointwise::{self, Modulus};
 use papir_ring::prime::inverse_mod;
-use papir_ring::{Coefficients, Poly, Ring};
+use papir_ring::{Coefficients, CyclotomicRing, Poly, Ring};
 
 /// The masks of n LWE encryptions in packing form: ãₖ = n⁻¹·Σᵢ aₖ\[i\]·X^{−i} in coefficients, all
 /// residues modulo q₁ first, then modulo q₂.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytemuck::Pod;
 use papir_kernels::galois;
 use papir_ring::prg::Seed;
-use papir_ring::{Coefficients, Poly, Values};
+use papir_ring::{Coefficients, CyclotomicRing, Poly, Values};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;

@@ -12,7 +12,7 @@ use papir_kernels::pointwise::{self, Modulus};
 use papir_kernels::{gadget, matvec_i16};
 use papir_ring::prg::Seed;
 use papir_ring::prime::inverse_mod;
-use papir_ring::{Coefficients, Poly, Ring, Values};
+use papir_ring::{Coefficients, CyclotomicRing, Poly, Ring, Values};
 use rayon::prelude::*;
 
 use super::storage::Matrix;

@@ -6,6 +6,7 @@ use papir_lattice::packing::cdks::Cdks;
 use papir_lattice::packing::inspiring::Inspiring;
 use papir_lattice::packing::{LweMasks, PackingError, RingPacking};
 use papir_reference::cdks as naive;
+use papir_ring::CyclotomicRing;
 
 /// Masks and bodies of a packing key, as coefficients.
 type Key = [Vec<Vec<Vec<u64>>>; 2];

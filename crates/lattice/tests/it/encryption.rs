@@ -11,7 +11,7 @@ use papir_lattice::rows::{Rows, Workspace};
 use papir_lattice::secret::SecretKey;
 use papir_lattice::{key_switch, lwe, rgsw};
 use papir_ring::prg::Seed;
-use papir_ring::{Coefficients, Poly};
+use papir_ring::{Coefficients, CyclotomicRing, Poly};
 
 use crate::support::APPROXIMATE;
 

@@ -6,6 +6,7 @@ use papir_lattice::packing::inspiring::Inspiring;
 use papir_lattice::packing::{LweMasks, PackingError, RingPacking, RoundedKey, Scratch};
 use papir_lattice::params::{Literal, RlweParams};
 use papir_reference::inspiring as naive;
+use papir_ring::CyclotomicRing;
 use papir_ring::prg::Seed;
 
 /// Gadget of the small ring: q ≈ 2^27.8, three bits dropped.

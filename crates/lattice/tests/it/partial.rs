@@ -5,6 +5,7 @@ use papir_lattice::gadget::GadgetParams;
 use papir_lattice::packing::inspiring::{Inspiring, PartialInspiring};
 use papir_lattice::packing::{PackingError, RingPacking, RoundedKey};
 use papir_reference::inspiring as naive;
+use papir_ring::CyclotomicRing;
 
 /// Packs several packs in one batch, so that those of fewer than 64 rows share row groups.
 fn assert_matches_the_sequential_algorithm(

@@ -12,6 +12,7 @@ use papir_core::{
     UpdateCost,
 };
 use papir_lattice::params::Literal as RlweLiteral;
+use papir_ring::CyclotomicRing;
 
 use super::interpolation::Interpolation;
 use super::layout::{Layout, PLAINTEXT, unit_layout};

@@ -7,7 +7,7 @@ use papir_lattice::mod_switch::lift_elements;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::{Rows, Workspace};
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Values};
+use papir_ring::{CyclotomicRing, Poly, Values};
 
 use super::params::Params;
 use super::wire::Answer;

@@ -6,7 +6,7 @@ use papir_lattice::gadget::GadgetParams;
 use papir_lattice::packing::RingPacking;
 use papir_lattice::rlwe::Rlwe;
 use papir_ring::prg::Seed;
-use papir_ring::{Form, Poly, Ring};
+use papir_ring::{CyclotomicRing, Form, Poly, Ring};
 
 use super::params::Params;
 use super::prepared::{Copies, Prepared};

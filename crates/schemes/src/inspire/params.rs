@@ -13,7 +13,7 @@ use papir_lattice::packing::inspiring::{Inspiring, matrix_words};
 use papir_lattice::params::RlweParams;
 use papir_lattice::rgsw;
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Values};
+use papir_ring::{CyclotomicRing, Poly, Values};
 
 use super::interpolation::MAX_VARIABLES;
 use super::layout::{Layout, PLAINTEXT};

@@ -12,6 +12,7 @@ use papir_core::{FailureBound, Result};
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::noise::Setting;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral, RlweParams};
+use papir_ring::CyclotomicRing;
 
 use super::layout::Layout;
 use super::literal::{KeyBits, LEAST_ANSWER_BITS, Literal, MAX_QUERY_BITS, NAME, check_matrix};

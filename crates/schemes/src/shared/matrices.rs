@@ -8,7 +8,7 @@ use papir_lattice::params::RlweParams;
 use papir_lattice::secret::SecretKey;
 use papir_lattice::selection::{Matrix, SelectorMasks, Storage, write_columns};
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Ring, Values};
+use papir_ring::{CyclotomicRing, Poly, Ring, Values};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 

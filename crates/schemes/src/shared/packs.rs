@@ -12,7 +12,7 @@ use papir_lattice::packing::{
 };
 use papir_lattice::response::ResponseBits;
 use papir_lattice::rlwe::Rlwe;
-use papir_ring::{Poly, Ring, Values};
+use papir_ring::{CyclotomicRing, Poly, Ring, Values};
 
 use super::held::Held;
 use super::parameters::refused;

@@ -6,6 +6,7 @@ use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
 use papir_core::{Change, FailureBound, Goal, NoProgress, RecordBuffer, Shape};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
+use papir_ring::CyclotomicRing;
 use papir_schemes::inspire::params::{KeyBits, Literal};
 use papir_schemes::inspire::{Client, Interpolation, Params, Secret, Server};
 

@@ -10,7 +10,7 @@ use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::RingPacking;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::{SecretRng, Seed};
-use papir_ring::{Coefficients, Poly, Values};
+use papir_ring::{Coefficients, CyclotomicRing, Poly, Values};
 use papir_schemes::inspire::{Client, Inspire, Interpolation, Params, Public, Query, Secret};
 
 const SEED: Seed = Seed([42; 32]);

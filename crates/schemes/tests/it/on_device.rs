@@ -13,7 +13,7 @@ use papir_lattice::packing::inspiring::multiply;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::{Rows, Workspace};
 use papir_lattice::selection::WordMatrix;
-use papir_ring::{Form, Poly, Ring, Values};
+use papir_ring::{CyclotomicRing, Form, Poly, Ring, Values};
 use papir_schemes::registry;
 use papir_testkit::conformance::{Config, run_on_device, shapes};
 use papir_testkit::device::PlainDevice;

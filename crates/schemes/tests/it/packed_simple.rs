@@ -6,6 +6,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
 use papir_core::{Change, Error, Goal, NoProgress, RecordBuffer, Shape, extract_bits};
 use papir_lattice::selection::Storage;
+use papir_ring::CyclotomicRing;
 use papir_schemes::shared::selection::{Masks, SelectionAnswer, SelectionQuery, Selects};
 use papir_schemes::simple::packed::{ByCdks, ByInspiring, Client, Form, Params, Server};
 use papir_testkit::noise::Moments;

@@ -3,7 +3,7 @@
 //! All other leaves of the tree are zero. So it has one node at most for each leaf and level, up to
 //! (log₂ d)·n in place of d − 1.
 
-use papir_ring::{Coefficients, Poly, Values};
+use papir_ring::{Coefficients, CyclotomicRing, Poly, Values};
 
 use super::super::error::PackingError;
 use super::super::key::OnlineKey;

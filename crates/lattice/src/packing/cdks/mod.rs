@@ -29,7 +29,7 @@ pub mod tree;
 pub use tree::Cdks;
 
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Values};
+use papir_ring::{CyclotomicRing, Poly, Values};
 
 use super::bodies::Bodies;
 use super::error::PackingError;

@@ -1,6 +1,6 @@
 //! PackLWEs on masks: the packed mask and EvalAuto's digits.
 
-use papir_ring::{Poly, Values};
+use papir_ring::{CyclotomicRing, Poly, Values};
 
 use super::super::lwe_masks::LweMasks;
 use super::tree::{Cdks, FORK_LEVEL};

@@ -1,7 +1,7 @@
 //! PackLWEs on bodies, with the precomputed digits.
 
 use papir_kernels::pointwise::{mul_accumulate, reduce};
-use papir_ring::{Coefficients, Poly, Values};
+use papir_ring::{Coefficients, CyclotomicRing, Poly, Values};
 use rayon::prelude::*;
 
 use super::super::bodies::Bodies;

@@ -1,7 +1,7 @@
 //! The merge tree of PackLWEs.
 
 use papir_kernels::galois;
-use papir_ring::{Poly, Ring, Values};
+use papir_ring::{CyclotomicRing, Poly, Ring, Values};
 
 use super::super::key::Setup;
 

@@ -1,7 +1,7 @@
 //! TRANSFORM and aggregation as one Fourier transform over monomials.
 
 use papir_kernels::monomial;
-use papir_ring::{Coefficients, Poly, Ring};
+use papir_ring::{Coefficients, CyclotomicRing, Poly, Ring};
 use rayon::prelude::*;
 
 use super::super::lwe_masks::LweMasks;

@@ -3,7 +3,7 @@
 //! The results are the digits of every step and the final mask.
 
 use papir_kernels::galois;
-use papir_ring::{Accumulator, Coefficients, Poly, Ring, Values};
+use papir_ring::{Accumulator, Coefficients, CyclotomicRing, Poly, Ring, Values};
 
 use super::super::lwe_masks::LweMasks;
 use super::super::ring_packing::{Preprocessed, Scratch};

@@ -9,7 +9,7 @@
 //! M times further rounding errors, and would need two products for each entry instead of one.
 
 use papir_kernels::{Backend, matvec_i32};
-use papir_ring::{Poly, Ring, Values};
+use papir_ring::{CyclotomicRing, Poly, Ring, Values};
 use rayon::prelude::*;
 
 use super::super::bodies::Bodies;

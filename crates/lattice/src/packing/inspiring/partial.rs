@@ -1,7 +1,7 @@
 //! PartialInspiRING (InsPIRe, Algorithm 2).
 
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Values};
+use papir_ring::{CyclotomicRing, Poly, Values};
 
 use super::super::bodies::Bodies;
 use super::super::error::PackingError;

@@ -12,7 +12,7 @@ use papir_lattice::rlwe::Rlwe;
 use papir_lattice::secret::SecretKey;
 use papir_reference::inspiring as naive;
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Ring, Values};
+use papir_ring::{CyclotomicRing, Poly, Ring, Values};
 
 pub const APPROXIMATE: GadgetParams = GadgetParams {
     levels: 2,

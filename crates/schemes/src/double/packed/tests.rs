@@ -12,6 +12,7 @@ use papir_lattice::noise::rounding;
 use papir_lattice::packing::RingPacking;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::selection::place;
+use papir_ring::CyclotomicRing;
 use papir_ring::prg::Seed;
 use papir_testkit::noise::Moments;
 use rand_core::{Rng, SeedableRng};

@@ -12,6 +12,7 @@ use papir_lattice::gadget::GadgetParams;
 use papir_lattice::noise::{Setting, bits_for_rounding};
 use papir_lattice::params::Literal as RlweLiteral;
 use papir_lattice::response::ResponseBits;
+use papir_ring::CyclotomicRing;
 
 use super::layout::Layout;
 use super::literal::{Literal, MAX_QUERY_BITS, NAME};

@@ -14,6 +14,7 @@ use papir_lattice::packing::inspiring::{
 };
 use papir_lattice::packing::{Bodies, OnlineKey};
 use papir_lattice::selection::{group_rows, matrix_bytes};
+use papir_ring::CyclotomicRing;
 
 use super::literal::{Inspire2, NAME};
 use super::packings::{LevelMatrix, Packings, SEED};

@@ -12,6 +12,7 @@ use papir_lattice::packing::inspiring::unit_words;
 use papir_lattice::params::RlweParams;
 use papir_lattice::response::ResponseBits;
 use papir_lattice::selection::{matrix_bytes, matrix_words};
+use papir_ring::CyclotomicRing;
 
 use super::layout::Layout;
 pub use super::literal::Literal;

@@ -14,7 +14,7 @@ use papir_lattice::packing::{Bodies, OnlineKey, RingPacking};
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::selection::SelectorMasks;
 use papir_ring::prg::Seed;
-use papir_ring::{Coefficients, Poly};
+use papir_ring::{Coefficients, CyclotomicRing, Poly};
 
 use super::literal::{Inspire2, NAME};
 use super::packings::{LevelMatrix, PACKS, Packings, SEED};

@@ -9,7 +9,7 @@ use papir_core::{NoProgress, RecordBuffer, Shape};
 use papir_lattice::packing::Bodies;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::selection::place;
-use papir_ring::{Coefficients, Poly};
+use papir_ring::{Coefficients, CyclotomicRing, Poly};
 
 use super::layout::Layout;
 use super::second::{Keys, body_digits};

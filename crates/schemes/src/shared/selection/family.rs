@@ -17,7 +17,7 @@ use papir_lattice::packing::{
 use papir_lattice::params::RlweParams;
 use papir_lattice::rlwe::Rlwe;
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Values};
+use papir_ring::{CyclotomicRing, Poly, Values};
 
 use crate::shared::parameters::READ_RATE;
 

@@ -11,6 +11,7 @@ use papir_lattice::packing::RingPacking;
 use papir_lattice::params::RlweParams;
 use papir_lattice::response::ResponseBits;
 use papir_lattice::selection::Storage;
+use papir_ring::CyclotomicRing;
 use papir_ring::prg::Seed;
 
 use super::bits::{MAX_ANSWER_BITS, Masks, Noise, Selection, SelectionBits};

@@ -11,7 +11,7 @@ use papir_lattice::packing::{Bodies, RingPacking};
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::selection::SelectorMasks;
 use papir_ring::prg::Seed;
-use papir_ring::{Coefficients, Poly};
+use papir_ring::{Coefficients, CyclotomicRing, Poly};
 
 use super::bits::{Masks, Selection};
 use super::client::{SelectionAnswer, SelectionQuery};
