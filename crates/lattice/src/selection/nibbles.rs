@@ -98,6 +98,7 @@ impl<'a> NibbleMatrix<'a> {
     fn pass(&self, tiles: &[u8], queries: &[&[i8]], plane_count: usize) -> Vec<Vec<u32>> {
         let rows = tiles.len() / self.group_bytes() * ROWS;
         let mut sums = vec![vec![0; rows]; queries.len()];
+
         match (queries, &mut sums[..]) {
             ([query], [sums]) => {
                 matvec_u4::pass(self.backend, tiles, self.quads(), query, plane_count, sums);

@@ -468,6 +468,7 @@ impl Nodes {
     pub fn expand(&mut self, coefficients: &mut [u32]) {
         let d = self.degree;
         let count = coefficients.len() / self.degree;
+
         // From the innermost factor on, each product with Z − X^{sm} moves the coefficients above
         // it by one.
         for s in (0..count.saturating_sub(1)).rev() {
