@@ -59,6 +59,7 @@ impl Backend {
     /// the best one detected. The choice is made once.
     pub fn current() -> Self {
         static CURRENT: OnceLock<Backend> = OnceLock::new();
+        // A kernel has nobody to report a wrong name to; programs ask `try_from_env` at startup.
         *CURRENT.get_or_init(|| Self::try_from_env().unwrap_or_else(|_| Self::detect()))
     }
 
@@ -158,6 +159,7 @@ fn special_kinds() -> Vec<Kind> {
     use std::arch::is_x86_feature_detected as has;
 
     let avx2 = has!("avx2") && has!("fma") && has!("bmi2");
+    // The first CPUs with AVX-512 lack VNNI, IFMA or VBMI. There the kernels of AVX2 run.
     let avx512 = avx2
         && has!("avx512f")
         && has!("avx512bw")
@@ -167,6 +169,7 @@ fn special_kinds() -> Vec<Kind> {
         && has!("avx512ifma")
         && has!("avx512vbmi");
 
+    // In ascending order, since `detect` takes the last one.
     let mut kinds = Vec::new();
     kinds.extend(avx2.then_some(Kind::Avx2));
     if avx512 {

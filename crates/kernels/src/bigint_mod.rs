@@ -236,6 +236,7 @@ impl Modulus {
         let entries = self.count(table);
         assert_eq!(indices.len(), count, "one index for each element");
 
+        // Before the first product: an index outside the table leaves all elements as they were.
         let largest = indices.iter().max().map_or(0, |&index| index as usize);
         assert!(
             count == 0 || largest < entries,
@@ -293,6 +294,7 @@ impl Modulus {
         for (elements, scale) in &terms {
             assert_eq!(acc.len(), elements.len(), "limbs of the terms");
             assert!(
+                // The absolute value of the least `i64` does not fit an `i64`.
                 scale.unsigned_abs() < MAX_SCALE.unsigned_abs(),
                 "scale {scale}: expected an absolute value below 2^30"
             );

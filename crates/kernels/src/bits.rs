@@ -68,6 +68,7 @@ pub fn unpack(
     count: usize,
     out: &mut Vec<u64>,
 ) -> Result<(), BitsError> {
+    // First, so that an error leaves `out` unchanged.
     check(bytes, width, count)?;
     out.clear();
     out.resize(count, 0);

@@ -64,6 +64,7 @@ pub(crate) fn pass_blocks(
         for (block, bytes) in tile.chunks(BLOCK_QUADS * QUAD_BYTES).enumerate() {
             let taken = bytes.len() / QUAD_BYTES;
             let from = 4 * plane_count * BLOCK_QUADS * block;
+            // Queries inside, blocks outside: a block is read from memory once for all of them.
             for (planes, out) in queries.iter().zip(outs.iter_mut()) {
                 let planes = &planes[from..][..4 * plane_count * taken];
                 pass(bytes, taken, planes, &mut out[group * rows..][..rows]);

@@ -70,6 +70,7 @@ pub fn pass_many(
     for (group, tile) in tiles.chunks_exact(cols * ROWS).enumerate() {
         for (block, values) in tile.chunks(BLOCK_COLUMNS * ROWS).enumerate() {
             let taken = values.len() / ROWS;
+            // Pairs inside, blocks outside: memory is read once, and further pairs read the cache.
             for (ys, outs) in ys.iter().zip(outs.iter_mut()) {
                 let ys = ys.map(|y| &y[block * BLOCK_COLUMNS..][..taken]);
                 let sums = outs.each_mut().map(|out| &mut out[group * ROWS..][..ROWS]);

@@ -49,6 +49,7 @@ pub fn pack_planes(values: &[u64], bits: u32, plane_count: usize, out: &mut Vec<
     out.reserve(values.len().div_ceil(2) * plane_count * 2);
     for pair in values.chunks(2) {
         let mut even = centre(pair[0], bits);
+        // The words of a padding column are multiplied by zero.
         let mut odd = pair.get(1).map_or(0, |&value| centre(value, bits));
         for _ in 0..plane_count {
             out.push(next_digit(&mut even));
@@ -125,6 +126,7 @@ pub fn pass_many(
         return;
     }
 
+    // Returns from here if the backend has tiles and there are several queries.
     several_in_tiles!(
         backend,
         queries,

@@ -120,6 +120,7 @@ pub fn pass_many(
         return;
     }
 
+    // Returns from here if the backend has tiles and there are several queries.
     several_in_tiles!(
         backend,
         queries,

@@ -24,6 +24,7 @@ fn check_transform(words: usize, d: usize, scratch: usize) {
         "polynomials of {d} words, not {words} words"
     );
     let n = words / d;
+    // X has order 2d, so there are no roots of unity of a higher order.
     assert!(
         n.is_power_of_two() && n <= 2 * d,
         "a power of two up to {} polynomials, not {n}",

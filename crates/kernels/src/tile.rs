@@ -52,6 +52,7 @@ pub(crate) fn scatter_columns<T: Copy, const H: usize>(
         assert_eq!(column.len(), groups * ROWS, "words of the column");
     }
 
+    // All columns of a cell at once: one at a time would write each cache line H times.
     let (places, _) = tiles.as_chunks_mut::<H>();
     for (group, place) in places.chunks_exact_mut(cells * ROWS).enumerate() {
         let place = &mut place[k * ROWS..][..ROWS];
@@ -111,6 +112,7 @@ pub(crate) fn gather_rows<T: Copy, const H: usize>(
     [T; H]: Pod,
 {
     assert_eq!(out.len(), ROWS * columns, "words of the rows");
+    // The chunks below must have at least one word.
     if columns == 0 {
         return;
     }

@@ -82,6 +82,7 @@ impl Field {
     /// The constants of a root without leading zeros.
     pub(super) fn new(radix: Radix, root: Zeroizing<Vec<u64>>, parts: usize) -> Self {
         let bits = integer::bits(&root) + SPARE_BITS;
+        // Whole blocks of columns, so that no loop over blocks has a rest.
         let limbs = bits
             .div_ceil(radix.bits() as usize)
             .next_multiple_of(radix.block());
@@ -116,6 +117,7 @@ impl Field {
         let piece = self.piece_words() * 64;
 
         // A piece has at most the bits of R, so one run of doublings passes all three powers.
+        // Doublings take the same time for all moduli of one length; a division might not.
         let mut power = Power::one(&self.root, self.parts);
         power.double(r);
         self.one = power.element(self);
@@ -184,6 +186,7 @@ impl Field {
 
 impl Drop for Field {
     fn drop(&mut self) {
+        // All of them depend on the modulus, which may be secret.
         let lists = [&mut self.modulus, &mut self.root, &mut self.root_limbs];
         lists
             .into_iter()
@@ -197,6 +200,7 @@ impl Drop for Field {
 fn square(root: &[u64]) -> Vec<u64> {
     let mut square = vec![0; 2 * root.len()];
     integer::add_product(&mut square, root, root);
+    // A square of n words has 2n words or one fewer.
     let length = square
         .iter()
         .rposition(|&word| word != 0)

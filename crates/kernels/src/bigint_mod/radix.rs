@@ -4,6 +4,7 @@
 pub(super) fn split(words: &[u64], bits: u32, limbs: &mut [u64]) {
     for (k, limb) in limbs.iter_mut().enumerate() {
         let (at, shift) = position(k, bits);
+        // A limb of at most 64 bits is in two words.
         let two = u128::from(word_at(words, at)) | u128::from(word_at(words, at + 1)) << 64;
         *limb = (two >> shift) as u64 & ones(bits);
     }
@@ -14,6 +15,7 @@ pub(super) fn join(limbs: &[u64], bits: u32, words: &mut [u64]) {
     words.fill(0);
     for (k, &limb) in limbs.iter().enumerate() {
         let (at, shift) = position(k, bits);
+        // Limbs do not overlap, so their bits are combined without carries.
         let two = u128::from(limb) << shift;
         for (word, part) in words
             .iter_mut()

@@ -268,12 +268,14 @@ fn double(words: &mut [u64]) {
 fn subtract(sums: &mut [u64], x: &[u64]) {
     let (low, high) = sums.split_at_mut(x.len());
     let borrow = low.iter_mut().zip(x).fold(false, |borrow, (word, &x)| {
+        // At most one of both underflows: a difference that wrapped is not zero.
         let (difference, first) = word.overflowing_sub(x);
         let (difference, second) = difference.overflowing_sub(u64::from(borrow));
         *word = difference;
         first | second
     });
 
+    // Over all words: where the borrow ends may be secret.
     high.iter_mut().fold(borrow, |borrow, word| {
         let (difference, borrow) = word.overflowing_sub(u64::from(borrow));
         *word = difference;
@@ -284,6 +286,7 @@ fn subtract(sums: &mut [u64], x: &[u64]) {
 /// a + b + carry and the new carry.
 #[inline(always)]
 fn add_with_carry(a: u64, b: u64, carry: bool) -> (u64, bool) {
+    // At most one of both overflows: a sum that wrapped is at most 2⁶⁴ − 2.
     let (sum, first) = a.overflowing_add(b);
     let (sum, second) = sum.overflowing_add(u64::from(carry));
     (sum, first | second)

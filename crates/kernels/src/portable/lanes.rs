@@ -20,6 +20,7 @@ pub(crate) trait Lanes<const N: usize>: Copy {
     /// [`Lanes::load`] of several registers.
     #[inline(always)]
     fn load_all<T: Pod, const S: usize>(self, cells: &[[T; N]; S]) -> [Self::Vector; S] {
+        // A loop instead of `map`, whose closure would not be compiled for the instruction set.
         let mut values = [self.splat(0); S];
         for (value, cells) in values.iter_mut().zip(cells) {
             *value = self.load(cells);

@@ -59,5 +59,6 @@ fn add_slab(tile: &[[i32; ROWS]], ys: [&[i32]; 2], first: usize, outs: [&mut [i6
 /// A number plus 2^31, as an unsigned number.
 #[inline(always)]
 fn raise(value: i32) -> u64 {
+    // Modulo 2^32, adding 2^31 flips the top bit.
     u64::from(value as u32 ^ 1 << 31)
 }

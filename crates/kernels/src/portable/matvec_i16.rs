@@ -73,6 +73,7 @@ pub(crate) fn pass_many_lanes<L: Lanes<N>, const N: usize, const S: usize, const
 
     for (group, tile) in all.chunks_exact(pairs * slabs).enumerate() {
         for (block, tile) in tile.chunks(FLUSH_PAIRS * slabs).enumerate() {
+            // Each query steps once a slab: together they prefetch the next block once.
             let mut ahead = Ahead::new(queries.len());
             for (planes, out) in queries.iter().zip(outs.iter_mut()) {
                 let digits = &digits::<P>(planes)[block * FLUSH_PAIRS..][..tile.len() / slabs];

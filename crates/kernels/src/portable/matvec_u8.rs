@@ -48,6 +48,7 @@ pub(crate) fn pass_lanes<L: ByteLanes<N>, const N: usize, const S: usize>(
     {
         let digits = planes.chunks(4 * plane_count * BLOCK_QUADS);
         for (tile, digits) in tile.chunks(BLOCK_QUADS * slabs).zip(digits) {
+            // Joined once for a block, as all slabs of rows need the same values.
             let mut values = [Halves::default(); BLOCK_QUADS];
             for (values, digits) in values.iter_mut().zip(digits.chunks_exact(4 * plane_count)) {
                 *values = halves(digits);

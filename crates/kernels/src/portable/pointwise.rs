@@ -53,6 +53,7 @@ pub(crate) fn mul_assign(acc: &mut [u32], a: &[u32], modulus: Modulus) {
 
 #[inline(always)]
 pub(crate) fn scale(out: &mut [u32], a: &[u32], constant: u32, modulus: Modulus) {
+    // One division, for the quotient of the factor. Then any word `a` will do, reduced or not.
     let factor = Factor::new(constant, modulus.value());
     for (out, &a) in out.iter_mut().zip(a) {
         *out = modulus.subtract_once(factor.mul_lazy(a, modulus.value()));
@@ -62,6 +63,7 @@ pub(crate) fn scale(out: &mut [u32], a: &[u32], constant: u32, modulus: Modulus)
 #[inline(always)]
 pub(crate) fn mul_accumulate(acc: &mut [u64], a: &[u32], b: &[u32]) {
     for ((acc, &a), &b) in acc.iter_mut().zip(a).zip(b) {
+        // Callers count the products. In test builds a checked sum would not be vectorised.
         *acc = acc.wrapping_add(u64::from(a) * u64::from(b));
     }
 }
@@ -87,6 +89,7 @@ pub(crate) fn dot(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus) {
         for (a, b) in a.chunks_exact(d).zip(b.chunks_exact(d)) {
             let a = &a.as_chunks::<BLOCK>().0[block];
             let b = &b.as_chunks::<BLOCK>().0[block];
+            // The kernel has checked that all products together fit 64 bits.
             for ((sum, &a), &b) in sums.iter_mut().zip(a).zip(b) {
                 *sum = sum.wrapping_add(u64::from(a) * u64::from(b));
             }
@@ -110,6 +113,8 @@ pub(crate) fn combine(out: &mut [u32], rows: &[u32], weights: &[u32], modulus: M
         let mut sums = [0u64; BLOCK];
         for (row, &weight) in rows.chunks_exact(length).zip(weights) {
             let row = &row[block * BLOCK..][..out.len()];
+            // Both branches do the same: LLVM knows the length in the first one, and only the
+            // last block takes the other.
             if let Some(row) = row.first_chunk::<BLOCK>() {
                 add_multiple(&mut sums, row, weight);
             } else {

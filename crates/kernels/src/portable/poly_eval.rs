@@ -55,6 +55,7 @@ fn reduce(x: u64, polynomial: &Polynomial) -> u64 {
 fn fill_powers(polynomial: &Polynomial, points: &[u32], powers: &mut [Lanes]) {
     let mut factors = [0; BLOCK];
     for (factor, &point) in factors.iter_mut().zip(points) {
+        // 2⁶⁴ times the point, reduced once: its Montgomery form, 2³² times the point.
         *factor = reduce(u64::from(point) * u64::from(polynomial.square), polynomial);
     }
 
@@ -139,6 +140,7 @@ fn dot(row: &[u32], factors: &[Lanes]) -> Lanes {
 /// x modulo q below 4q, for x below 12q.
 #[inline(always)]
 fn below_4q(x: u64, q: u32) -> u64 {
+    // If x is smaller, the difference wraps and is the larger word.
     let q = u64::from(q);
     let x = x.min(x.wrapping_sub(8 * q));
     x.min(x.wrapping_sub(4 * q))

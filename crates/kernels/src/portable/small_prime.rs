@@ -89,6 +89,7 @@ pub(crate) fn combine(out: &mut [u16], coefficients: &[u16], powers: &[u16], p: 
 
 #[inline(always)]
 fn reduce_sum(one: Factor, sum: u32, p: u32) -> u16 {
+    // A lazy product by 1 is the sum less a multiple of p, below 2p.
     let lazy = one.mul_lazy(sum, p);
     lazy.min(lazy.wrapping_sub(p)) as u16
 }

@@ -18,6 +18,7 @@ pub(crate) fn decompose_lazy(gadget: &Gadget, out: &mut [u64], words: &[u64]) {
     by_levels(gadget, out, words, |level, out, shifted| {
         let pairs = out.iter_mut().zip(shifted);
 
+        // Digits are below q in absolute value, so that δ + q is in (0, 2q).
         if level + 1 == gadget.levels() {
             for (out, &shifted) in pairs {
                 *out = gadget

@@ -70,6 +70,7 @@ impl<L: WideLanes<N>, const N: usize> Field<L, N> {
         let value = lanes.load_low(&roots.values.as_chunks::<R>().0[index]);
         let quotient = lanes.load_low(&roots.quotients.as_chunks::<R>().0[index]);
         let even = lanes.permute(quotient, places);
+        // With fewer roots than lanes, neighbours share one, and so the even quotient serves both.
         let odd = if R == N { lanes.odd_lanes(even) } else { even };
         Factors {
             value: lanes.permute(value, places),
@@ -88,6 +89,7 @@ impl<L: WideLanes<N>, const N: usize> Field<L, N> {
         let even = lanes.mul_even(v, w.even);
         let odd = lanes.mul_even(lanes.odd_lanes(v), w.odd);
         let quotient = lanes.high_halves(even, odd);
+        // The result is below 2q < 2³¹, so the low words of both products determine it.
         let product = lanes.mul_low(v, w.value);
         lanes.sub(product, lanes.mul_low(quotient, self.q))
     }
@@ -95,6 +97,7 @@ impl<L: WideLanes<N>, const N: usize> Field<L, N> {
     /// From [0, 2q) to [0, q).
     #[inline(always)]
     fn subtract_q(self, x: L::Vector) -> L::Vector {
+        // If x is below q, the difference wraps and is the larger word.
         self.lanes.min(x, self.lanes.sub(x, self.q))
     }
 
@@ -150,6 +153,7 @@ impl<L: WideLanes<N>, const N: usize> Field<L, N> {
         (u, v): (L::Vector, L::Vector),
         [s, w]: [Factors<L::Vector>; 2],
     ) -> (L::Vector, L::Vector) {
+        // A lazy product takes any word: sum and difference, below 4q, are not reduced first.
         let sum = self.mul_lazy(self.lanes.add(u, v), s);
         let difference = self.mul_lazy(self.difference(u, v), w);
         (self.subtract_q(sum), self.subtract_q(difference))

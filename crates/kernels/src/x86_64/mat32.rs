@@ -56,6 +56,7 @@ fn add<L: WideLanes<N>, const N: usize, const S: usize>(
 ) {
     for (i, values) in column.iter().enumerate() {
         let even = lanes.load(values);
+        // A product has 64 bits, so even and odd lanes are multiplied apart.
         let odd = lanes.odd_lanes(even);
         for (sums, y) in sums.iter_mut().zip(ys) {
             let y = lanes.splat(y);

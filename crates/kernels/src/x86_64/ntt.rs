@@ -119,6 +119,7 @@ fn on_quarters<L: WideLanes<N>, const N: usize>(
     let (low, high) = block.split_at_mut(2 * quarter);
     let (a, b) = low.split_at_mut(quarter);
     let (c, e) = high.split_at_mut(quarter);
+    // One register of each quarter at a time: between the two stages nothing leaves the registers.
     for (((a, b), c), e) in a.iter_mut().zip(b).zip(c).zip(e) {
         let values = [lanes.load(a), lanes.load(b), lanes.load(c), lanes.load(e)];
         let values = stages.butterflies(values);
@@ -142,6 +143,7 @@ impl<L: WideLanes<N>, const N: usize> Tree<L, N> {
     /// The roots below the one at `index`.
     #[inline(always)]
     fn new(field: Field<L, N>, roots: &Roots, index: usize) -> Self {
+        // Block i of b has the halves 2i and 2i + 1 of 2b: their roots are at twice its index.
         Self {
             field,
             outer: field.one_factor(roots.at(index)),
@@ -197,6 +199,7 @@ struct Last<L: WideLanes<N>, const N: usize>(Tree<L, N>, [Factors<L::Vector>; 2]
 impl<L: WideLanes<N>, const N: usize> Radix4<L::Vector> for Last<L, N> {
     #[inline(always)]
     fn butterflies(&self, [a, b, c, e]: [L::Vector; 4]) -> [L::Vector; 4] {
+        // The last factors include the outer root and 1/d, so the root of the tree is not used.
         let Tree {
             field, left, right, ..
         } = self.0;

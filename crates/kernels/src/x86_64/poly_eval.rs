@@ -81,6 +81,7 @@ pub(super) fn evaluate<L: WideLanes<N>, const N: usize, const S: usize>(
             walk(field, Exponents::new(polynomial), &factors, &mut sums)
         };
 
+        // A value is the low word of a lane of 64 bits.
         for (out, value) in out
             .iter_mut()
             .zip(values.0.as_flattened().iter().step_by(2))

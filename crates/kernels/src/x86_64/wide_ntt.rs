@@ -67,6 +67,7 @@ pub(super) fn forward<F: ForwardButterflies>(
     vectors: &mut [F::Words],
 ) {
     let stages = (vectors.len() / BLOCK).ilog2();
+    // Only the first pass reads the inputs, which may be in another form than what passes leave.
     let mut done = next_stages(stages, F::MOST_STAGES);
     forward_pass(first_field, vectors, 1, done);
     while done < stages {
@@ -87,6 +88,7 @@ fn forward_pass<F: ForwardButterflies>(
     let size = vectors.len() / blocks;
     for (i, block) in vectors.chunks_exact_mut(size).enumerate() {
         let root = blocks + i;
+        // The number of parts is constant within an arm, so that the parts stay in registers.
         match taken {
             1 => on_parts(field, block, &Forward(field, tree::<F, 1>(field, root))),
             2 => on_parts(field, block, &Forward(field, tree::<F, 3>(field, root))),
@@ -117,6 +119,7 @@ pub(super) fn inverse<F: InverseButterflies>(field: F, vectors: &mut [F::Words])
         size <<= taken;
         let first = vectors.len() / size;
         for (i, block) in vectors.chunks_exact_mut(size).enumerate() {
+            // An odd block is the v of the next pass, whose butterflies expect v negated.
             if i % 2 == 0 {
                 inverse_stages::<F, false>(field, block, first + i, taken);
             } else {
@@ -190,6 +193,7 @@ fn on_parts<F: Butterflies, const R: usize>(
 pub(super) fn tree<F: Butterflies, const P: usize>(field: F, index: usize) -> [F::Root; P] {
     let mut roots = [field.root(index); P];
     for k in 1..P {
+        // The roots of a level are neighbours, and start at `index` times the number of them.
         let depth = (k + 1).ilog2();
         roots[k] = field.root((index << depth) + (k + 1 - (1 << depth)));
     }
@@ -215,6 +219,7 @@ impl<F: ForwardButterflies> Stages<F::Vector, 4> for Forward<F, [F::Root; 3]> {
         let &Self(field, [root, left, right]) = self;
         let a = field.settle(a);
         let b = field.settle(b);
+        // c is the u of the right butterfly, which takes the signed range; e is its v.
         let (a, c) = field.forward::<false, true>((a, c), root);
         let (b, e) = field.forward::<false, false>((b, e), root);
         let (a, b) = field.forward::<false, false>((a, b), left);
@@ -227,6 +232,7 @@ impl<F: ForwardButterflies> Stages<F::Vector, 8> for Forward<F, [F::Root; 7]> {
     #[inline(always)]
     fn apply(&self, [a, b, c, e, f, g, h, i]: [F::Vector; 8]) -> [F::Vector; 8] {
         let &Self(field, [root, left, right, w0, w1, w2, w3]) = self;
+        // Every u, but no v: a v becomes a product, which accepts all that a pass leaves.
         let [a, b, c, e] = [
             field.settle(a),
             field.settle(b),
@@ -300,6 +306,7 @@ fn inner_stages<F: InverseButterflies>(
     let (c, e) = field.inverse::<true>((c, e), w1);
     let (f, g) = field.inverse::<false>((f, g), w2);
     let (h, i) = field.inverse::<true>((h, i), w3);
+    // Sums grow from stage to stage, while products are reduced.
     let [a, c, f, h] = [
         field.settle(a),
         field.settle(c),
@@ -327,6 +334,7 @@ impl<F: InverseButterflies> Stages<F::Vector, 2> for Last<F, [F::Root; 1]> {
 impl<F: InverseButterflies> Stages<F::Vector, 4> for Last<F, [F::Root; 3]> {
     #[inline(always)]
     fn apply(&self, [a, b, c, e]: [F::Vector; 4]) -> [F::Vector; 4] {
+        // The last stage has factors of its own, which include 1/d, in place of the root.
         let &Self(field, [_, left, right]) = self;
         let (a, b) = field.inverse::<false>((a, b), left);
         let (c, e) = field.inverse::<true>((c, e), right);

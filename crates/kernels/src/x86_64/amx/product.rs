@@ -18,6 +18,7 @@ impl DigitRows {
     pub(super) fn new(rows: usize, columns: usize, digit: impl Fn(usize, usize) -> i8) -> Self {
         let mut pairs =
             vec![vec![[[[0; WIDTH]; SIDE]; 2]; columns.div_ceil(WIDTH)]; rows.div_ceil(2 * SIDE)];
+        // Digits of rows and columns that pad the tiles stay zero and add nothing.
         for row in 0..rows {
             for column in 0..columns {
                 let block = &mut pairs[row / (2 * SIDE)][column / WIDTH];
@@ -39,6 +40,7 @@ impl DigitRows {
     ) {
         for (pair, digits) in self.pairs.iter().enumerate() {
             for (digits, blocks) in digits.chunks(BLOCKS).zip(blocks.chunks(BLOCKS)) {
+                // Four tiles of sums hold half of a group, and stay loaded for a run of blocks.
                 for half in 0..2 {
                     unit.clear();
                     for ([first, second], block) in digits.iter().zip(blocks) {

@@ -18,8 +18,10 @@ pub(crate) fn mul(out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
     let (a, a_rest) = a.as_chunks();
     let (b, b_rest) = b.as_chunks();
     for ((out, a), b) in blocks.iter_mut().zip(a).zip(b) {
+        // A centred a is at most 2q, which keeps the quotient of the product below 2⁵¹.
         let a = field.to_centred_doubles(lanes.load::<u64>(a));
         let product = field.product(a, field.to_doubles(lanes.load::<u64>(b)));
+        // The product may exceed q by a hundredth, which the conversion does not take.
         lanes.store(out, field.to_residues(field.settle(product)));
     }
     portable::wide::mul(rest, a_rest, b_rest, modulus);
@@ -34,6 +36,7 @@ pub(crate) fn scale(out: &mut [u64], a: &[u64], constant: u64, modulus: Modulus)
     let (a, a_rest) = a.as_chunks();
     for (out, a) in blocks.iter_mut().zip(a) {
         let product = field.mul::<false>(field.to_doubles(lanes.load::<u64>(a)), factor);
+        // At most 0.63q for a below 4q: the conversion takes it as it is.
         lanes.store(out, field.to_residues(product));
     }
     portable::wide::scale(rest, a_rest, constant, modulus);
@@ -41,6 +44,7 @@ pub(crate) fn scale(out: &mut [u64], a: &[u64], constant: u64, modulus: Modulus)
 
 #[target_feature(enable = "avx2,fma,bmi2")]
 pub(crate) fn reduce(out: &mut [u64], words: &[u64], modulus: Modulus) {
+    // Words of 64 bits do not fit a double.
     portable::wide::reduce(out, words, modulus);
 }
 
@@ -70,6 +74,7 @@ fn dots<const S: usize>(outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], modulu
     let width = 4 * VECTORS;
 
     for start in (0..d - d % width).step_by(width) {
+        // Settled sums are at most 0.51q; the conversion to residues needs less than q.
         let sums = sums_at::<S>(field, d, start, a, b);
         for s in 0..S {
             let block: &mut [Words] = outs[s][start..start + width].as_chunks_mut().0;

@@ -207,6 +207,7 @@ impl Columns {
             .iter()
             .zip(y.windows(BLOCK + ROWS - 1).rev().step_by(ROWS))
         {
+            // The windows of neighbouring rows overlap: BLOCK + ROWS − 1 loads of y serve all rows.
             let x: [__m512i; ROWS] = std::array::from_fn(|r| x[r].register(cpu));
             let y: [__m512i; BLOCK + ROWS - 1] = std::array::from_fn(|r| y[r].register(cpu));
             for r in 0..ROWS {
@@ -359,6 +360,7 @@ impl Square<'_> {
 impl Terms for Square<'_> {
     #[inline(always)]
     fn add_lower(&self, cpu: Cpu, columns: &mut Columns, at: usize) {
+        // Pairs of different limbs once: all before the middle, then the few around it.
         let middle = at / 2;
         columns.add_rows(cpu, &self.x[..middle], &self.x[at - middle + 1..at + BLOCK]);
         self.add_centre(cpu, columns, middle);
@@ -370,6 +372,7 @@ impl Terms for Square<'_> {
         let n = self.x.len();
         let middle = (n + at) / 2;
         if at + BLOCK == n {
+            // The last block of limbs with itself: each pair of different limbs once.
             let x = &self.x[at..];
             for s in 1..BLOCK {
                 for t in (s + 1).max(BLOCK - s)..BLOCK {
@@ -398,6 +401,7 @@ struct Reduction<'a> {
 impl<'a> Reduction<'a> {
     #[inline(always)]
     fn new(cpu: Cpu, field: &'a Field) -> Self {
+        // Products read the lowest 52 bits of a factor, here the inverse modulo 2^52.
         let inverse = cpu.splat(field.inverse());
         let ones = cpu.splat((1 << BITS) - 1);
         Self {

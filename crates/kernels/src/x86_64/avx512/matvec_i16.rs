@@ -92,6 +92,7 @@ fn add_streams<const P: usize>(
         let mut sums = [[lanes.splat(0); SLAB]; P];
         let streams = stream(0).zip(stream(1)).zip(stream(2)).zip(stream(3));
         for (((a, b), c), d) in streams {
+            // Four calls, not a loop: each stream has load instructions of its own.
             matvec_i16::add(lanes, a.0, a.1, &mut sums);
             matvec_i16::add(lanes, b.0, b.1, &mut sums);
             matvec_i16::add(lanes, c.0, c.1, &mut sums);

@@ -30,6 +30,7 @@ pub(crate) fn wide_products(words: &[i32]) -> i64 {
             *sum = _mm512_madd52lo_epu64(*sum, wide, value);
         }
     }
+    // Every sum must count, or the compiler would leave its products out.
     let total = sums.into_iter().fold(_mm512_setzero_si512(), |all, sum| {
         _mm512_xor_si512(all, sum)
     });

@@ -28,6 +28,7 @@ struct Reduction {
 impl Reduction {
     #[inline(always)]
     fn new(lanes: Lanes, modulus: Modulus) -> Self {
+        // Without their lowest 12 bits, quotients for 2⁶⁴ are quotients for 2⁵².
         let shift = u64::BITS - DIGIT;
         Self {
             field: Field::new(lanes, modulus.value()),
@@ -82,6 +83,7 @@ pub(crate) fn mul(out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
     let (b, b_rest) = b.as_chunks();
 
     for ((out, a), b) in blocks.iter_mut().zip(a).zip(b) {
+        // Both factors are below 2⁵², one digit each; their product has two.
         let a = lanes.load(a);
         let b = lanes.load(b);
         lanes.store(
@@ -151,6 +153,7 @@ fn dots<const S: usize>(outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], modulu
             let block: &mut [Words] = outs[s][start..start + width].as_chunks_mut().0;
             for k in 0..VECTORS {
                 let [low, high] = sums[s][k];
+                // The choice depends on q and the number of rows, so it is the same for all slots.
                 let value = if large {
                     reduction.reduce_sums::<true>(low, high)
                 } else {
@@ -177,6 +180,7 @@ fn sums_at<const S: usize>(
     for row in (0..a.len()).step_by(d) {
         for k in 0..VECTORS {
             let at = row + start + 8 * k;
+            // A word of a is loaded once for all sets of rows.
             let a = lanes.load_at(a, at);
             for s in 0..S {
                 let b = lanes.load_at(b[s], at);

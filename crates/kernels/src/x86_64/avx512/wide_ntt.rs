@@ -186,6 +186,7 @@ fn forward_block<const REDUCE: bool>(
     // 0 2 4 6 8 10 12 14
     forward_pairs(direction, &mut pairs, direction.of_pairs::<8>(index));
     for (words, pair) in block.as_chunks_mut().0.iter_mut().zip(pairs) {
+        // The permutation of the stages once more: it brings the words back into their order.
         let [a, b]: &mut [Words; 2] = words;
         let (u, v) = direction.pick(pair, &INTERLEAVED);
         direction.store(a, if REDUCE { direction.field.reduce(u) } else { u });
@@ -246,6 +247,7 @@ impl InverseButterflies for Direction<'_> {
             last: [scale, root],
             ..
         } = self;
+        // Both are below 4q < 2⁵², as products need: u is below 2q and the negated v at most 2q.
         let sum = field.lanes.sub(field.lanes.add(u, field.twice), v);
         (
             field.mul(sum, scale),
