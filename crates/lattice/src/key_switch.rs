@@ -48,6 +48,7 @@ pub fn generate<R: CyclotomicRing>(
         .iter()
         .enumerate()
         .map(|(i, mask)| {
+            // A multiple of the secret, erased after its row.
             let scaled = Zeroizing::new(params.ring().scale(source, gadget.factor(i)));
             encrypt(params, target, mask, &scaled, rng)
         })

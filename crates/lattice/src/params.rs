@@ -102,6 +102,7 @@ impl<R: CyclotomicRing> RlweParams<R> {
     /// [`ParamsError::Sigma`] or [`ParamsError::Insecure`].
     pub fn over(ring: R, secret: Secret, sigma: f64) -> Result<Self, ParamsError> {
         let log2_q = (ring.modulus() as f64).log2();
+        // Before the sampler is made: what is insecure is refused as such.
         let row = security::require_128(ring.degree(), log2_q, secret, sigma)?;
         Ok(Self {
             security: Some(row),

@@ -60,6 +60,7 @@ pub fn encrypt<R: CyclotomicRing>(
     gadget: &Gadget<R>,
     rng: &mut dyn CryptoRng,
 ) -> Vec<Poly<Values, R::Word>> {
+    // Erased even where m is public: then s·m tells the secret.
     let keyed = Zeroizing::new(params.ring().mul(message, secret.values()));
     let (upper, lower) = masks.split_at(gadget.levels());
     let mut bodies = key_switch::generate(params, secret, &keyed, upper, gadget, rng);

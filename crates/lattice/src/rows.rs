@@ -66,6 +66,7 @@ impl<W: Word> Rows<W> {
 fn by_prime<R: CyclotomicRing>(ring: &R, rows: &[Poly<Values, R::Word>]) -> Aligned<R::Word> {
     let d = ring.degree();
     let mut words = Aligned::zeroed(R::PRIMES * rows.len() * d);
+    // Primes outside, rows inside: a product modulo one prime reads one run of words.
     for (place, out) in words.chunks_exact_mut(d).enumerate() {
         let prime = place / rows.len();
         let row = place % rows.len();

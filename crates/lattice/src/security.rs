@@ -125,6 +125,7 @@ fn estimate_in_words(bits: Option<f64>) -> String {
 ///
 /// Rows that suffice, with an optimised number of samples, come before all others.
 pub fn estimate(n: usize, log2_q: f64, secret: Secret, sigma: f64) -> Option<&'static Row> {
+    // A set with larger n and σ and a smaller q is at least as hard as a row of the same secrets.
     let backing = TABLE
         .iter()
         .filter(|row| row.is_dominated_by(n, log2_q, secret, sigma));

@@ -86,6 +86,7 @@ impl Lift {
         check_primes(primes, target.value());
 
         let constants = primes.iter().map(|&prime| {
+            // Not 0 modulo the prime, as the primes are distinct, so it has an inverse.
             let cofactor = product_of_others(primes, prime, prime);
             PrimeConstants {
                 modulus: Modulus::new(prime),

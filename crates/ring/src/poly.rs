@@ -76,6 +76,7 @@ impl<F: Form, W: Word> Poly<F, W> {
 impl<F: Form> Poly<F> {
     /// The residues modulo q₁ and modulo q₂.
     pub fn parts(&self) -> [&[u32]; 2] {
+        // Only rings of two primes have words of 32 bits, so the halves have d residues each.
         let (first, second) = self.residues.split_at(self.residues.len() / 2);
         [first, second]
     }

@@ -260,6 +260,7 @@ impl CyclotomicRing for Ring {
 
     fn products(&self, prime: usize, out: [&mut [u32]; 2], a: &[u32], b: [&[u32]; 2]) {
         for (out, b) in out.into_iter().zip(b) {
+            // At most 64 products below 4·2²⁸·2²⁸ fit the 64 bits of a sum.
             pointwise::dot(self.backend, out, a, b, self.primes[prime]);
             self.tables[prime].inverse(self.backend, out);
         }
@@ -311,6 +312,7 @@ impl Accumulator {
 
     /// Adds a·b.
     pub fn add_product(&mut self, a: &Poly<Values>, b: &Poly<Values>) {
+        // Sums without reductions need no modulus: both primes go through in one call.
         pointwise::mul_accumulate(self.backend, &mut self.sums, a.residues(), b.residues());
     }
 

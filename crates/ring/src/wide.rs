@@ -140,6 +140,7 @@ impl CyclotomicRing for Ring {
 
     fn scale<F: Form>(&self, a: &Poly<F>, constant: u64) -> Poly<F> {
         let mut product = self.zero();
+        // The kernel takes reduced constants only.
         let constant = self.modulus.reduce(constant);
         wide::scale(
             self.backend,
@@ -188,6 +189,7 @@ impl CyclotomicRing for Ring {
     }
 
     fn products(&self, _prime: usize, [out0, out1]: [&mut [u64]; 2], a: &[u64], b: [&[u64]; 2]) {
+        // Both sums in one call: vector code then loads each word of `a` once.
         wide::dot_pair(self.backend, [&mut *out0, &mut *out1], a, b, self.modulus);
         self.table.inverse(self.backend, out0);
         self.table.inverse(self.backend, out1);

@@ -18,6 +18,7 @@ pub fn bodies(
     gadget: &Gadget,
     rng: &mut dyn CryptoRng,
 ) -> Vec<Poly<Values>> {
+    // The square tells the secret, and is erased like it.
     let square = Zeroizing::new(params.ring().mul(secret.values(), secret.values()));
     key_switch::generate(params, secret, &square, masks, gadget, rng)
 }

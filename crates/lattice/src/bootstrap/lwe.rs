@@ -236,6 +236,7 @@ impl SwitchKey {
         let mut sum: Vec<u32> = match &self.words {
             Words::Short(rows) => self
                 .sum(lwe, rows, |sum: u16, word, digit| {
+                    // Sums are modulo 2¹⁶, so the low half of a digit is enough.
                     sum.wrapping_add(word.wrapping_mul(digit as u16))
                 })
                 .into_iter()

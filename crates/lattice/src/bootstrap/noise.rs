@@ -80,6 +80,7 @@ impl Setting {
         let cancelled = (0..steps).map(|j| {
             self.degree as f64 / power_of_two(j + 1) * (power_of_two(steps - j) - 1.0) * switch
         });
+        // Each step halves the number of coefficients that stay.
         let stay = self.degree as f64 / power_of_two(steps);
         let largest = kept + (4f64.powi(expanded as i32) - 1.0) / 3.0 * switch;
 

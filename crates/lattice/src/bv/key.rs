@@ -27,6 +27,7 @@ pub struct Decrypted {
 pub fn mask(params: &BvParams, seed: &Seed, label: &str, number: u64) -> Vec<u32> {
     let ring = params.ring();
     let mut values = vec![0; ring.len() * ring.degree()];
+    // Drawn as values: they are uniform as well, and no transform is needed.
     let mut stream = seed.expand(label, number);
     for (values, modulus) in values.chunks_exact_mut(ring.degree()).zip(ring.moduli()) {
         stream.uniform_u32(modulus.value(), values);

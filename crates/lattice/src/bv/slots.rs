@@ -23,6 +23,7 @@ impl Slots {
     /// # Errors
     /// [`RingError`] unless the degree is a power of two from 16 to 2¹⁵.
     pub fn new(degree: usize) -> Result<Self, RingError> {
+        // t − 1 is 2¹⁶, so degrees above 2¹⁵ have no root.
         let none = RingError::NoRoot {
             prime: PLAINTEXT.into(),
             order: 2 * degree,

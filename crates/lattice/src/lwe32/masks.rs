@@ -141,6 +141,7 @@ impl MaskProducts {
         let n = params.n();
         let groups = out[..matrix.rows() * n].par_chunks_mut(ROWS * n);
         groups.zip(matrix.par_groups()).for_each_init(
+            // Buffers serve many row groups, one after another.
             || Sums::new(params),
             |sums, (rows, tile)| {
                 self.add_group(sums, tile, matrix.columns(), rows);

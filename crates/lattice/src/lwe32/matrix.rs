@@ -135,6 +135,7 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
         sums.iter()
             .zip(queries)
             .map(|(sums, query)| {
+                // Results are modulo 2³² at most, so the low words of the sums are enough.
                 let sums: Vec<u32> = sums[..self.rows].iter().map(|&sum| sum as u32).collect();
                 centred(sums.iter(), query, centre)
             })
@@ -144,6 +145,7 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
     /// Returns the sums of each share of row groups; a share holds the sums of all queries, one
     /// query after another.
     fn pass(&self, planes: &[&[i8]], plane_count: usize) -> Vec<Vec<u32>> {
+        // Four shares a thread: threads that finish early take shares that others have not begun.
         let groups = self
             .rows
             .div_ceil(ROWS)
@@ -177,6 +179,7 @@ fn planes(values: &[u32], bits: u32) -> Vec<i8> {
 
 /// Returns Σ(w − centre)·x from Σw·x.
 fn centred<'a>(sums: impl Iterator<Item = &'a u32>, query: &[u32], centre: u8) -> Vec<u32> {
+    // Σ(w − c)·x = Σw·x − c·Σx, and the last term is the same for all rows.
     let total = query.iter().fold(0u32, |sum, &x| sum.wrapping_add(x));
     let centre = total.wrapping_mul(centre.into());
     sums.map(|sum| sum.wrapping_sub(centre)).collect()

@@ -154,6 +154,7 @@ fn divide(ring: &Ring, a: &Poly<Values>, n: usize) -> Poly<Values> {
         .zip(a.parts())
         .zip(ring.primes())
     {
+        // Divided here, once for a selector, instead of in every pack.
         let inverse = inverse_mod(n as u64, prime.value().into()) as u32;
         pointwise::scale(ring.backend(), out, part, inverse, prime);
     }
@@ -239,6 +240,7 @@ impl<'a> Sums<'a> {
         let backend = self.ring.backend();
         let d = self.ring.degree();
         for (i, sums) in self.sums.iter_mut().enumerate() {
+            // The transform takes words below 4q, which negative ones are not.
             gadget::to_residues(backend, &mut self.values, words, self.ring.primes()[i]);
             self.ring.table(i).forward(backend, &mut self.values);
             pointwise::mul_accumulate(
@@ -266,6 +268,7 @@ impl<'a> Sums<'a> {
         let backend = self.ring.backend();
         for (i, (out, sums)) in out.into_iter().zip(&self.sums).enumerate() {
             pointwise::reduce(backend, out, sums, self.ring.primes()[i]);
+            // Sums of all blocks share the one inverse transform of a row.
             out.chunks_exact_mut(self.ring.degree())
                 .for_each(|poly| self.ring.table(i).inverse(backend, poly));
         }

@@ -84,6 +84,7 @@ impl<'a> WordMatrix<'a> {
             return;
         }
 
+        // Wider than what is left of the matrix: a row at a time, each with zeros at its end.
         out.fill(0);
         for (l, row) in out.chunks_exact_mut(width).enumerate() {
             matvec_i16::gather_row_block(tile, l, first_pair, &mut row[..columns]);
@@ -97,6 +98,7 @@ impl<'a> WordMatrix<'a> {
 
     /// Number of exceptions in the rows below `bound`.
     fn exceptions_before(&self, bound: usize) -> usize {
+        // They are sorted by row.
         self.exceptions
             .partition_point(|[row, _]| (*row as usize) < bound)
     }
@@ -116,6 +118,7 @@ impl<'a> WordMatrix<'a> {
         bits: u32,
     ) -> Vec<Vec<u64>> {
         for (sums, selector) in products.iter_mut().zip(selectors) {
+            // The correction wraps modulo 2⁶⁴, so the mask comes after it.
             self.correct(sums, selector);
             sums.iter_mut().for_each(|sum| *sum &= (1 << bits) - 1);
         }
@@ -182,6 +185,7 @@ impl<'a> WordMatrix<'a> {
 
     /// Row groups for each thread.
     fn share(&self) -> usize {
+        // At least one, as chunks of no words are not allowed.
         (self.rows() / matvec_i16::ROWS)
             .div_ceil(rayon::current_num_threads())
             .max(1)

@@ -93,6 +93,7 @@ impl Storage {
         match self {
             Self::Words => {
                 let tiles: &mut [i16] = bytemuck::cast_slice_mut(tiles);
+                // A column of fewer words would leave old ones in the rows after them.
                 assert_eq!(
                     bytes.len() / 2 * columns.next_multiple_of(2),
                     tiles.len(),
