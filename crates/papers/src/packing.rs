@@ -10,7 +10,7 @@ use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::noise::Setting;
 use papir_lattice::packing::cdks::Cdks;
 use papir_lattice::packing::inspiring::{Inspiring, PartialInspiring};
-use papir_lattice::packing::{Bodies, LweMasks, Preprocessed, RingPacking, RoundedKey};
+use papir_lattice::packing::{Bodies, LweMasks, Packing, Preprocessed, RingPacking, RoundedKey};
 use papir_lattice::params::{Literal, RlweParams};
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::secret::SecretKey;
@@ -274,7 +274,7 @@ pub(crate) fn cdks(progress: &dyn Progress) -> Result<Measured> {
 struct PackingCase<P> {
     column: Column,
     params: RlweParams,
-    packing: P,
+    packing: Packing<P>,
     seed: Seed,
 }
 
@@ -298,8 +298,8 @@ impl<P: RingPacking> PackingCase<P> {
         let params = RlweParams::new(column.ring).map_err(Error::parameters)?;
         let gadget = Gadget::new(params.ring(), column.gadget).map_err(Error::parameters)?;
         let seed = Seed::random(&mut UnwrapErr(SysRng));
-        let packing =
-            P::new(&params, &gadget, column.capacity, &seed).map_err(Error::parameters)?;
+        let packing = Packing::new(&params, &gadget, column.capacity, &seed);
+        let packing = packing.map_err(Error::parameters)?;
 
         Ok(Self {
             column,

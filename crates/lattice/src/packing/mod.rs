@@ -2,19 +2,20 @@
 //!
 //! All masks, of the LWE encryptions and of the keys, are public and fixed before any
 //! query. A packing therefore has an offline part on masks and an online part on the bodies that a
-//! client sends. All three packings implement [`RingPacking`]:
+//! client sends. Each algorithm implements [`RingPacking`]; [`Packing`] adds the rest:
 //!
-//! | packing | source | packs | keys | noise |
+//! | algorithm | source | packs | keys | noise |
 //! |---|---|---|---|---|
 //! | [`inspiring::Inspiring`] | InsPIRe, Algorithm 1 | d | 2 matrices: τ₅(s), τ₋₁(s) | d − 1 switches (Theorem 2) |
 //! | [`inspiring::PartialInspiring`] | InsPIRe, Algorithm 2 | γ ≤ d/2 | 1 matrix: τ_{2d/γ+1}(s) | γ − 1 switches (Theorem 4) |
 //! | [`cdks::Cdks`] | Chen, Dai, Kim, Song 2021 | d | log₂ d matrices: τ₃(s), τ₅(s), τ₉(s), … | (d² − 1)/3 switches |
 //!
 //! LWE encryption k becomes coefficient k. The packed body is the polynomial of the LWE bodies plus
-//! a term linear in the client's key, which [`RingPacking::pack`] returns.
+//! a term linear in the client's key, which [`Packing::pack`] returns.
 
 pub mod bodies;
 pub mod cdks;
+pub mod checked;
 pub mod error;
 pub mod inspiring;
 pub mod key;
@@ -23,6 +24,7 @@ pub mod lwe_masks;
 pub mod ring_packing;
 
 pub use bodies::Bodies;
+pub use checked::Packing;
 pub use error::{MAX_ENTRY, PackingError};
 pub use key::{KeyBodies, OnlineKey, RoundedKey, RoundedMatrix, Setup, SwitchMasks};
 pub use key_shape::KeyShape;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use papir_core::scheme::{self, Never, check_indices};
 use papir_core::{Error, Record, Result};
 use papir_lattice::mod_switch::round_elements;
-use papir_lattice::packing::RingPacking;
+use papir_lattice::packing::Packing;
 use papir_lattice::packing::inspiring::Inspiring;
 use papir_lattice::response::Plaintext;
 use papir_lattice::rgsw::encrypt_monomial;
@@ -27,7 +27,7 @@ use crate::shared::units::Location;
 pub struct Client {
     params: Params,
     public: PublicSeed,
-    packing: Inspiring,
+    packing: Packing<Inspiring>,
     rgsw_masks: Vec<Poly<Values>>,
 }
 

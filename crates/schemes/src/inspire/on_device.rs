@@ -3,7 +3,6 @@
 use papir_core::device::{Device, DeviceGadget, DeviceRing, PackQuery, Packs, Tiles, Words};
 use papir_core::{Progress, Result, parallel};
 use papir_lattice::gadget::GadgetParams;
-use papir_lattice::packing::RingPacking;
 use papir_lattice::rlwe::Rlwe;
 use papir_ring::prg::Seed;
 use papir_ring::{CyclotomicRing, Form, Poly, Ring};

@@ -8,7 +8,7 @@ use papir_core::{Goal, Result, Sizes};
 use papir_kernels::bits::packed_len;
 use papir_kernels::matvec_i16;
 use papir_lattice::gadget::Gadget;
-use papir_lattice::packing::RingPacking;
+use papir_lattice::packing::Packing;
 use papir_lattice::packing::inspiring::{Inspiring, matrix_words};
 use papir_lattice::params::RlweParams;
 use papir_lattice::rgsw;
@@ -183,9 +183,8 @@ impl Params {
     /// # Errors
     /// None for checked parameters; otherwise [`papir_core::Error::Parameters`] for a gadget that
     /// does not fit.
-    pub fn packing(&self, seed: &Seed) -> Result<Inspiring> {
-        Inspiring::new(&self.rlwe, &self.key_switch, self.layout.degree, seed)
-            .map_err(refused(NAME))
+    pub fn packing(&self, seed: &Seed) -> Result<Packing<Inspiring>> {
+        Packing::new(&self.rlwe, &self.key_switch, self.layout.degree, seed).map_err(refused(NAME))
     }
 
     /// Masks of the RGSW encryptions, variable by variable; none if a column is a single point.

@@ -15,7 +15,7 @@ use papir_core::{
     parallel,
 };
 use papir_lattice::packing::inspiring::{Inspiring, OnlineKey as Expanded};
-use papir_lattice::packing::{Bodies, LweMasks, OnlineKey};
+use papir_lattice::packing::{Bodies, LweMasks, OnlineKey, Packing};
 use papir_lattice::selection::WordMatrix;
 use papir_ring::prg::Seed;
 
@@ -80,7 +80,7 @@ pub(crate) struct Prepared {
     /// 16-bit words in row groups, part after part.
     pub(super) tiles: BlobSlice<i16>,
     pub(super) exceptions: Exceptions,
-    pub(super) packing: Inspiring,
+    pub(super) packing: Packing<Inspiring>,
     /// 32-bit packing matrices in row groups, pack after pack, with masks and last digits.
     pub(super) packs: PreparedPacks<Inspiring>,
     pub(super) copies: Copies,
@@ -102,7 +102,7 @@ impl Prepared {
         sections: Sections,
         of_parts: PartsLayout<'_>,
         seeds: Vec<Seed>,
-        shared: Option<Inspiring>,
+        shared: Option<Packing<Inspiring>>,
         records: &dyn Records,
         scratch: &mut dyn Scratch,
         progress: &dyn Progress,
@@ -228,7 +228,7 @@ impl Prepared {
         sections: Sections,
         of_parts: PartsLayout<'_>,
         parts: usize,
-        shared: Option<Inspiring>,
+        shared: Option<Packing<Inspiring>>,
         source: &dyn SectionSource,
     ) -> Result<Self> {
         let PartsLayout { params, layout } = of_parts;

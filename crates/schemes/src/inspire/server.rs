@@ -8,8 +8,8 @@ use papir_core::scheme::{self, Parameters, Scheme, Session, UpdateEstimate, chec
 use papir_core::scratch::{InMemory, Scratch};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, Progress, Records, Result, parallel};
-use papir_lattice::packing::Bodies;
 use papir_lattice::packing::inspiring::Inspiring;
+use papir_lattice::packing::{Bodies, Packing};
 use papir_lattice::rlwe::Rlwe;
 use papir_ring::prg::Seed;
 use papir_ring::{Poly, Values};
@@ -266,7 +266,7 @@ impl<S: Parted> PartsServer<S> {
     fn with_seeds(
         params: S::Params,
         seeds: Vec<Seed>,
-        packing: Option<Inspiring>,
+        packing: Option<Packing<Inspiring>>,
         records: &dyn Records,
         scratch: &mut dyn Scratch,
         progress: &dyn Progress,
@@ -286,7 +286,7 @@ impl<S: Parted> PartsServer<S> {
 
     fn load_with(
         params: S::Params,
-        packing: Option<Inspiring>,
+        packing: Option<Packing<Inspiring>>,
         source: &dyn SectionSource,
     ) -> Result<Self> {
         let of_parts = parts_layout::<S>(&params);
@@ -307,7 +307,7 @@ impl<S: Parted> PartsServer<S> {
     }
 
     /// The packing, for a database with the same keys.
-    fn shared_packing(&self) -> Option<Inspiring> {
+    fn shared_packing(&self) -> Option<Packing<Inspiring>> {
         S::SHARES_KEYS.then(|| self.prepared.packing.clone())
     }
 

@@ -6,9 +6,9 @@ use papir_core::device::{Device, Words};
 use papir_core::scratch::{Piece, Scratch};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Result, parallel};
-use papir_lattice::packing::inspiring::{MatrixPacking, multiply};
+use papir_lattice::packing::inspiring::{OnlineKey as Expanded, multiply};
 use papir_lattice::packing::{
-    Bodies, LweMasks, OnlineKey, PackingError, Preprocessed, RingPacking, RoundedKey,
+    Bodies, LweMasks, OnlineKey, Packing, PackingError, Preprocessed, RingPacking, RoundedKey,
 };
 use papir_lattice::response::ResponseBits;
 use papir_lattice::rlwe::Rlwe;
@@ -37,7 +37,7 @@ impl Names {
     /// matrix. A key of another packing gives [`Error::Parameters`].
     pub(crate) fn online_key<P: RingPacking>(
         self,
-        packing: &P,
+        packing: &Packing<P>,
         bits: &[u32],
         words: &[u64],
     ) -> Result<OnlineKey<P::Expanded>> {
@@ -75,7 +75,7 @@ impl<P: RingPacking> PreparedPacks<P> {
     /// residues that are not reduced give [`Error::Malformed`]; random masks cause no error.
     pub(crate) fn prepare(
         names: Names,
-        packing: &P,
+        packing: &Packing<P>,
         packs: usize,
         masks: impl Fn(usize) -> LweMasks + Sync,
         scratch: &mut dyn Scratch,
@@ -101,7 +101,7 @@ impl<P: RingPacking> PreparedPacks<P> {
     /// Finds packs that tasks prepared.
     fn find(
         names: Names,
-        packing: &P,
+        packing: &Packing<P>,
         packs: usize,
         scratch: &dyn Scratch,
     ) -> Result<Option<Self>> {
@@ -142,7 +142,7 @@ impl<P: RingPacking> PreparedPacks<P> {
     /// Prepares the wanted packs again and copies the others.
     pub(crate) fn refresh(
         &self,
-        packing: &P,
+        packing: &Packing<P>,
         wanted: impl Fn(usize) -> bool + Sync,
         masks: impl Fn(usize) -> LweMasks + Sync,
     ) -> Result<Self> {
@@ -181,7 +181,7 @@ impl<P: RingPacking> PreparedPacks<P> {
     /// [`PackingError::Key`].
     pub(crate) fn pack(
         &self,
-        packing: &P,
+        packing: &Packing<P>,
         bodies: Vec<Bodies>,
         keys: &[&OnlineKey<P::Expanded>],
     ) -> Result<Vec<Bodies>> {
@@ -214,7 +214,7 @@ impl<P: RingPacking> PreparedPacks<P> {
     /// of all. Residues that are not reduced give [`Error::Malformed`].
     pub(crate) fn load(
         names: Names,
-        packing: &P,
+        packing: &Packing<P>,
         packs: (Range<usize>, usize),
         source: &dyn SectionSource,
     ) -> Result<Self> {
@@ -234,9 +234,9 @@ impl<P: RingPacking> PreparedPacks<P> {
     }
 }
 
-impl<P: MatrixPacking> PreparedPacks<P> {
+impl<P: RingPacking<Word = i32, Expanded = Expanded>> PreparedPacks<P> {
     /// The same packs, whose words a device holds too.
-    pub(crate) fn on_device(&self, packing: &P, device: &dyn Device) -> Result<Self> {
+    pub(crate) fn on_device(&self, packing: &Packing<P>, device: &dyn Device) -> Result<Self> {
         let columns = matrix_columns(packing);
         Ok(Self {
             held: Held::on(device, Words::Signed32, columns, self.words.bytes())?,
@@ -247,7 +247,7 @@ impl<P: MatrixPacking> PreparedPacks<P> {
     /// [`Self::pack`], with the products of the device that holds the words.
     pub(crate) fn pack_on_device(
         &self,
-        packing: &P,
+        packing: &Packing<P>,
         bodies: Vec<Bodies>,
         keys: &[&OnlineKey<P::Expanded>],
     ) -> Result<Vec<Bodies>> {
@@ -270,13 +270,13 @@ impl<P: MatrixPacking> PreparedPacks<P> {
 }
 
 /// Columns of the matrices of packs: ℓ·d.
-pub(crate) fn matrix_columns(packing: &impl RingPacking) -> usize {
+pub(crate) fn matrix_columns<P: RingPacking>(packing: &Packing<P>) -> usize {
     packing.setup().gadget().levels() * packing.setup().ring().degree()
 }
 
 /// Reads the words of a range of packs, in whole units, beside the number of all.
 pub(crate) fn load_words<P: RingPacking>(
-    packing: &P,
+    packing: &Packing<P>,
     section: &'static str,
     packs: (Range<usize>, usize),
     source: &dyn SectionSource,
@@ -287,14 +287,14 @@ pub(crate) fn load_words<P: RingPacking>(
 }
 
 /// Bytes of the words of `packs` packs.
-fn word_bytes<P: RingPacking>(packing: &P, packs: usize) -> usize {
+fn word_bytes<P: RingPacking>(packing: &Packing<P>, packs: usize) -> usize {
     packing.words(packs) * size_of::<P::Word>()
 }
 
 /// Reads masks and last digits of a range of packs, beside the number of all.
 pub(crate) fn load_packs<P: RingPacking>(
     names: Names,
-    packing: &P,
+    packing: &Packing<P>,
     packs: (Range<usize>, usize),
     source: &dyn SectionSource,
 ) -> Result<Vec<Preprocessed>> {
@@ -346,7 +346,7 @@ fn find_part(scratch: &dyn Scratch, name: &str, bytes: usize) -> Result<Option<B
 }
 
 /// Residues of a pack's mask and last digits.
-fn pack_residues<P: RingPacking>(packing: &P) -> usize {
+fn pack_residues<P: RingPacking>(packing: &Packing<P>) -> usize {
     // A coefficient is stored modulo each of the two primes.
     (1 + packing.last_elements()) * 2 * packing.setup().ring().degree()
 }
@@ -356,7 +356,7 @@ fn residues(pack: &Preprocessed) -> impl Iterator<Item = &[u32]> {
 }
 
 fn read_packs<P: RingPacking>(
-    packing: &P,
+    packing: &Packing<P>,
     residues: &[u32],
     name: &'static str,
 ) -> Result<Vec<Preprocessed>> {

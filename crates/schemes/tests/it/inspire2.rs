@@ -7,7 +7,6 @@ use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
 use papir_core::sections::{MemorySections, SectionSource};
 use papir_core::{Change, Error, FailureBound, Goal, NoProgress, RecordBuffer, Shape};
 use papir_lattice::gadget::GadgetParams;
-use papir_lattice::packing::RingPacking;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
 use papir_lattice::response::ResponseBits;
 use papir_ring::prg::Seed;

@@ -7,7 +7,6 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::scheme::{Client as _, Scheme, Wire as _};
 use papir_core::{Privacy, Shape};
 use papir_lattice::mod_switch::PowerSwitch;
-use papir_lattice::packing::RingPacking;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::{SecretRng, Seed};
 use papir_ring::{Coefficients, CyclotomicRing, Poly, Values};

@@ -5,9 +5,9 @@
 
 use papir_ring::{Coefficients, CyclotomicRing, Poly, Values};
 
+use super::super::checked::Packing;
 use super::super::error::PackingError;
 use super::super::key::OnlineKey;
-use super::super::ring_packing::RingPacking;
 use super::tree::Cdks;
 use crate::key_switch::inner_product;
 use crate::rlwe::Rlwe;
@@ -19,7 +19,7 @@ pub type Leaf = (usize, Poly<Coefficients>);
 /// Mask and body.
 type Pair = [Poly<Values>; 2];
 
-impl Cdks {
+impl Packing<Cdks> {
     /// Packs a few LWE encryptions into one RLWE encryption. Its body lacks the bodies of the LWE
     /// encryptions: each is to be added to the coefficient of its place.
     ///
@@ -31,22 +31,20 @@ impl Cdks {
         leaves: &[Leaf],
         key: &OnlineKey<Vec<Poly<Values>>>,
     ) -> Result<Rlwe, PackingError> {
-        let found = key.shape;
-        let expected = self.shape();
-        if found != expected {
-            return Err(PackingError::Key { found, expected });
-        }
-
-        let ring = self.ring();
+        self.check_key(key.shape)?;
+        let tree = &self.algorithm;
+        let ring = tree.ring();
         check_places(leaves, ring.degree())?;
 
-        let root = self.merge_few(0, self.top(), leaves.iter().collect(), &key.key);
+        let root = tree.merge_few(0, tree.top(), leaves.iter().collect(), &key.key);
         let [a, b] = root
-            .unwrap_or_else(|| self.zeros())
+            .unwrap_or_else(|| tree.zeros())
             .map(|part| ring.inverse(part));
         Ok(Rlwe { a, b })
     }
+}
 
+impl Cdks {
     /// The tree of the encryptions `offset`, `offset` + d/2^level, …; `None` if all are zero.
     fn merge_few(
         &self,

@@ -12,7 +12,6 @@ use super::collapse::Preprocessor;
 use super::exponents::GENERATOR;
 use super::matrix::{check_entries, matrix_words};
 use super::online::{self, OnlineKey};
-
 use crate::gadget::{Gadget, GadgetParams};
 use crate::noise::Setting;
 use crate::params::RlweParams;
@@ -34,25 +33,8 @@ impl RingPacking for Inspiring {
         capacity: usize,
         seed: &Seed,
     ) -> Result<Self, PackingError> {
-        let d = params.ring().degree();
-        if capacity != d {
-            let expected = format!("the degree, {d}");
-            return Err(PackingError::Capacity {
-                packing: Self::NAME,
-                found: capacity,
-                expected,
-            });
-        }
-        check_entries(gadget, d)?;
-
-        let switches = [
-            (GENERATOR, "inspiring/w_g".to_owned()),
-            (2 * d - 1, "inspiring/w_h".to_owned()),
-        ];
-
-        Ok(Self {
-            setup: Setup::new(Self::NAME, params, gadget, capacity, seed, &switches),
-        })
+        let setup = setup(params, gadget, capacity, seed)?;
+        Ok(Self { setup })
     }
 
     fn setup(&self) -> &Setup {
@@ -71,7 +53,6 @@ impl RingPacking for Inspiring {
         self.setup.gadget().levels()
     }
 
-    /// PACK on masks.
     fn prepare_slot(
         &self,
         lwe: LweMasks,
@@ -79,14 +60,7 @@ impl RingPacking for Inspiring {
         unit: &mut [i32],
         scratch: &Scratch,
     ) -> Preprocessed {
-        let switches = self.setup.switches();
-        let preprocessor = Preprocessor::new(
-            self.setup.ring(),
-            self.setup.gadget(),
-            &switches[0].masks,
-            &switches[1].masks,
-        );
-        preprocessor.prepare(lwe, unit, scratch)
+        prepare(&self.setup, lwe, unit, scratch)
     }
 
     fn expand(&self, matrices: &[RoundedMatrix<'_>]) -> OnlineKey {
@@ -100,10 +74,59 @@ impl RingPacking for Inspiring {
         last: &[&[Poly<Values>]],
         keys: &[&OnlineKey],
     ) -> Vec<Bodies> {
-        online::apply(self, words, packs, last, keys)
+        online::apply(&self.setup, words, packs, last, keys)
     }
 
     fn variance(setting: &Setting, gadget: GadgetParams, _: usize) -> f64 {
         setting.packing(gadget)
     }
+}
+
+/// Checks capacity and gadget, and expands the masks of K_g and K_h.
+pub(super) fn setup(
+    params: &RlweParams,
+    gadget: &Gadget,
+    capacity: usize,
+    seed: &Seed,
+) -> Result<Setup, PackingError> {
+    let d = params.ring().degree();
+    if capacity != d {
+        let expected = format!("the degree, {d}");
+        return Err(PackingError::Capacity {
+            packing: Inspiring::NAME,
+            found: capacity,
+            expected,
+        });
+    }
+    check_entries(gadget, d)?;
+
+    let switches = [
+        (GENERATOR, "inspiring/w_g".to_owned()),
+        (2 * d - 1, "inspiring/w_h".to_owned()),
+    ];
+    Ok(Setup::new(
+        Inspiring::NAME,
+        params,
+        gadget,
+        capacity,
+        seed,
+        &switches,
+    ))
+}
+
+/// PACK on masks.
+pub(super) fn prepare(
+    setup: &Setup,
+    lwe: LweMasks,
+    unit: &mut [i32],
+    scratch: &Scratch,
+) -> Preprocessed {
+    let switches = setup.switches();
+    let preprocessor = Preprocessor::new(
+        setup.ring(),
+        setup.gadget(),
+        &switches[0].masks,
+        &switches[1].masks,
+    );
+    preprocessor.prepare(lwe, unit, scratch)
 }

@@ -23,6 +23,7 @@
 
 pub mod aggregate;
 pub mod collapse;
+pub mod either;
 pub mod exponents;
 pub mod full;
 pub mod matrix;
@@ -31,8 +32,9 @@ pub mod partial;
 
 pub use super::lwe_masks::LweMasks;
 pub use super::ring_packing::Preprocessed;
+pub use either::EitherInspiring;
 pub use exponents::GENERATOR;
 pub use full::Inspiring;
 pub use matrix::{matrix_words, unit_words};
-pub use online::{MatrixPacking, OnlineKey, multiply};
+pub use online::{OnlineKey, multiply};
 pub use partial::PartialInspiring;

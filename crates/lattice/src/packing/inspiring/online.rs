@@ -13,8 +13,9 @@ use papir_ring::{CyclotomicRing, Poly, Ring, Values};
 use rayon::prelude::*;
 
 use super::super::bodies::Bodies;
+use super::super::checked::Packing;
 use super::super::error::PackingError;
-use super::super::key::{OnlineKey as Checked, RoundedMatrix};
+use super::super::key::{OnlineKey as Checked, RoundedMatrix, Setup};
 use super::super::ring_packing::RingPacking;
 use crate::key_switch::inner_product;
 
@@ -58,15 +59,13 @@ impl Checked<OnlineKey> {
     }
 }
 
-/// Either packing of this module: y_g of each key multiplies one matrix, whose tiles are the words
-/// of all packs.
-pub trait MatrixPacking: RingPacking<Word = i32, Expanded = OnlineKey> {
-    /// [`RingPacking::pack_bodies`] with the products from `multiply`, which takes y_g of all keys
-    /// and the bits of the products.
+impl<P: RingPacking<Word = i32, Expanded = OnlineKey>> Packing<P> {
+    /// [`Packing::pack_bodies`] with the products from `multiply`, which takes y_g of all keys and
+    /// the bits of the products.
     ///
     /// # Errors
-    /// The errors of [`RingPacking::pack_words`].
-    fn pack_bodies_by(
+    /// The errors of [`Packing::pack_words`].
+    pub fn pack_bodies_by(
         &self,
         multiply: impl FnOnce(&[&[u64]], u32) -> Vec<Vec<u64>>,
         last: &[&[Poly<Values>]],
@@ -76,26 +75,24 @@ pub trait MatrixPacking: RingPacking<Word = i32, Expanded = OnlineKey> {
         let Some(packs) = bodies.first().map(Bodies::packs) else {
             return Ok(Vec::new());
         };
-        let keys = self.checked(packs, last, keys)?;
-        Ok(self.added(
-            bodies,
-            &terms(self, products(multiply, &keys), packs, last, &keys),
-        ))
+        let keys = self.checked_keys(packs, last, keys)?;
+
+        let products = products(multiply, &keys);
+        let terms = terms(self.setup(), products, packs, last, &keys);
+        Ok(self.added(bodies, &terms))
     }
 }
 
-impl<P: RingPacking<Word = i32, Expanded = OnlineKey>> MatrixPacking for P {}
-
 /// [`RingPacking::apply`]. The keys of several clients share one pass over the matrices in `tiles`.
 pub(super) fn apply(
-    packing: &impl MatrixPacking,
+    setup: &Setup,
     tiles: &[i32],
     packs: usize,
     last: &[&[Poly<Values>]],
     keys: &[&OnlineKey],
 ) -> Vec<Bodies> {
     let products = products(|vectors, bits| multiply(tiles, vectors, bits), keys);
-    terms(packing, products, packs, last, keys)
+    terms(setup, products, packs, last, keys)
 }
 
 /// Returns M·y_g for each key, modulo 2^bits at least.
@@ -112,14 +109,14 @@ fn products(
 /// The rows of products are the rows of the packs, in order; the last unit may have unused slots.
 /// `last` holds the packs' last digits, if they have any.
 fn terms(
-    packing: &impl MatrixPacking,
+    setup: &Setup,
     products: Vec<Vec<u64>>,
     packs: usize,
     last: &[&[Poly<Values>]],
     keys: &[&OnlineKey],
 ) -> Vec<Bodies> {
-    let ring = packing.setup().ring();
-    let capacity = packing.capacity();
+    let ring = setup.ring();
+    let capacity = setup.shape().capacity;
 
     let finished = products.into_par_iter().zip(keys).map(|(mut sums, key)| {
         // Keys of several widths share products modulo the widest, of which each keeps its own

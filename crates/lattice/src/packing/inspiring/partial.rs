@@ -25,13 +25,6 @@ pub struct PartialInspiring {
     setup: Setup,
 }
 
-impl PartialInspiring {
-    /// g, the exponent of the automorphism for γ.
-    const fn generator(degree: usize, capacity: usize) -> usize {
-        2 * degree / capacity + 1
-    }
-}
-
 impl RingPacking for PartialInspiring {
     const NAME: &'static str = "PartialInspiRING";
     type Word = i32;
@@ -43,25 +36,8 @@ impl RingPacking for PartialInspiring {
         capacity: usize,
         seed: &Seed,
     ) -> Result<Self, PackingError> {
-        let d = params.ring().degree();
-        if !capacity.is_power_of_two() || !(2..=d / 2).contains(&capacity) {
-            let expected = format!("a power of two from 2 to {}", d / 2);
-            return Err(PackingError::Capacity {
-                packing: Self::NAME,
-                found: capacity,
-                expected,
-            });
-        }
-        check_entries(gadget, capacity)?;
-
-        let switches = [(
-            Self::generator(d, capacity),
-            format!("inspiring/partial-{capacity}/w_g"),
-        )];
-
-        Ok(Self {
-            setup: Setup::new(Self::NAME, params, gadget, capacity, seed, &switches),
-        })
+        let setup = setup(params, gadget, capacity, seed)?;
+        Ok(Self { setup })
     }
 
     fn setup(&self) -> &Setup {
@@ -69,18 +45,14 @@ impl RingPacking for PartialInspiring {
     }
 
     fn slots(&self) -> usize {
-        matrix::slots(self.capacity())
+        matrix::slots(self.setup.shape().capacity)
     }
 
     fn unit_words(&self) -> usize {
-        matrix::unit_words(
-            self.setup.ring().degree(),
-            self.capacity(),
-            self.setup.gadget().levels(),
-        )
+        let shape = self.setup.shape();
+        matrix::unit_words(shape.degree, shape.capacity, shape.levels)
     }
 
-    /// TRANSFORMPARTIAL, line 4 of PARTIALPACK, and COLLAPSEPARTIAL.
     fn prepare_slot(
         &self,
         lwe: LweMasks,
@@ -88,37 +60,7 @@ impl RingPacking for PartialInspiring {
         unit: &mut [i32],
         scratch: &Scratch,
     ) -> Preprocessed {
-        let ring = self.setup.ring();
-        let gadget = self.setup.gadget();
-        let capacity = self.capacity();
-        let d = ring.degree();
-
-        let aggregate = Aggregate::new(ring, lwe);
-        let masks = &self.setup.switches()[0].masks;
-        let chain = Chain::new(ring, gadget, masks, Self::generator(d, capacity), capacity);
-
-        let a = scratch.with(gadget.levels() * capacity * d, |digits| {
-            let a = chain.collapse(
-                &aggregate,
-                1,
-                &mut digits.chunks_exact_mut(d).collect::<Vec<_>>(),
-            );
-            matrix::from_digits(
-                d,
-                digits,
-                Slot {
-                    rows: capacity,
-                    index: slot,
-                },
-                unit,
-            );
-            a
-        });
-
-        Preprocessed {
-            a,
-            last: Vec::new(),
-        }
+        prepare(&self.setup, lwe, slot, unit, scratch)
     }
 
     fn expand(&self, matrices: &[RoundedMatrix<'_>]) -> OnlineKey {
@@ -132,10 +74,90 @@ impl RingPacking for PartialInspiring {
         last: &[&[Poly<Values>]],
         keys: &[&OnlineKey],
     ) -> Vec<Bodies> {
-        online::apply(self, words, packs, last, keys)
+        online::apply(&self.setup, words, packs, last, keys)
     }
 
     fn variance(setting: &Setting, gadget: GadgetParams, capacity: usize) -> f64 {
         setting.partial_packing(gadget, capacity)
+    }
+}
+
+/// g, the exponent of the automorphism for γ.
+const fn generator(degree: usize, capacity: usize) -> usize {
+    2 * degree / capacity + 1
+}
+
+/// Checks γ and the gadget, and expands the masks of K_g.
+pub(super) fn setup(
+    params: &RlweParams,
+    gadget: &Gadget,
+    capacity: usize,
+    seed: &Seed,
+) -> Result<Setup, PackingError> {
+    let d = params.ring().degree();
+    if !capacity.is_power_of_two() || !(2..=d / 2).contains(&capacity) {
+        let expected = format!("a power of two from 2 to {}", d / 2);
+        return Err(PackingError::Capacity {
+            packing: PartialInspiring::NAME,
+            found: capacity,
+            expected,
+        });
+    }
+    check_entries(gadget, capacity)?;
+
+    // The label has γ: each γ has a g of its own, and no two keys of a secret may share masks.
+    let switches = [(
+        generator(d, capacity),
+        format!("inspiring/partial-{capacity}/w_g"),
+    )];
+    Ok(Setup::new(
+        PartialInspiring::NAME,
+        params,
+        gadget,
+        capacity,
+        seed,
+        &switches,
+    ))
+}
+
+/// TRANSFORMPARTIAL, line 4 of PARTIALPACK, and COLLAPSEPARTIAL.
+pub(super) fn prepare(
+    setup: &Setup,
+    lwe: LweMasks,
+    slot: usize,
+    unit: &mut [i32],
+    scratch: &Scratch,
+) -> Preprocessed {
+    let ring = setup.ring();
+    let gadget = setup.gadget();
+    let capacity = setup.shape().capacity;
+    let d = ring.degree();
+
+    let aggregate = Aggregate::new(ring, lwe);
+    let masks = &setup.switches()[0].masks;
+    let chain = Chain::new(ring, gadget, masks, generator(d, capacity), capacity);
+
+    // The digits are needed only until the matrix is written. Then the buffer serves another pack.
+    let a = scratch.with(gadget.levels() * capacity * d, |digits| {
+        let a = chain.collapse(
+            &aggregate,
+            1,
+            &mut digits.chunks_exact_mut(d).collect::<Vec<_>>(),
+        );
+        matrix::from_digits(
+            d,
+            digits,
+            Slot {
+                rows: capacity,
+                index: slot,
+            },
+            unit,
+        );
+        a
+    });
+
+    Preprocessed {
+        a,
+        last: Vec::new(),
     }
 }

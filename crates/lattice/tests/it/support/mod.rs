@@ -6,7 +6,7 @@ use chacha20::rand_core::SeedableRng;
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::noise::Setting;
-use papir_lattice::packing::{Bodies, LweMasks, Preprocessed, RingPacking, RoundedKey};
+use papir_lattice::packing::{Bodies, LweMasks, Packing, Preprocessed, RingPacking, RoundedKey};
 use papir_lattice::params::{Literal, RlweParams};
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::secret::SecretKey;
@@ -58,7 +58,7 @@ pub fn naive_gadget(gadget: GadgetParams) -> naive::Gadget {
 /// A packing and a client's secret, from fixed seeds.
 pub struct Case<P> {
     pub params: RlweParams,
-    pub packing: P,
+    pub packing: Packing<P>,
     pub secret: SecretKey,
 }
 
@@ -69,7 +69,8 @@ impl<P: RingPacking> Case<P> {
 
     pub fn over(literal: Literal, capacity: usize, gadget_params: GadgetParams) -> Self {
         let params = RlweParams::insecure(literal).unwrap();
-        let packing = P::new(&params, &gadget(&params, gadget_params), capacity, &SEED).unwrap();
+        let gadget = gadget(&params, gadget_params);
+        let packing = Packing::new(&params, &gadget, capacity, &SEED).unwrap();
         let secret = SecretKey::generate(&params, &mut rng(2));
         Self {
             params,
@@ -351,7 +352,10 @@ pub fn assert_keys_do_not_mix<P: RingPacking>(capacity: usize) {
 }
 
 /// Returns whether two packings have no mask in common.
-pub fn masks_differ<P: RingPacking, Q: RingPacking>(first: &P, second: &Q) -> bool {
+pub fn masks_differ<P: RingPacking, Q: RingPacking>(
+    first: &Packing<P>,
+    second: &Packing<Q>,
+) -> bool {
     let all = |switches: &[papir_lattice::packing::SwitchMasks]| -> Vec<Poly<Values>> {
         switches
             .iter()

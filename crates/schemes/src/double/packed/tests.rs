@@ -9,7 +9,6 @@ use papir_lattice::lwe::block_mask;
 use papir_lattice::lwe32::{N, SIGMA, dot};
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::noise::rounding;
-use papir_lattice::packing::RingPacking;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::selection::place;
 use papir_ring::CyclotomicRing;

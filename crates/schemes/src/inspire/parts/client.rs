@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use papir_core::scheme::{self, Never, Parameters};
 use papir_core::{Error, Record, Result};
-use papir_lattice::packing::RingPacking;
+use papir_lattice::packing::Packing;
 use papir_lattice::packing::inspiring::Inspiring;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::SecretRng;
@@ -21,7 +21,7 @@ use crate::shared::units::Location;
 pub struct PartsClient {
     params: PartsParams,
     public: PartsPublic,
-    packing: Inspiring,
+    packing: Packing<Inspiring>,
 }
 
 impl scheme::Client<InspireInParts> for PartsClient {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use papir_core::scheme::{self, Never, check_indices};
 use papir_core::{Error, Record, Result};
 use papir_lattice::mod_switch::round_elements;
-use papir_lattice::packing::RingPacking;
 use papir_lattice::response::ResponseBits;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::SecretRng;

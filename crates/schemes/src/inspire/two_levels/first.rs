@@ -9,10 +9,8 @@ use papir_core::sections::SectionSource;
 use papir_core::{BlobSlice, Division, Progress, Result, parallel};
 use papir_kernels::{matvec_i16, matvec_i32};
 use papir_lattice::packing::inspiring::matrix::slots;
-use papir_lattice::packing::inspiring::{
-    MatrixPacking, OnlineKey as Expanded, PartialInspiring, multiply,
-};
-use papir_lattice::packing::{Bodies, OnlineKey};
+use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring, multiply};
+use papir_lattice::packing::{Bodies, OnlineKey, Packing};
 use papir_lattice::selection::{group_rows, matrix_bytes};
 use papir_ring::CyclotomicRing;
 
@@ -48,7 +46,7 @@ impl First {
     /// Reads these units, whole slices of them.
     pub(super) fn load(
         params: &Params,
-        packing: &PartialInspiring,
+        packing: &Packing<PartialInspiring>,
         units: Range<usize>,
         source: &dyn SectionSource,
     ) -> Result<Self> {
@@ -69,7 +67,7 @@ impl First {
     pub(super) fn on_device(
         &self,
         params: &Params,
-        packing: &PartialInspiring,
+        packing: &Packing<PartialInspiring>,
         device: &dyn Device,
     ) -> Result<Self> {
         let rows = Held::on(
@@ -128,7 +126,7 @@ impl First {
     /// Line 8: packed bodies of these units.
     pub(super) fn pack(
         &self,
-        packing: &PartialInspiring,
+        packing: &Packing<PartialInspiring>,
         bodies: Vec<Bodies>,
         keys: &[&OnlineKey<Expanded>],
     ) -> Result<Vec<Bodies>> {

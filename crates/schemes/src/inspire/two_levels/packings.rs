@@ -2,7 +2,7 @@
 
 use papir_core::Result;
 use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring};
-use papir_lattice::packing::{Bodies, OnlineKey, RingPacking};
+use papir_lattice::packing::{Bodies, OnlineKey, Packing};
 use papir_lattice::selection::WordMatrix;
 use papir_ring::prg::Seed;
 
@@ -25,7 +25,7 @@ pub(super) const PACKS: Names = Names {
 /// PartialInspiRING for each distinct γ, under the masks w_g of that γ.
 #[derive(Clone, Debug)]
 pub struct Packings {
-    distinct: Vec<PartialInspiring>,
+    distinct: Vec<Packing<PartialInspiring>>,
     /// Indices of the first, second and third packing.
     roles: [usize; 3],
 }
@@ -40,7 +40,7 @@ impl Packings {
         let gammas = params.literal().distinct_gammas();
         let mut distinct = Vec::with_capacity(gammas.len());
         for &gamma in &gammas {
-            let packing = PartialInspiring::new(params.rlwe(), params.gadget(), gamma, seed);
+            let packing = Packing::new(params.rlwe(), params.gadget(), gamma, seed);
             distinct.push(packing.map_err(refused(NAME))?);
         }
 
@@ -55,7 +55,7 @@ impl Packings {
     }
 
     /// All of them, in the order of their keys.
-    pub fn distinct(&self) -> &[PartialInspiring] {
+    pub fn distinct(&self) -> &[Packing<PartialInspiring>] {
         &self.distinct
     }
 
@@ -84,7 +84,7 @@ impl Packings {
     }
 
     /// The first, second or third packing.
-    pub(super) fn packing(&self, packing: usize) -> &PartialInspiring {
+    pub(super) fn packing(&self, packing: usize) -> &Packing<PartialInspiring> {
         &self.distinct[self.roles[packing]]
     }
 }

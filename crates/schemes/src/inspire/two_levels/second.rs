@@ -10,7 +10,7 @@ use papir_core::sections::SectionSource;
 use papir_core::{BlobSlice, Error, Progress, Result, parallel};
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring};
-use papir_lattice::packing::{Bodies, OnlineKey, RingPacking};
+use papir_lattice::packing::{Bodies, OnlineKey, Packing};
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::selection::SelectorMasks;
 use papir_ring::prg::Seed;
@@ -278,7 +278,7 @@ pub(super) fn body_digits(params: &Params, bodies: &Bodies) -> Vec<i16> {
 /// query waits. `masks` are the second selector's.
 pub(super) fn respond(
     params: &Params,
-    packing: &PartialInspiring,
+    packing: &Packing<PartialInspiring>,
     masks: &SelectorMasks,
     digits: &[i16],
     selector: &[u64],

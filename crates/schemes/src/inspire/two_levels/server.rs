@@ -21,7 +21,7 @@ use papir_core::{
     AlignedBytes, Blob, BlobSlice, Change, Description, Progress, Records, Result, parallel,
 };
 use papir_kernels::matvec_i16;
-use papir_lattice::packing::{Preprocessed, RingPacking};
+use papir_lattice::packing::Preprocessed;
 use papir_lattice::selection::{WordMatrix, write_columns};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;

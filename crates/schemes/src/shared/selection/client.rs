@@ -13,7 +13,7 @@ use papir_core::codec::Reader;
 use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
 use papir_lattice::mod_switch::round_elements;
-use papir_lattice::packing::RingPacking;
+use papir_lattice::packing::Packing;
 use papir_lattice::response::ResponseBits;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::Seed;
@@ -135,7 +135,7 @@ impl<P: Selects> Wire<P> for SelectionAnswer {
 /// The public seed and the masks of the packing keys.
 pub struct SelectionClient<F: Family> {
     pub(crate) seed: Seed,
-    packing: F::Packing,
+    packing: Packing<F::Packing>,
 }
 
 impl<F: Family> SelectionClient<F> {

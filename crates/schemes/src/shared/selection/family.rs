@@ -3,26 +3,19 @@
 use std::fmt::Debug;
 
 use papir_core::cost::{Counts, Operation};
-use papir_lattice::gadget::{Gadget, GadgetParams};
+use papir_lattice::gadget::GadgetParams;
 use papir_lattice::noise::Setting;
 use papir_lattice::packing::cdks::Cdks;
 use papir_lattice::packing::cdks::few::Leaf;
-use papir_lattice::packing::inspiring::{
-    Inspiring, OnlineKey, PartialInspiring, matrix::unit_words,
-};
-use papir_lattice::packing::{
-    Bodies, LweMasks, OnlineKey as ExpandedKey, PackingError, Preprocessed, RingPacking,
-    RoundedMatrix, Scratch, Setup,
-};
-use papir_lattice::params::RlweParams;
+use papir_lattice::packing::inspiring::EitherInspiring;
+use papir_lattice::packing::inspiring::matrix::unit_words;
+use papir_lattice::packing::{OnlineKey, Packing, PackingError, RingPacking};
 use papir_lattice::rlwe::Rlwe;
-use papir_ring::prg::Seed;
-use papir_ring::{CyclotomicRing, Poly, Values};
 
 use crate::shared::parameters::READ_RATE;
 
 /// A client's packing key, expanded.
-pub type Key<F> = ExpandedKey<<<F as Family>::Packing as RingPacking>::Expanded>;
+pub type Key<F> = OnlineKey<<<F as Family>::Packing as RingPacking>::Expanded>;
 
 /// A family of packings. Its functions predict the properties of an instance.
 pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
@@ -45,7 +38,7 @@ pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
     /// # Errors
     /// [`PackingError::Key`].
     fn pack_few(
-        _packing: &Self::Packing,
+        _packing: &Packing<Self::Packing>,
         _leaves: &[Leaf],
         _key: &Key<Self>,
     ) -> Result<Option<Rlwe>, PackingError> {
@@ -55,7 +48,7 @@ pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
     /// Key-switching matrices of a key.
     fn matrices(degree: usize, capacity: usize) -> usize;
 
-    /// Words of a pack, as [`RingPacking::words`] counts them, for a capacity of whole row groups.
+    /// Words of a pack, as [`Packing::words`] counts them, for a capacity of whole row groups.
     fn pack_words(degree: usize, capacity: usize, levels: usize) -> usize;
 
     /// Returns true if a pack has last digits in addition to its words.
@@ -101,7 +94,7 @@ impl Family for CdksFamily {
     }
 
     fn pack_few(
-        packing: &Cdks,
+        packing: &Packing<Cdks>,
         leaves: &[Leaf],
         key: &Key<Self>,
     ) -> Result<Option<Rlwe>, PackingError> {
@@ -142,97 +135,13 @@ fn node_products(capacity: usize, levels: usize) -> f64 {
     (capacity - 1) as f64 * (0.065 + 0.075 * levels as f64)
 }
 
-/// The packing for a capacity. Keys record which one they belong to.
-#[derive(Clone, Debug)]
-pub enum AnyInspiring {
-    /// Packs d encryptions.
-    Full(Inspiring),
-    /// Packs γ ≤ d/2 encryptions.
-    Partial(PartialInspiring),
-}
-
-/// Calls a method of the full or the partial packing.
-macro_rules! forward {
-    ($any:expr, $packing:ident => $call:expr) => {
-        match $any {
-            AnyInspiring::Full($packing) => $call,
-            AnyInspiring::Partial($packing) => $call,
-        }
-    };
-}
-
-impl RingPacking for AnyInspiring {
-    const NAME: &'static str = "InspiRING, full or partial";
-    type Word = i32;
-    type Expanded = OnlineKey;
-
-    fn new(
-        params: &RlweParams,
-        gadget: &Gadget,
-        capacity: usize,
-        seed: &Seed,
-    ) -> Result<Self, PackingError> {
-        if capacity == params.ring().degree() {
-            return Inspiring::new(params, gadget, capacity, seed).map(Self::Full);
-        }
-        PartialInspiring::new(params, gadget, capacity, seed).map(Self::Partial)
-    }
-
-    fn setup(&self) -> &Setup {
-        forward!(self, packing => packing.setup())
-    }
-
-    fn slots(&self) -> usize {
-        forward!(self, packing => packing.slots())
-    }
-
-    fn unit_words(&self) -> usize {
-        forward!(self, packing => packing.unit_words())
-    }
-
-    fn last_elements(&self) -> usize {
-        forward!(self, packing => packing.last_elements())
-    }
-
-    fn prepare_slot(
-        &self,
-        lwe: LweMasks,
-        slot: usize,
-        unit: &mut [i32],
-        scratch: &Scratch,
-    ) -> Preprocessed {
-        forward!(self, packing => packing.prepare_slot(lwe, slot, unit, scratch))
-    }
-
-    fn expand(&self, matrices: &[RoundedMatrix<'_>]) -> OnlineKey {
-        forward!(self, packing => packing.expand(matrices))
-    }
-
-    fn apply(
-        &self,
-        words: &[i32],
-        packs: usize,
-        last: &[&[Poly<Values>]],
-        keys: &[&OnlineKey],
-    ) -> Vec<Bodies> {
-        forward!(self, packing => packing.apply(words, packs, last, keys))
-    }
-
-    fn variance(setting: &Setting, gadget: GadgetParams, capacity: usize) -> f64 {
-        if capacity == setting.degree {
-            return Inspiring::variance(setting, gadget, capacity);
-        }
-        PartialInspiring::variance(setting, gadget, capacity)
-    }
-}
-
 /// InspiRING with full packs, and with partial ones of d/2. Packs of fewer encryptions take as many
 /// mask words and no fewer key words.
 #[derive(Clone, Copy, Debug)]
 pub enum InspiringFamily {}
 
 impl Family for InspiringFamily {
-    type Packing = AnyInspiring;
+    type Packing = EitherInspiring;
 
     fn capacities(degree: usize) -> Vec<usize> {
         vec![degree, degree / 2]

@@ -32,7 +32,7 @@ pub mod server;
 
 pub use bits::{Masks, Selection, SelectionBits};
 pub use client::{SelectionAnswer, SelectionClient, SelectionQuery, Selects};
-pub use family::{AnyInspiring, CdksFamily, Family, InspiringFamily, Key};
+pub use family::{CdksFamily, Family, InspiringFamily, Key};
 pub use params::SelectionParams;
 pub use public::SelectionPublic;
 pub use ring::SelectionRing;

@@ -7,7 +7,7 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation};
 use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::{Gadget, GadgetParams};
-use papir_lattice::packing::RingPacking;
+use papir_lattice::packing::{Packing, RingPacking};
 use papir_lattice::params::RlweParams;
 use papir_lattice::response::ResponseBits;
 use papir_lattice::selection::Storage;
@@ -294,9 +294,9 @@ impl<F: Family> SelectionParams<F> {
     /// The packing under the masks that a seed gives.
     ///
     /// # Errors
-    /// The errors of [`RingPacking::new`]; none for checked parameters.
-    pub fn packing(&self, seed: &Seed) -> Result<F::Packing> {
-        F::Packing::new(&self.rlwe, &self.gadget, self.counts.capacity, seed)
+    /// The errors of [`Packing::new`]; none for checked parameters.
+    pub fn packing(&self, seed: &Seed) -> Result<Packing<F::Packing>> {
+        Packing::new(&self.rlwe, &self.gadget, self.counts.capacity, seed)
             .map_err(refused(self.scheme))
     }
 

@@ -7,7 +7,7 @@ use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, Error, Progress, Result, parallel};
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::cdks::few::Leaf;
-use papir_lattice::packing::{Bodies, RingPacking};
+use papir_lattice::packing::{Bodies, Packing};
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::selection::SelectorMasks;
 use papir_ring::prg::Seed;
@@ -30,7 +30,7 @@ const MATRIX: &str = "selection/matrix";
 pub struct PackedMatrix<F: Family> {
     params: SelectionParams<F>,
     tiles: Blob,
-    packing: F::Packing,
+    packing: Packing<F::Packing>,
     packs: PreparedPacks<F::Packing>,
     /// Masks of the packs in the form in which clients get them.
     masks: Vec<u64>,
@@ -136,7 +136,7 @@ impl<F: Family> PackedMatrix<F> {
         params: &SelectionParams<F>,
         seed: &Seed,
         tiles: Blob,
-        packing: F::Packing,
+        packing: Packing<F::Packing>,
         packs: PreparedPacks<F::Packing>,
     ) -> Self {
         let masks = packs.answer_masks(params.rlwe.ring(), params.bits.answer);
