@@ -8,7 +8,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session, Wire};
 use papir_core::{Error, Goal, NoProgress, RecordBuffer, Shape, extract_bits};
 use papir_schemes::double::packed::{
-    ByCdks, ByInspiring, Client, DigitShape, Literal, Params, Query, Server, Variant,
+    ByCdks, ByInspiring, Client, DigitShape, Literal, PackedVariant, Params, Query, Server,
 };
 use papir_schemes::shared::selection::SelectionBits;
 
@@ -36,7 +36,7 @@ fn records(shape: Shape, seed: u8) -> RecordBuffer {
     records
 }
 
-fn prepare<V: Variant>(
+fn prepare<V: PackedVariant>(
     params: Params<V>,
     records: &RecordBuffer,
 ) -> (Server<V>, Client<V>, ChaCha20Rng) {
@@ -46,7 +46,7 @@ fn prepare<V: Variant>(
     (server, client, rng)
 }
 
-fn assert_retrieved<V: Variant>(params: Params<V>, seed: u8) {
+fn assert_retrieved<V: PackedVariant>(params: Params<V>, seed: u8) {
     let records = records(params.shape(), seed);
     let count = params.shape().records();
     let label = params.label();
@@ -59,7 +59,7 @@ fn assert_retrieved<V: Variant>(params: Params<V>, seed: u8) {
             found,
             [records.get(index).unwrap()],
             "{}, {label}: {index}",
-            V::NAME
+            V::DOUBLE.name
         );
     }
 }
@@ -149,7 +149,7 @@ fn several_queries_share_the_passes() {
     );
 }
 
-fn assert_opens_under_its_own_secret_only<V: Variant>() {
+fn assert_opens_under_its_own_secret_only<V: PackedVariant>() {
     let shape = Shape::of_bytes(1000, 2).unwrap();
     let records = records(shape, 9);
     let params = Params::<V>::with_digits(shape, 8, SEVEN, 2048).unwrap();
@@ -332,7 +332,7 @@ fn parameters_are_read_back_and_bad_ones_are_refused() {
 }
 
 /// Total bytes compared with the papers' (InsPIRe, Table 2), and the goals with one another.
-fn assert_goals<V: Variant>(papers: &[(u32, u64)]) {
+fn assert_goals<V: PackedVariant>(papers: &[(u32, u64)]) {
     for &(log2_records, paper) in papers {
         let shape = Shape::new(1 << log2_records, 1).unwrap();
         let all = Goal::ALL.map(|goal| Params::<V>::choose(shape, goal).unwrap());
@@ -342,7 +342,7 @@ fn assert_goals<V: Variant>(papers: &[(u32, u64)]) {
         for (params, sizes) in all.iter().zip(&sizes) {
             println!(
                 "{} {}: {sizes:?} {:?}",
-                V::NAME,
+                V::DOUBLE.name,
                 params.label(),
                 params.literal().bits
             );

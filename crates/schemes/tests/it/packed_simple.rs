@@ -8,7 +8,7 @@ use papir_core::{Change, Error, Goal, NoProgress, RecordBuffer, Shape, extract_b
 use papir_lattice::selection::Storage;
 use papir_ring::CyclotomicRing;
 use papir_schemes::shared::selection::{Masks, SelectionAnswer, SelectionQuery, Selects};
-use papir_schemes::simple::packed::{ByCdks, ByInspiring, Client, Form, Params, Server};
+use papir_schemes::simple::packed::{ByCdks, ByInspiring, Client, PackedVariant, Params, Server};
 use papir_testkit::noise::Moments;
 
 fn records(shape: Shape, seed: u8) -> RecordBuffer {
@@ -24,16 +24,16 @@ fn records(shape: Shape, seed: u8) -> RecordBuffer {
     records
 }
 
-fn prepare<F: Form>(params: Params<F>, records: &RecordBuffer) -> (Server<F>, Client<F>) {
+fn prepare<V: PackedVariant>(params: Params<V>, records: &RecordBuffer) -> (Server<V>, Client<V>) {
     let mut rng = ChaCha20Rng::from_seed([1; 32]);
     let server = Server::setup(params.clone(), records, &mut rng, &NoProgress).unwrap();
     let client = Client::new(params, server.public().clone()).unwrap();
     (server, client)
 }
 
-fn fetch<F: Form>(
-    server: &Server<F>,
-    client: &Client<F>,
+fn fetch<V: PackedVariant>(
+    server: &Server<V>,
+    client: &Client<V>,
     index: u64,
     rng: &mut ChaCha20Rng,
 ) -> Vec<u8> {
@@ -42,7 +42,7 @@ fn fetch<F: Form>(
     client.extract(secret, answer).unwrap().remove(0)
 }
 
-fn records_are_retrieved_from_columns_of_every_height<F: Form>() {
+fn records_are_retrieved_from_columns_of_every_height<V: PackedVariant>() {
     let mut rng = ChaCha20Rng::from_seed([2; 32]);
     for (count, bits, packs) in [
         (1, 1, 1),
@@ -56,8 +56,8 @@ fn records_are_retrieved_from_columns_of_every_height<F: Form>() {
         let records = records(Shape::new(count, bits).unwrap(), 3);
         let shape = Shape::new(count, bits).unwrap();
         // A pack has 4 KiB of words of 16 bits, and less of shorter ones.
-        let packs = packs * 16 / u64::from(F::STORAGE.word_bits());
-        let (server, client) = prepare(Params::<F>::with_packs(shape, packs).unwrap(), &records);
+        let packs = packs * 16 / u64::from(V::SIMPLE.storage.word_bits());
+        let (server, client) = prepare(Params::<V>::with_packs(shape, packs).unwrap(), &records);
         for index in [0, count / 2, count - 1] {
             let found = fetch(&server, &client, index, &mut rng);
             assert!(
@@ -68,11 +68,11 @@ fn records_are_retrieved_from_columns_of_every_height<F: Form>() {
     }
 }
 
-fn an_update_is_the_setup_of_the_changed_records<F: Form>() {
+fn an_update_is_the_setup_of_the_changed_records<V: PackedVariant>() {
     let mut rng = ChaCha20Rng::from_seed([5; 32]);
     let shape = Shape::new(70_001, 3).unwrap();
     let mut records = records(shape, 6);
-    let (server, _) = prepare(Params::<F>::with_packs(shape, 1).unwrap(), &records);
+    let (server, _) = prepare(Params::<V>::with_packs(shape, 1).unwrap(), &records);
     let change = |index, byte| Change {
         index,
         record: vec![byte],
@@ -89,7 +89,7 @@ fn an_update_is_the_setup_of_the_changed_records<F: Form>() {
         &NoProgress,
     )
     .unwrap();
-    let saved = |server: &Server<F>| {
+    let saved = |server: &Server<V>| {
         let mut sections = papir_core::sections::MemorySections::default();
         server.save(&mut sections).unwrap();
         let names: Vec<String> = sections.names().map(str::to_owned).collect();
@@ -112,8 +112,8 @@ fn an_update_is_the_setup_of_the_changed_records<F: Form>() {
 }
 
 /// Words of a column in the order of its rows.
-fn words_of<F: Form>(bytes: &[u8]) -> Vec<i128> {
-    match F::STORAGE {
+fn words_of<V: PackedVariant>(bytes: &[u8]) -> Vec<i128> {
+    match V::SIMPLE.storage {
         Storage::Words => bytes
             .chunks_exact(2)
             .map(|pair| i16::from_le_bytes([pair[0], pair[1]]).into())
@@ -136,9 +136,9 @@ fn words_of<F: Form>(bytes: &[u8]) -> Vec<i128> {
 /// The error of each word of a decrypted column, modulo q and centred.
 ///
 /// The records are zero, so the column's words are the whitening stream.
-fn errors<F: Form>(
-    server: &Server<F>,
-    client: &Client<F>,
+fn errors<V: PackedVariant>(
+    server: &Server<V>,
+    client: &Client<V>,
     index: u64,
     rng: &mut ChaCha20Rng,
 ) -> Vec<f64> {
@@ -153,7 +153,7 @@ fn errors<F: Form>(
         .with_masks(&server.public().masks);
     let layout = params.layout();
     let seed = &server.public().seed;
-    let mut bytes = vec![0; layout.rows * F::STORAGE.word_bits() as usize / 8];
+    let mut bytes = vec![0; layout.rows * V::SIMPLE.storage.word_bits() as usize / 8];
     layout.whiten(seed, layout.locate(index).column, &mut bytes);
     let scale = params.selection().scale() as i128;
     let q = ring.modulus() as i128;
@@ -165,7 +165,7 @@ fn errors<F: Form>(
         let difference = (phase as f64 - expected + 3.0 * half).rem_euclid(2.0 * half) - half;
         difference * q as f64 / 2f64.powi(bits.a as i32)
     };
-    words_of::<F>(&bytes)
+    words_of::<V>(&bytes)
         .into_iter()
         .zip(phases.iter())
         .map(error)
@@ -173,7 +173,7 @@ fn errors<F: Form>(
 }
 
 /// Parameters that answer with the given bits of mask and body.
-fn answering<F: Form>(params: &Params<F>, bits: [u8; 2]) -> Params<F> {
+fn answering<V: PackedVariant>(params: &Params<V>, bits: [u8; 2]) -> Params<V> {
     let mut bytes = params.encode();
     let end = bytes.len();
     bytes[end - 2..].copy_from_slice(&bits);
@@ -182,11 +182,11 @@ fn answering<F: Form>(params: &Params<F>, bits: [u8; 2]) -> Params<F> {
 
 /// Every error of an answer as sent is within the bound. The errors of an answer that is hardly
 /// rounded are as predicted.
-fn measured_noise_is_as_predicted<F: Form>() {
+fn measured_noise_is_as_predicted<V: PackedVariant>() {
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
     let shape = Shape::of_bytes(1 << 13, 4096).unwrap();
-    let packs = 2 * 16 / u64::from(F::STORAGE.word_bits());
-    let params = Params::<F>::with_packs(shape, packs).unwrap();
+    let packs = 2 * 16 / u64::from(V::SIMPLE.storage.word_bits());
+    let params = Params::<V>::with_packs(shape, packs).unwrap();
     for params in [answering(&params, [32, 32]), params] {
         let (server, client) = prepare(params.clone(), &RecordBuffer::zeroed(shape));
         let errors = (0..4).flat_map(|i| errors(&server, &client, i * 2001, &mut rng));
@@ -200,7 +200,7 @@ fn measured_noise_is_as_predicted<F: Form>() {
         );
         let q = params.selection().rlwe().ring().modulus() as f64;
         let bits = params.selection().bits().answer;
-        let rounded = match F::MASKS {
+        let rounded = match V::MASKS {
             Masks::Answers => 0.0,
             // It counts at its largest in the bound, not in the prediction.
             Masks::Public => (q / 2f64.powi(bits.b as i32)).powi(2) / 12.0,
@@ -211,12 +211,12 @@ fn measured_noise_is_as_predicted<F: Form>() {
     }
 }
 
-fn an_answer_opens_under_its_own_secret_only<F: Form>() {
+fn an_answer_opens_under_its_own_secret_only<V: PackedVariant>() {
     let mut rng = ChaCha20Rng::from_seed([8; 32]);
     let shape = Shape::of_bytes(500, 64).unwrap();
     let records = records(shape, 9);
     let (server, client) = prepare(
-        Params::<F>::choose(shape, Goal::Balanced).unwrap(),
+        Params::<V>::choose(shape, Goal::Balanced).unwrap(),
         &records,
     );
     let (first, query) = client.query(None, &[3], &mut rng).unwrap();
@@ -232,11 +232,11 @@ fn an_answer_opens_under_its_own_secret_only<F: Form>() {
     );
 }
 
-fn several_queries_share_the_passes<F: Form>() {
+fn several_queries_share_the_passes<V: PackedVariant>() {
     let mut rng = ChaCha20Rng::from_seed([10; 32]);
     let shape = Shape::of_bytes(3000, 40).unwrap();
     let (server, client) = prepare(
-        Params::<F>::with_packs(shape, 2).unwrap(),
+        Params::<V>::with_packs(shape, 2).unwrap(),
         &records(shape, 11),
     );
     let queries: Vec<SelectionQuery> = [7, 2999, 7]

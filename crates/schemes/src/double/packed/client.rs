@@ -15,13 +15,15 @@ use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::literal::{PackedDouble, Variant};
+use super::literal::PackedDouble;
 use super::params::Params;
 use crate::double::client::{UnitDigits, join_unit};
 use crate::double::levels::first_masks;
 use crate::double::noise::FIRST;
 use crate::shared::messages::{pack, unpack_u32};
-use crate::shared::selection::{SelectionAnswer, SelectionClient, SelectionPublic, SelectionQuery};
+use crate::shared::selection::{
+    PackedVariant, SelectionAnswer, SelectionClient, SelectionPublic, SelectionQuery,
+};
 
 /// The encrypted unit vector of a column, rounded; that of a unit, with a packing key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub struct Query {
     pub second: SelectionQuery,
 }
 
-impl<V: Variant> Wire<Params<V>> for Query {
+impl<V: PackedVariant> Wire<Params<V>> for Query {
     fn encode(&self, params: &Params<V>) -> Vec<u8> {
         let mut bytes = Vec::new();
         pack(&self.first, params.literal.first_bits, &mut bytes);
@@ -60,9 +62,9 @@ impl<V: Variant> Wire<Params<V>> for Query {
 }
 
 /// A client: the parameters and the masks of the packing keys.
-pub struct Client<V: Variant> {
+pub struct Client<V: PackedVariant> {
     params: Params<V>,
-    selection: SelectionClient<V::Family>,
+    selection: SelectionClient<V>,
     /// Masks of the packs from the public part, or none.
     masks: Vec<u64>,
 }
@@ -95,7 +97,7 @@ impl Secret {
     }
 }
 
-impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
+impl<V: PackedVariant> scheme::Client<PackedDouble<V>> for Client<V> {
     fn new(params: Params<V>, public: SelectionPublic) -> Result<Self> {
         let selection = SelectionClient::new(&params.selection, public.seed)?;
         Ok(Self {
@@ -115,7 +117,7 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(Secret, Query)> {
-        check_indices(V::NAME, &self.params.shape(), indices, 1)?;
+        check_indices(V::DOUBLE.name, &self.params.shape(), indices, 1)?;
         let Params {
             layout,
             lwe,
@@ -172,7 +174,7 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
     }
 }
 
-impl<V: Variant> Client<V> {
+impl<V: PackedVariant> Client<V> {
     /// Encrypts the unit vector of a column under the first level's key.
     fn select_column(&self, key: &[u32], column: u64, rng: &mut SecretRng) -> Vec<u32> {
         let Params {

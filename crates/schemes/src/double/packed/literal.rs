@@ -1,11 +1,10 @@
-//! Variants, noise, and the search for parameters.
+//! Noise and the search for parameters.
 //!
 //! The first level is DoublePIR's (`crate::double::noise`): masks and bodies are rounded to their
 //! digits, and the bound holds for every database. The second level is a packed selection
 //! ([`crate::shared::selection::bits`]) of centred digits, at most 2^(D − 1) in absolute value:
 //! again a bound for every database.
 
-use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use papir_core::scheme::{Goal, Target};
@@ -19,9 +18,7 @@ use crate::double::params::{MAX_SIDE, layout_of, units_of};
 use crate::shared::byte_matrix::Layout;
 use crate::shared::digits::Digits;
 use crate::shared::parameters::{READ_RATE, either_log2, refused, scaled};
-use crate::shared::selection::{
-    CdksFamily, Family, InspiringFamily, Masks, Selection, SelectionBits, SelectionRing,
-};
+use crate::shared::selection::{PackedVariant, Selection, SelectionBits, SelectionRing};
 
 /// Widest digit: a signed word of 16 bits.
 const MAX_DIGIT_BITS: u32 = 16;
@@ -70,40 +67,6 @@ const DIGITS: [DigitShape; 8] = [
 ];
 /// Numbers of units that are compared for each doubling.
 const PER_OCTAVE: f64 = 2.0;
-
-/// Name and packing of a packed DoublePIR.
-pub trait Variant: Clone + Copy + Debug + Send + Sync + 'static {
-    /// Name of the scheme.
-    const NAME: &'static str;
-    /// Number of the scheme in messages.
-    const ID: u16;
-    /// Packing of the second level.
-    type Family: Family;
-    /// The message that carries the masks of packs.
-    const MASKS: Masks;
-}
-
-/// CDKS packing: YPIR.
-#[derive(Clone, Copy, Debug)]
-pub enum ByCdks {}
-
-impl Variant for ByCdks {
-    const NAME: &'static str = "ypir";
-    const ID: u16 = 6;
-    type Family = CdksFamily;
-    const MASKS: Masks = Masks::Answers;
-}
-
-/// InspiRING packing: InsPIRe₀.
-#[derive(Clone, Copy, Debug)]
-pub enum ByInspiring {}
-
-impl Variant for ByInspiring {
-    const NAME: &'static str = "inspire0";
-    const ID: u16 = 5;
-    type Family = InspiringFamily;
-    const MASKS: Masks = Masks::Public;
-}
 
 /// The scheme of a variant.
 #[derive(Clone, Copy, Debug)]
@@ -204,7 +167,7 @@ pub(super) fn first_bound(layout: &Layout, frame: &Frame, bits: u32) -> Option<u
 }
 
 /// Counts of the second level.
-pub(super) fn selection<V: Variant>(layout: &Layout, frame: &Frame) -> Selection {
+pub(super) fn selection<V: PackedVariant>(layout: &Layout, frame: &Frame) -> Selection {
     let Frame {
         digits,
         capacity,
@@ -231,7 +194,7 @@ pub(super) fn failure_log2(selection: &Selection) -> f64 {
 }
 
 /// The fewest bits for a layout, digits and a capacity; `None` if the noise is too large for any.
-pub(super) fn fewest_bits<V: Variant>(
+pub(super) fn fewest_bits<V: PackedVariant>(
     shape: Shape,
     units: u64,
     frame: Frame,
@@ -242,7 +205,7 @@ pub(super) fn fewest_bits<V: Variant>(
     let Some(first_bits) = first else {
         return Ok(None);
     };
-    let Some(bits) = selection::<V>(&layout, &frame).choose::<V::Family>() else {
+    let Some(bits) = selection::<V>(&layout, &frame).choose::<V>() else {
         return Ok(None);
     };
 
@@ -263,11 +226,15 @@ pub(super) fn fewest_bits<V: Variant>(
 }
 
 /// The best of all digits and capacities with these numbers of units.
-pub(super) fn best<V: Variant>(shape: Shape, units: &[u64], target: Target) -> Result<Literal> {
+pub(super) fn best<V: PackedVariant>(
+    shape: Shape,
+    units: &[u64],
+    target: Target,
+) -> Result<Literal> {
     let Target { goal, failure } = target;
 
     let mut frames = Vec::new();
-    for capacity in V::Family::capacities(RlweLiteral::DEFAULT.degree) {
+    for capacity in V::capacities(RlweLiteral::DEFAULT.degree) {
         frames.extend(DIGITS.map(|digits| Frame {
             digits,
             capacity,
@@ -290,7 +257,7 @@ pub(super) fn best<V: Variant>(shape: Shape, units: &[u64], target: Target) -> R
 
     match best {
         Some((_, literal)) => Ok(literal),
-        None => Err(refused(V::NAME)(format!(
+        None => Err(refused(V::DOUBLE.name)(format!(
             "{shape:?}: the noise exceeds the decoding limit"
         ))),
     }
@@ -311,7 +278,7 @@ pub(super) fn units(shape: &Shape) -> Result<Vec<u64>> {
 
 /// Seconds that a goal minimises: of a line at 10 Mbit/s and of one core. Parsing a byte of a
 /// message takes about half a nanosecond.
-fn cost<V: Variant>(layout: &Layout, literal: &Literal, goal: Goal) -> f64 {
+fn cost<V: PackedVariant>(layout: &Layout, literal: &Literal, goal: Goal) -> f64 {
     let (byte, work) = match goal {
         Goal::MinCommunication => (8e-7, 0.0),
         Goal::Balanced => (8e-7, 1.0),
@@ -320,9 +287,9 @@ fn cost<V: Variant>(layout: &Layout, literal: &Literal, goal: Goal) -> f64 {
 
     let selection = selection::<V>(layout, &literal.frame());
     let first = layout.columns * literal.first_bits as usize;
-    let sent = (first + selection.message_bits::<V::Family>(&literal.bits)) as f64 / 8.0;
+    let sent = (first + selection.message_bits::<V>(&literal.bits)) as f64 / 8.0;
 
     let database = matrix_bytes(layout.rows, layout.columns) as f64;
-    let second = selection.rough_seconds::<V::Family>(literal.bits.gadget);
+    let second = selection.rough_seconds::<V>(literal.bits.gadget);
     byte * sent + work * (database / READ_RATE + second)
 }

@@ -43,9 +43,11 @@ mod tests;
 use papir_core::Privacy;
 use papir_core::scheme::{Scheme, Unregistered};
 
-pub use crate::shared::selection::{SelectionAnswer as Answer, SelectionPublic as Public};
+pub use crate::shared::selection::{
+    ByCdks, ByInspiring, PackedVariant, SelectionAnswer as Answer, SelectionPublic as Public,
+};
 pub use client::{Client, Query, Secret};
-pub use literal::{ByCdks, ByInspiring, DigitShape, Literal, PackedDouble, Variant};
+pub use literal::{DigitShape, Literal, PackedDouble};
 pub use params::Params;
 pub use server::Server;
 
@@ -54,9 +56,9 @@ pub type Ypir = PackedDouble<ByCdks>;
 /// InsPIRe₀.
 pub type Inspire0 = PackedDouble<ByInspiring>;
 
-impl<V: Variant> Scheme for PackedDouble<V> {
-    const NAME: &'static str = V::NAME;
-    const ID: u16 = V::ID;
+impl<V: PackedVariant> Scheme for PackedDouble<V> {
+    const NAME: &'static str = V::DOUBLE.name;
+    const ID: u16 = V::DOUBLE.id;
     const PRIVACY: Privacy = Privacy::Private;
 
     type Params = Params<V>;

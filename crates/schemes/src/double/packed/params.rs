@@ -15,28 +15,28 @@ use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
 
 use super::literal::{
-    self, DigitShape, Frame, Literal, Variant, failure_log2, fewest_bits, first_bound, selection,
+    self, DigitShape, Frame, Literal, failure_log2, fewest_bits, first_bound, selection,
 };
 use crate::double::noise::FIRST;
 use crate::double::params::{MAX_RECORD_BITS, layout_of, units_of};
 use crate::shared::byte_matrix::Layout;
 use crate::shared::messages::{SEED_BYTES, read_failure, read_shape, write_failure, write_shape};
 use crate::shared::parameters::{one_record, refused, sealed, sealed_public, security, unfit};
-use crate::shared::selection::{SelectionBits, SelectionParams, Selects};
+use crate::shared::selection::{PackedVariant, SelectionBits, SelectionParams, Selects};
 
 /// Parameters of [`super::PackedDouble`].
 #[derive(Clone, Debug)]
-pub struct Params<V: Variant> {
+pub struct Params<V: PackedVariant> {
     pub(super) literal: Literal,
     pub(super) layout: Layout,
     pub(super) lwe: LweParams,
     /// Largest distance from a multiple of Δ = 2²⁴ that decoding accepts at the first level.
     pub(super) first_bound: u32,
-    pub(super) selection: SelectionParams<V::Family>,
+    pub(super) selection: SelectionParams<V>,
     variant: PhantomData<V>,
 }
 
-impl<V: Variant> Params<V> {
+impl<V: PackedVariant> Params<V> {
     /// Checks a literal: security from the table, failure probability from the noise.
     ///
     /// # Errors
@@ -66,10 +66,13 @@ impl<V: Variant> Params<V> {
                 "the noise of {} columns in {first_bits} bits",
                 layout.columns
             );
-            return Err(refused(V::NAME)(format!("{noise} exceeds the limit")));
+            return Err(refused(V::DOUBLE.name)(format!(
+                "{noise} exceeds the limit"
+            )));
         };
-        let selection = SelectionParams::new(V::NAME, selection::<V>(&layout, &frame), bits)?;
-        let lwe = LweParams::new().map_err(unfit(V::NAME))?;
+        let selection =
+            SelectionParams::new(V::DOUBLE.name, selection::<V>(&layout, &frame), bits)?;
+        let lwe = LweParams::new().map_err(unfit(V::DOUBLE.name))?;
 
         Ok(Self {
             literal,
@@ -116,7 +119,7 @@ impl<V: Variant> Params<V> {
 
         match fewest_bits::<V>(shape, units, frame)? {
             Some(literal) => Self::new(literal),
-            None => Err(refused(V::NAME)(format!(
+            None => Err(refused(V::DOUBLE.name)(format!(
                 "{digits:?} in packs of {capacity} do not decode"
             ))),
         }
@@ -221,24 +224,24 @@ impl<V: Variant> Params<V> {
 }
 
 /// Checks digits and the capacity of packs.
-fn check_digits<V: Variant>(digits: DigitShape, capacity: usize) -> Result<()> {
+fn check_digits<V: PackedVariant>(digits: DigitShape, capacity: usize) -> Result<()> {
     if digits.fits() && capacity.is_power_of_two() {
         return Ok(());
     }
     let reason =
         format!("{digits:?} in packs of {capacity}: expected at most 16 bits, a power of two");
-    Err(refused(V::NAME)(reason))
+    Err(refused(V::DOUBLE.name)(reason))
 }
 
-impl<V: Variant> Selects for Params<V> {
-    type Family = V::Family;
+impl<V: PackedVariant> Selects for Params<V> {
+    type Variant = V;
 
-    fn selection(&self) -> &SelectionParams<V::Family> {
+    fn selection(&self) -> &SelectionParams<V> {
         &self.selection
     }
 }
 
-impl<V: Variant> Parameters for Params<V> {
+impl<V: PackedVariant> Parameters for Params<V> {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         Self::new(literal::best::<V>(
             shape,
@@ -251,7 +254,7 @@ impl<V: Variant> Parameters for Params<V> {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
             Choice::Columns(columns) => Self::with_columns(shape, columns),
-            other => Err(other.refused_by(V::NAME)),
+            other => Err(other.refused_by(V::DOUBLE.name)),
         }
     }
 
@@ -275,7 +278,7 @@ impl<V: Variant> Parameters for Params<V> {
 
     fn describe(&self) -> Description {
         Description {
-            scheme: V::NAME,
+            scheme: V::DOUBLE.name,
             privacy: Privacy::Private,
             shape: self.literal.shape,
             sizes: self.sizes(),

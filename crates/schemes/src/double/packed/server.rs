@@ -16,7 +16,7 @@ use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
 use super::client::Query;
-use super::literal::{PackedDouble, Variant};
+use super::literal::PackedDouble;
 use super::params::Params;
 use crate::double::levels::FirstLevel;
 use crate::shared::byte_matrix::load_matrix;
@@ -24,7 +24,9 @@ use crate::shared::digits::Digits;
 use crate::shared::matrices::encode_columns;
 use crate::shared::messages::load_seed;
 use crate::shared::parameters::estimate;
-use crate::shared::selection::{PackedMatrix, SelectionAnswer, SelectionPublic, SelectionQuery};
+use crate::shared::selection::{
+    PackedMatrix, PackedVariant, SelectionAnswer, SelectionPublic, SelectionQuery,
+};
 use crate::shared::stored_records::check_source;
 
 const SEED: &str = "double/seed";
@@ -32,14 +34,14 @@ const DATABASE: &str = "double/database";
 
 /// Both levels and the public part. A clone shares the matrices.
 #[derive(Clone)]
-pub struct Server<V: Variant> {
+pub struct Server<V: PackedVariant> {
     pub(super) params: Params<V>,
     pub(super) public: SelectionPublic,
     pub(super) first: FirstLevel,
-    pub(super) second: PackedMatrix<V::Family>,
+    pub(super) second: PackedMatrix<V>,
 }
 
-impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
+impl<V: PackedVariant> scheme::Server<PackedDouble<V>> for Server<V> {
     fn setup(
         params: Params<V>,
         records: &dyn Records,
@@ -149,13 +151,8 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
     }
 }
 
-impl<V: Variant> Server<V> {
-    fn of(
-        params: Params<V>,
-        seed: Seed,
-        first: FirstLevel,
-        second: PackedMatrix<V::Family>,
-    ) -> Self {
+impl<V: PackedVariant> Server<V> {
+    fn of(params: Params<V>, seed: Seed, first: FirstLevel, second: PackedMatrix<V>) -> Self {
         Self {
             params,
             public: second.public(seed),
@@ -175,7 +172,7 @@ impl<V: Variant> Server<V> {
         records: &dyn Records,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        check_source(V::NAME, params.shape(), records)?;
+        check_source(V::DOUBLE.name, params.shape(), records)?;
 
         let first = FirstLevel::new(seed, params.layout.encode(records, progress)?);
         let tiles = split_hint(
@@ -197,14 +194,14 @@ impl<V: Variant> Server<V> {
 
     /// The second level: the digits of the hint, a row for each digit of each word of a unit's
     /// rows, and of the first answers, which are made online.
-    pub fn second(&self) -> &PackedMatrix<V::Family> {
+    pub fn second(&self) -> &PackedMatrix<V> {
         &self.second
     }
 }
 
 /// The digits of the hint D·A₁, rows × n words: a column for each unit; for each byte of it, for
 /// each of n words, the digits from the lowest on.
-fn split_hint<V: Variant>(
+fn split_hint<V: PackedVariant>(
     params: &Params<V>,
     hint: &[u32],
     progress: &dyn Progress,
@@ -223,7 +220,7 @@ fn split_hint<V: Variant>(
 }
 
 /// One column: the digits of the B·n words of a unit, padding rows included.
-fn column<V: Variant>(params: &Params<V>, words: &[u32]) -> Vec<i16> {
+fn column<V: PackedVariant>(params: &Params<V>, words: &[u32]) -> Vec<i16> {
     let digits = params.literal.digits.of_mask();
     let mut column = Vec::with_capacity(params.selection.matrix_rows());
     column.extend(words.iter().flat_map(|&word| split(digits, word)));
@@ -233,7 +230,7 @@ fn column<V: Variant>(params: &Params<V>, words: &[u32]) -> Vec<i16> {
 
 /// The digits of a first answer, a word for each row of D: a row for each byte of a unit and each
 /// digit, with a word for each unit.
-pub(super) fn split_answer<V: Variant>(params: &Params<V>, answer: &[u32]) -> Vec<i16> {
+pub(super) fn split_answer<V: PackedVariant>(params: &Params<V>, answer: &[u32]) -> Vec<i16> {
     let units = params.layout.units;
     let bytes = params.layout.unit_layout.unit_bytes;
     let digits = params.literal.digits.of_body();

@@ -17,11 +17,13 @@ use papir_testkit::noise::Moments;
 use rand_core::{Rng, SeedableRng};
 
 use super::server::split_answer;
-use super::{ByCdks, ByInspiring, Client, DigitShape, Params, Query, Secret, Server, Variant};
+use super::{
+    ByCdks, ByInspiring, Client, DigitShape, PackedVariant, Params, Query, Secret, Server,
+};
 use crate::double::levels::first_masks;
 use crate::double::noise::FIRST;
 use crate::shared::digits::Digits;
-use crate::shared::selection::{CdksFamily, Family, Selected, SelectionParams};
+use crate::shared::selection::{Selected, SelectionParams};
 
 const SEVEN: DigitShape = DigitShape {
     bits: 7,
@@ -29,7 +31,7 @@ const SEVEN: DigitShape = DigitShape {
     body: 2,
 };
 
-fn setup<V: Variant>(
+fn setup<V: PackedVariant>(
     records: &RecordBuffer,
     params: Params<V>,
 ) -> (Server<V>, Client<V>, ChaCha20Rng) {
@@ -40,7 +42,7 @@ fn setup<V: Variant>(
 }
 
 /// The packed answer of one query, not rounded.
-fn packed<V: Variant>(server: &Server<V>, query: &Query) -> Selected {
+fn packed<V: PackedVariant>(server: &Server<V>, query: &Query) -> Selected {
     let singles = [split_answer(
         &server.params,
         &server.first_level(&[query])[0],
@@ -66,7 +68,7 @@ fn extreme_records(shape: Shape) -> RecordBuffer {
 }
 
 /// Differences of phases modulo q from digits times Δ, centred.
-fn errors<V: Variant>(params: &Params<V>, phases: &[u64], digits: &[i16]) -> Vec<f64> {
+fn errors<V: PackedVariant>(params: &Params<V>, phases: &[u64], digits: &[i16]) -> Vec<f64> {
     let q = params.selection.rlwe().ring().modulus() as i128;
     let scale = params.selection.scale() as i128;
 
@@ -79,7 +81,7 @@ fn errors<V: Variant>(params: &Params<V>, phases: &[u64], digits: &[i16]) -> Vec
 }
 
 /// The errors of packed digits, not rounded: of all rows, then of single ones if they are packed.
-fn packed_errors<V: Variant>(
+fn packed_errors<V: PackedVariant>(
     server: &Server<V>,
     secret: &Secret,
     query: &Query,
@@ -97,9 +99,7 @@ fn packed_errors<V: Variant>(
             .phase(ring, secret.key());
         ring.to_words(&phase)[..params.literal.capacity].to_vec()
     };
-    let phases: Vec<u64> = (0..counts.sent_packs::<V::Family>())
-        .flat_map(phase)
-        .collect();
+    let phases: Vec<u64> = (0..counts.sent_packs::<V>()).flat_map(phase).collect();
 
     let unit = params.layout.place(index).unit as usize;
     let units = params.layout.units;
@@ -108,15 +108,12 @@ fn packed_errors<V: Variant>(
     let singles = split_answer(params, &server.first_level(&[query])[0]);
     let singles = singles.chunks_exact(units).map(|row| row[unit]);
 
-    let digits: Vec<i16> = rows
-        .chain(singles)
-        .take(counts.sent_rows::<V::Family>())
-        .collect();
+    let digits: Vec<i16> = rows.chain(singles).take(counts.sent_rows::<V>()).collect();
 
     errors(params, &phases, &digits)
 }
 
-fn assert_packed_noise_is_predicted<V: Variant>(digits: DigitShape, capacity: usize) {
+fn assert_packed_noise_is_predicted<V: PackedVariant>(digits: DigitShape, capacity: usize) {
     let records = extreme_records(Shape::of_bytes(512 * 2048, 1).unwrap());
     let params = Params::<V>::with_digits(records.shape(), 2048, digits, capacity).unwrap();
     let (server, client, mut rng) = setup(&records, params);
@@ -146,7 +143,7 @@ fn assert_packed_noise_is_predicted<V: Variant>(digits: DigitShape, capacity: us
     let moments = Moments::of(all);
     println!(
         "{} of {capacity}: 2^{:.2}; predicted 2^{:.2} for uniform digits (packing 2^{:.2}), bound 2^{:.2}",
-        V::NAME,
+        V::DOUBLE.name,
         moments.deviation().log2(),
         (uniform + noise.packing).log2() / 2.0,
         noise.packing.log2() / 2.0,
@@ -333,7 +330,7 @@ fn a_query_is_two_encrypted_unit_vectors() {
 }
 
 /// Masks under the second level's secret: of the selector's blocks and of all key-switching keys.
-fn all_masks<V: Variant>(params: &Params<V>, seed: &Seed) -> Vec<Vec<u32>> {
+fn all_masks<V: PackedVariant>(params: &Params<V>, seed: &Seed) -> Vec<Vec<u32>> {
     let selection = &params.selection;
     let blocks = selection
         .counts
@@ -354,13 +351,13 @@ fn all_masks<V: Variant>(params: &Params<V>, seed: &Seed) -> Vec<Vec<u32>> {
         .collect()
 }
 
-fn assert_masks_differ<V: Variant>(params: &Params<V>) {
+fn assert_masks_differ<V: PackedVariant>(params: &Params<V>) {
     let mut masks = all_masks(params, &Seed([7; 32]));
     masks.sort();
     assert!(
         masks.windows(2).all(|pair| pair[0][..4] != pair[1][..4]),
         "{}: two masks are equal",
-        V::NAME
+        V::DOUBLE.name
     );
 }
 
@@ -401,7 +398,7 @@ fn secrets_are_fresh() {
 }
 
 /// All sections of a server, one after the other.
-fn saved<V: Variant>(server: &Server<V>) -> Vec<Vec<u8>> {
+fn saved<V: PackedVariant>(server: &Server<V>) -> Vec<Vec<u8>> {
     let mut sections = MemorySections::default();
     server.save(&mut sections).unwrap();
     let names: Vec<String> = sections.names().map(str::to_owned).collect();
@@ -464,24 +461,24 @@ fn an_update_is_the_setup_of_the_changed_records() {
     }
 }
 
-/// Compares a family's predictions with a packing.
-fn assert_family_is_right<F: Family>(params: &SelectionParams<F>) {
+/// Compares a variant's predictions with its packing.
+fn assert_variant_is_right<V: PackedVariant>(params: &SelectionParams<V>) {
     let selection = params.counts;
     let gadget = params.bits().gadget;
     let packing = params.packing(&Seed([1; 32])).unwrap();
 
     assert_eq!(
         packing.shape().elements(),
-        selection.key_elements::<F>(gadget)
+        selection.key_elements::<V>(gadget)
     );
     assert_eq!(packing.capacity(), selection.capacity);
     assert_eq!(
         packing.words(selection.packs()) as u64 * 4,
-        selection.pack_words_bytes::<F>(gadget)
+        selection.pack_words_bytes::<V>(gadget)
     );
     assert_eq!(
         packing.last_elements() > 0,
-        F::has_last(params.rlwe().ring().degree(), selection.capacity)
+        V::has_last(params.rlwe().ring().degree(), selection.capacity)
     );
 }
 
@@ -490,14 +487,14 @@ fn families_say_what_their_packings_have() {
     let shape = Shape::of_bytes(1 << 20, 1).unwrap();
     for capacity in [2048, 1024, 512, 64] {
         let params = Params::<ByInspiring>::with_digits(shape, 1024, SEVEN, capacity).unwrap();
-        assert_family_is_right(&params.selection);
+        assert_variant_is_right(&params.selection);
     }
-    assert_family_is_right(
+    assert_variant_is_right(
         &Params::<ByCdks>::with_digits(shape, 1024, SEVEN, 2048)
             .unwrap()
             .selection,
     );
-    assert_eq!(CdksFamily::capacities(2048), [2048]);
+    assert_eq!(ByCdks::capacities(2048), [2048]);
 }
 
 #[test]

@@ -20,8 +20,8 @@ use papir_lattice::packing::RingPacking;
 use papir_lattice::response::ResponseBits;
 use papir_lattice::selection::Storage;
 
-use super::family::Family;
 use super::ring::{DEGREE, SelectionRing};
+use super::variant::{Masks, PackedVariant};
 use crate::shared::parameters::{FILL, READ_RATE, either_log2, tails, words_log2};
 
 /// log₂ of the probability that any coefficient of an answer exceeds its bound, by default.
@@ -57,15 +57,6 @@ pub struct SelectionBits {
     pub answer: ResponseBits,
 }
 
-/// The message that carries the masks of packed answers. They depend on the database alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Masks {
-    /// Every answer carries them: nothing to fetch.
-    Answers,
-    /// The public part has them, for all answers of a version.
-    Public,
-}
-
 /// The counts of a packed selection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Selection {
@@ -85,7 +76,8 @@ pub struct Selection {
     pub capacity: usize,
     /// Rows that are packed.
     pub rows: usize,
-    /// Rows that are made online. [`Family::pack_few`] packs them, or they are sent unpacked.
+    /// Rows that are made online. [`PackedVariant::pack_few`] packs them, or they are sent
+    /// unpacked.
     pub singles: usize,
     /// Bound on the failure probability.
     pub failure: FailureBound,
@@ -116,8 +108,8 @@ impl Selection {
     }
 
     /// Rows that an answer packs: with the single ones, if they can be packed online.
-    pub fn sent_rows<F: Family>(&self) -> usize {
-        if F::few_nodes(DEGREE) > 0 {
+    pub fn sent_rows<V: PackedVariant>(&self) -> usize {
+        if V::few_nodes(DEGREE) > 0 {
             self.bodies()
         } else {
             self.rows
@@ -126,18 +118,18 @@ impl Selection {
 
     /// Packs of an answer. Single rows take the places after the others, so the last pack may have
     /// both.
-    pub fn sent_packs<F: Family>(&self) -> usize {
-        self.sent_rows::<F>().div_ceil(self.capacity)
+    pub fn sent_packs<V: PackedVariant>(&self) -> usize {
+        self.sent_rows::<V>().div_ceil(self.capacity)
     }
 
     /// Nodes of the packing trees of single rows, at most.
-    pub fn online_nodes<F: Family>(&self) -> usize {
-        self.singles * F::few_nodes(DEGREE)
+    pub fn online_nodes<V: PackedVariant>(&self) -> usize {
+        self.singles * V::few_nodes(DEGREE)
     }
 
     /// Ring elements of masks in an answer.
-    pub fn answer_masks<F: Family>(&self) -> usize {
-        self.sent_packs::<F>() + (self.bodies() - self.sent_rows::<F>()) - self.public_masks()
+    pub fn answer_masks<V: PackedVariant>(&self) -> usize {
+        self.sent_packs::<V>() + (self.bodies() - self.sent_rows::<V>()) - self.public_masks()
     }
 
     /// Ring elements of masks in the public part.
@@ -154,8 +146,8 @@ impl Selection {
     }
 
     /// Ring elements of a packing key.
-    pub fn key_elements<F: Family>(&self, gadget: GadgetParams) -> usize {
-        F::matrices(DEGREE, self.capacity) * gadget.levels
+    pub fn key_elements<V: PackedVariant>(&self, gadget: GadgetParams) -> usize {
+        V::matrices(DEGREE, self.capacity) * gadget.levels
     }
 
     /// Most bits of a selector's entry.
@@ -164,23 +156,23 @@ impl Selection {
     }
 
     /// Variances with these bits.
-    pub fn noise<F: Family>(&self, bits: &SelectionBits) -> Noise {
+    pub fn noise<V: PackedVariant>(&self, bits: &SelectionBits) -> Noise {
         Noise {
             selection: self.selection(bits.query),
-            packing: self.packing::<F>(bits.gadget, [bits.key, bits.last_key]),
+            packing: self.packing::<V>(bits.gadget, [bits.key, bits.last_key]),
             response: self.ring.mask_switch(bits.answer.a) + self.body_variance(bits.answer.b),
         }
     }
 
     /// Variance of packing. A pack that also has single rows is packed twice, at setup and online.
-    fn packing<F: Family>(&self, gadget: GadgetParams, key_bits: [u32; 2]) -> f64 {
+    fn packing<V: PackedVariant>(&self, gadget: GadgetParams, key_bits: [u32; 2]) -> f64 {
         let settings = key_bits.map(|bits| self.ring.setting(bits));
-        let times = if self.online_nodes::<F>() > 0 {
+        let times = if self.online_nodes::<V>() > 0 {
             2.0
         } else {
             1.0
         };
-        times * F::variance(&settings, gadget, self.capacity)
+        times * V::variance(&settings, gadget, self.capacity)
     }
 
     fn selection(&self, query_bits: u32) -> f64 {
@@ -242,8 +234,8 @@ impl Selection {
 
     /// Distance from its message that any coefficient exceeds with the probability of
     /// [`Selection::failure_log2`], in units of q/2^a; `None` beyond the decoding limit.
-    pub fn bound<F: Family>(&self, bits: &SelectionBits) -> Option<u64> {
-        let variance = self.noise::<F>(bits).total();
+    pub fn bound<V: PackedVariant>(&self, bits: &SelectionBits) -> Option<u64> {
+        let variance = self.noise::<V>(bits).total();
         let deviations = self
             .tails()
             .deviations(self.bodies() as f64, self.tail_log2());
@@ -264,38 +256,38 @@ impl Selection {
     }
 
     /// The bits and the gadget with the fewest bytes; `None` if no answer decodes.
-    pub fn choose<F: Family>(&self) -> Option<SelectionBits> {
+    pub fn choose<V: PackedVariant>(&self) -> Option<SelectionBits> {
         let gadgets = gadgets(self.ring.modulus_bits())
-            .filter(|gadget| F::takes(DEGREE, self.capacity, *gadget));
+            .filter(|gadget| V::takes(DEGREE, self.capacity, *gadget));
         let bodies = self.body_bits();
 
         let candidates = gadgets.flat_map(|gadget| {
             bodies
                 .iter()
-                .filter_map(move |bodies| self.choose_bits::<F>(gadget, bodies.clone()))
+                .filter_map(move |bodies| self.choose_bits::<V>(gadget, bodies.clone()))
         });
-        candidates.min_by_key(|bits| self.message_bits::<F>(bits))
+        candidates.min_by_key(|bits| self.message_bits::<V>(bits))
     }
 
     /// Bytes of the packs' words.
-    pub fn pack_words_bytes<F: Family>(&self, gadget: GadgetParams) -> u64 {
-        let words = F::pack_words(DEGREE, self.capacity, gadget.levels);
-        self.packs() as u64 * (words * size_of::<<F::Packing as RingPacking>::Word>()) as u64
+    pub fn pack_words_bytes<V: PackedVariant>(&self, gadget: GadgetParams) -> u64 {
+        let words = V::pack_words(DEGREE, self.capacity, gadget.levels);
+        self.packs() as u64 * (words * size_of::<<V::Packing as RingPacking>::Word>()) as u64
     }
 
     /// Rough seconds of one core for selecting and packing, to compare candidates.
-    pub fn rough_seconds<F: Family>(&self, gadget: GadgetParams) -> f64 {
+    pub fn rough_seconds<V: PackedVariant>(&self, gadget: GadgetParams) -> f64 {
         let matrix = self
             .storage
             .matrix_bytes(self.packs() * self.capacity, self.columns);
-        let pack = F::pack_seconds(DEGREE, self.capacity, gadget.levels);
-        let online = self.online_nodes::<F>() as f64 * ONLINE_NODE;
+        let pack = V::pack_seconds(DEGREE, self.capacity, gadget.levels);
+        let online = self.online_nodes::<V>() as f64 * ONLINE_NODE;
         matrix as f64 / READ_RATE + self.packs() as f64 * pack + online
     }
 
     /// Bits of both messages.
-    pub fn message_bits<F: Family>(&self, bits: &SelectionBits) -> usize {
-        let words = self.words::<F>(bits.gadget);
+    pub fn message_bits<V: PackedVariant>(&self, bits: &SelectionBits) -> usize {
+        let words = self.words::<V>(bits.gadget);
         let each = [bits.query, bits.key, bits.answer.a, bits.answer.b];
 
         let all: usize = words
@@ -309,12 +301,12 @@ impl Selection {
 
     /// Words of selector, key, masks and bodies. Masks that are fetched once for a version count in
     /// part, because many answers share them.
-    fn words<F: Family>(&self, gadget: GadgetParams) -> [usize; 4] {
+    fn words<V: PackedVariant>(&self, gadget: GadgetParams) -> [usize; 4] {
         let d = DEGREE;
-        let masks = self.answer_masks::<F>() * d + self.public_masks() * d / ANSWERS;
+        let masks = self.answer_masks::<V>() * d + self.public_masks() * d / ANSWERS;
         [
             self.columns,
-            self.key_elements::<F>(gadget) * d,
+            self.key_elements::<V>(gadget) * d,
             masks,
             self.bodies(),
         ]
@@ -331,7 +323,7 @@ impl Selection {
         }
     }
 
-    fn choose_bits<F: Family>(
+    fn choose_bits<V: PackedVariant>(
         &self,
         gadget: GadgetParams,
         bodies_in: RangeInclusive<u32>,
@@ -339,12 +331,12 @@ impl Selection {
         // Rounding adds to the noise: a key that is too noisy with all its bits has no shorter form
         // that fits.
         let budget = self.budget(*bodies_in.start());
-        let packing = |bits| self.packing::<F>(gadget, [bits; 2]);
+        let packing = |bits| self.packing::<V>(gadget, [bits; 2]);
         if packing(self.ring.most_bits()) > budget {
             return None;
         }
 
-        let [selector, keys, masks, bodies] = self.words::<F>(gadget);
+        let [selector, keys, masks, bodies] = self.words::<V>(gadget);
         let selected = 1..=self.most_query_bits();
         let parts = [
             Part {
@@ -378,18 +370,22 @@ impl Selection {
             answer: ResponseBits { a, b },
         };
         // A checked answer has no body of more bits than its mask.
-        (b <= a).then(|| self.with_short_last_key::<F>(bits, budget))
+        (b <= a).then(|| self.with_short_last_key::<V>(bits, budget))
     }
 
     /// Removes bits of the key's last matrix as long as the variance is at most `budget`. Answers
     /// that carry their masks are of schemes whose matrices all have as many bits.
-    fn with_short_last_key<F: Family>(&self, bits: SelectionBits, budget: f64) -> SelectionBits {
-        if self.masks == Masks::Answers || F::matrices(DEGREE, self.capacity) == 1 {
+    fn with_short_last_key<V: PackedVariant>(
+        &self,
+        bits: SelectionBits,
+        budget: f64,
+    ) -> SelectionBits {
+        if self.masks == Masks::Answers || V::matrices(DEGREE, self.capacity) == 1 {
             return bits;
         }
         let shorter = (1..bits.key).map(|last_key| SelectionBits { last_key, ..bits });
         // The noise falls with each bit: the first that holds has the fewest.
-        let mut holding = shorter.filter(|bits| self.noise::<F>(bits).total() <= budget);
+        let mut holding = shorter.filter(|bits| self.noise::<V>(bits).total() <= budget);
         holding.next().unwrap_or(bits)
     }
 }

@@ -20,9 +20,9 @@ use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::family::Family;
 use super::params::SelectionParams;
 use super::ring::DEGREE;
+use super::variant::PackedVariant;
 use crate::shared::messages::{pack, unpack};
 
 /// An encrypted unit vector and a packing key, rounded.
@@ -46,7 +46,7 @@ pub struct SelectionAnswer {
 
 impl SelectionQuery {
     /// Appends both parts.
-    pub fn write<F: Family>(&self, params: &SelectionParams<F>, bytes: &mut Vec<u8>) {
+    pub fn write<V: PackedVariant>(&self, params: &SelectionParams<V>, bytes: &mut Vec<u8>) {
         pack(&self.selector, params.bits.query, bytes);
 
         let [(first_words, first_bits), (_, last_bits)] = params.key_parts();
@@ -59,7 +59,10 @@ impl SelectionQuery {
     ///
     /// # Errors
     /// [`Error::Length`] or [`Error::Malformed`].
-    pub fn read<F: Family>(params: &SelectionParams<F>, reader: &mut Reader<'_>) -> Result<Self> {
+    pub fn read<V: PackedVariant>(
+        params: &SelectionParams<V>,
+        reader: &mut Reader<'_>,
+    ) -> Result<Self> {
         let selector = unpack(
             reader,
             "a selector",
@@ -78,11 +81,11 @@ impl SelectionQuery {
 
 /// Parameters of a scheme that packs a selection.
 pub trait Selects {
-    /// Family of its packing.
-    type Family: Family;
+    /// The scheme's packing.
+    type Variant: PackedVariant;
 
     /// Parameters of the selection.
-    fn selection(&self) -> &SelectionParams<Self::Family>;
+    fn selection(&self) -> &SelectionParams<Self::Variant>;
 }
 
 impl<P: Selects> Wire<P> for SelectionQuery {
@@ -123,7 +126,7 @@ impl<P: Selects> Wire<P> for SelectionAnswer {
         )?;
 
         let mut reader = Reader::new(what, bytes);
-        let masks = counts.answer_masks::<P::Family>() * DEGREE;
+        let masks = counts.answer_masks::<P::Variant>() * DEGREE;
         let masks = unpack(&mut reader, "masks of an answer", bits.answer.a, masks)?;
         let bodies = counts.bodies();
         let bodies = unpack(&mut reader, "bodies of an answer", bits.answer.b, bodies)?;
@@ -133,17 +136,17 @@ impl<P: Selects> Wire<P> for SelectionAnswer {
 }
 
 /// The public seed and the masks of the packing keys.
-pub struct SelectionClient<F: Family> {
+pub struct SelectionClient<V: PackedVariant> {
     pub(crate) seed: Seed,
-    packing: Packing<F::Packing>,
+    packing: Packing<V::Packing>,
 }
 
-impl<F: Family> SelectionClient<F> {
+impl<V: PackedVariant> SelectionClient<V> {
     /// A client under a public seed.
     ///
     /// # Errors
     /// The errors of [`SelectionParams::packing`].
-    pub fn new(params: &SelectionParams<F>, seed: Seed) -> Result<Self> {
+    pub fn new(params: &SelectionParams<V>, seed: Seed) -> Result<Self> {
         Ok(Self {
             seed,
             packing: params.packing(&seed)?,
@@ -153,7 +156,7 @@ impl<F: Family> SelectionClient<F> {
     /// Encrypts the unit vector of a column and a packing key under a fresh secret.
     pub fn query(
         &self,
-        params: &SelectionParams<F>,
+        params: &SelectionParams<V>,
         secret: &SecretKey,
         selected: u32,
         rng: &mut dyn CryptoRng,
@@ -217,7 +220,11 @@ impl SelectionAnswer {
 
     /// Decrypts all words, in the same time whether the answer decodes or not. The answer has the
     /// masks of its packs.
-    pub fn open<F: Family>(&self, params: &SelectionParams<F>, secret: &SecretKey) -> Opened {
+    pub fn open<V: PackedVariant>(
+        &self,
+        params: &SelectionParams<V>,
+        secret: &SecretKey,
+    ) -> Opened {
         let phases = self.phases(params, secret);
         Opened::new(
             params.bits.answer,
@@ -228,16 +235,16 @@ impl SelectionAnswer {
     }
 
     /// Phases of all rows, then of the single ones, in units of q/2^a.
-    pub fn phases<F: Family>(
+    pub fn phases<V: PackedVariant>(
         &self,
-        params: &SelectionParams<F>,
+        params: &SelectionParams<V>,
         secret: &SecretKey,
     ) -> Zeroizing<Vec<u64>> {
         let ring = params.rlwe.ring();
         let bits = params.bits.answer;
         let selection = params.counts;
-        let (packs, singles) = self.masks.split_at(selection.sent_packs::<F>() * DEGREE);
-        let (rows, single_bodies) = self.bodies.split_at(selection.sent_rows::<F>());
+        let (packs, singles) = self.masks.split_at(selection.sent_packs::<V>() * DEGREE);
+        let (rows, single_bodies) = self.bodies.split_at(selection.sent_rows::<V>());
 
         let packs = packs.chunks_exact(DEGREE);
         let singles = singles.chunks_exact(DEGREE);

@@ -11,7 +11,7 @@
 //!
 //! | part | here |
 //! |---|---|
-//! | packings and gadgets | [`family`] |
+//! | packings, and the schemes that use them | [`variant`] |
 //! | rings | [`ring`] |
 //! | counts, noise, bits of all messages | [`bits`] |
 //! | checked parameters, exact sizes | [`params`] |
@@ -24,16 +24,16 @@
 
 pub mod bits;
 pub mod client;
-pub mod family;
 pub mod params;
 pub mod public;
 pub mod ring;
 pub mod server;
+pub mod variant;
 
-pub use bits::{Masks, Selection, SelectionBits};
+pub use bits::{Selection, SelectionBits};
 pub use client::{SelectionAnswer, SelectionClient, SelectionQuery, Selects};
-pub use family::{CdksFamily, Family, InspiringFamily, Key};
 pub use params::SelectionParams;
 pub use public::SelectionPublic;
 pub use ring::SelectionRing;
 pub use server::{PackedMatrix, Selected};
+pub use variant::{ByCdks, ByInspiring, DoubleVariant, Key, Masks, PackedVariant, SimpleVariant};

@@ -14,9 +14,9 @@ use papir_lattice::selection::Storage;
 use papir_ring::CyclotomicRing;
 use papir_ring::prg::Seed;
 
-use super::bits::{MAX_ANSWER_BITS, Masks, Noise, Selection, SelectionBits};
-use super::family::Family;
+use super::bits::{MAX_ANSWER_BITS, Noise, Selection, SelectionBits};
 use super::ring::DEGREE;
+use super::variant::{Masks, PackedVariant};
 use crate::shared::matrices::Selector;
 use crate::shared::messages::{gadget_of, gadget_values, read_bytes, write_bytes};
 use crate::shared::parameters::{refused, unfit};
@@ -27,7 +27,7 @@ const PACK: (f64, f64) = (0.4, 0.3);
 
 /// A packed selection with the tables built for it.
 #[derive(Clone, Debug)]
-pub struct SelectionParams<F> {
+pub struct SelectionParams<V> {
     /// Name of the scheme.
     pub(super) scheme: &'static str,
     pub(crate) counts: Selection,
@@ -36,18 +36,18 @@ pub struct SelectionParams<F> {
     /// Gadget of the packing key.
     gadget: Gadget,
     pub(super) bound: u64,
-    family: PhantomData<F>,
+    variant: PhantomData<V>,
 }
 
-impl<F: Family> SelectionParams<F> {
+impl<V: PackedVariant> SelectionParams<V> {
     /// Checks the counts and bits of a scheme.
     ///
     /// # Errors
     /// [`papir_core::Error::Insecure`] for a ring outside the security table,
     /// [`papir_core::Error::Parameters`] for bits or a gadget that do not fit or do not decode.
     pub fn new(scheme: &'static str, counts: Selection, bits: SelectionBits) -> Result<Self> {
-        check::<F>(&counts, &bits).map_err(refused(scheme))?;
-        if !F::takes(DEGREE, counts.capacity, bits.gadget) {
+        check::<V>(&counts, &bits).map_err(refused(scheme))?;
+        if !V::takes(DEGREE, counts.capacity, bits.gadget) {
             return Err(refused(scheme)(format!(
                 "packs of {} with {:?}",
                 counts.capacity, bits.gadget
@@ -56,7 +56,7 @@ impl<F: Family> SelectionParams<F> {
 
         let rlwe = counts.ring.params().map_err(unfit(scheme))?;
         let gadget = Gadget::new(rlwe.ring(), bits.gadget).map_err(refused(scheme))?;
-        let Some(bound) = counts.bound::<F>(&bits) else {
+        let Some(bound) = counts.bound::<V>(&bits) else {
             return Err(refused(scheme)(format!(
                 "{counts:?} with {bits:?} fails more often than {}",
                 counts.failure
@@ -70,7 +70,7 @@ impl<F: Family> SelectionParams<F> {
             rlwe,
             gadget,
             bound,
-            family: PhantomData,
+            variant: PhantomData,
         })
     }
 
@@ -91,7 +91,7 @@ impl<F: Family> SelectionParams<F> {
 
     /// Predicted noise of a packed coefficient.
     pub fn noise(&self) -> Noise {
-        self.counts.noise::<F>(&self.bits)
+        self.counts.noise::<V>(&self.bits)
     }
 
     /// Δ = round(q/2^D).
@@ -102,7 +102,7 @@ impl<F: Family> SelectionParams<F> {
 
     /// Coefficients of a packing key.
     pub fn key_words(&self) -> usize {
-        self.counts.key_elements::<F>(self.bits.gadget) * DEGREE
+        self.counts.key_elements::<V>(self.bits.gadget) * DEGREE
     }
 
     /// Payload bytes of the selector, and of the key.
@@ -126,7 +126,7 @@ impl<F: Family> SelectionParams<F> {
 
     /// Payload bytes of an answer's masks, and of its bodies.
     pub fn answer_parts(&self) -> [usize; 2] {
-        let masks = packed_len(self.counts.answer_masks::<F>() * DEGREE, self.bits.answer.a);
+        let masks = packed_len(self.counts.answer_masks::<V>() * DEGREE, self.bits.answer.a);
         [masks, packed_len(self.counts.bodies(), self.bits.answer.b)]
     }
 
@@ -169,13 +169,13 @@ impl<F: Family> SelectionParams<F> {
     pub fn packs_bytes(&self) -> u64 {
         let Selection { capacity, .. } = self.counts;
         let SelectionBits { gadget, .. } = self.bits;
-        let last = if F::has_last(DEGREE, capacity) {
+        let last = if V::has_last(DEGREE, capacity) {
             gadget.levels
         } else {
             0
         };
 
-        let words = self.counts.pack_words_bytes::<F>(gadget);
+        let words = self.counts.pack_words_bytes::<V>(gadget);
         words + self.counts.packs() as u64 * ((1 + last) * 8 * DEGREE) as u64
     }
 
@@ -190,7 +190,7 @@ impl<F: Family> SelectionParams<F> {
             ..
         } = self.counts;
 
-        let masks = (self.counts.answer_masks::<F>() + singles) * DEGREE;
+        let masks = (self.counts.answer_masks::<V>() + singles) * DEGREE;
         let words =
             2 * (columns + self.key_words() + self.counts.bodies()) + self.matrix_rows() + masks;
         let blocks = columns.div_ceil(DEGREE) + 1;
@@ -208,12 +208,12 @@ impl<F: Family> SelectionParams<F> {
             )
             .with(
                 Operation::ExternalProduct,
-                self.counts.online_nodes::<F>() as f64,
+                self.counts.online_nodes::<V>() as f64,
                 1,
             )
             .with(Operation::Word, words as f64, 1);
 
-        F::count_packs(
+        V::count_packs(
             counts,
             self.counts.packs(),
             DEGREE,
@@ -244,7 +244,7 @@ impl<F: Family> SelectionParams<F> {
 
     /// Ring encryptions of a query.
     pub fn encryptions(&self) -> usize {
-        self.counts.columns.div_ceil(DEGREE) + self.counts.key_elements::<F>(self.bits.gadget)
+        self.counts.columns.div_ceil(DEGREE) + self.counts.key_elements::<V>(self.bits.gadget)
     }
 
     /// The parameters by name.
@@ -275,7 +275,7 @@ impl<F: Family> SelectionParams<F> {
             ("log2 q", format!("{:.2}", ring.modulus().log2())),
             ("sigma", ring.sigma().to_string()),
             ("log2 p of packed words", self.counts.plain_bits.to_string()),
-            ("packing", F::Packing::NAME.to_owned()),
+            ("packing", V::Packing::NAME.to_owned()),
             ("encryptions a pack", self.counts.capacity.to_string()),
             ("packs", self.counts.packs().to_string()),
             (
@@ -295,7 +295,7 @@ impl<F: Family> SelectionParams<F> {
     ///
     /// # Errors
     /// The errors of [`Packing::new`]; none for checked parameters.
-    pub fn packing(&self, seed: &Seed) -> Result<Packing<F::Packing>> {
+    pub fn packing(&self, seed: &Seed) -> Result<Packing<V::Packing>> {
         Packing::new(&self.rlwe, &self.gadget, self.counts.capacity, seed)
             .map_err(refused(self.scheme))
     }
@@ -355,7 +355,7 @@ fn log2_deviation(variance: f64) -> String {
 }
 
 /// Checks counts and bits; the error is the reason.
-fn check<F: Family>(
+fn check<V: PackedVariant>(
     selection: &Selection,
     bits: &SelectionBits,
 ) -> std::result::Result<(), String> {
@@ -384,11 +384,11 @@ fn check<F: Family>(
             DEGREE
         ));
     }
-    if selection.masks == Masks::Public && selection.online_nodes::<F>() > 0 {
+    if selection.masks == Masks::Public && selection.online_nodes::<V>() > 0 {
         return Err("packs with rows made online, whose masks depend on the query".to_owned());
     }
 
-    if fits::<F>(selection, bits) {
+    if fits::<V>(selection, bits) {
         Ok(())
     } else {
         Err(format!("message bits {bits:?}"))
@@ -396,10 +396,10 @@ fn check<F: Family>(
 }
 
 /// Returns true if the messages can have these bits.
-fn fits<F: Family>(selection: &Selection, bits: &SelectionBits) -> bool {
+fn fits<V: PackedVariant>(selection: &Selection, bits: &SelectionBits) -> bool {
     let ring = selection.ring;
     let ResponseBits { a, b } = bits.answer;
-    let one_matrix = F::matrices(DEGREE, selection.capacity) == 1;
+    let one_matrix = V::matrices(DEGREE, selection.capacity) == 1;
 
     (1..=selection.most_query_bits()).contains(&bits.query)
         && (1..=ring.most_bits()).contains(&bits.key)

@@ -13,12 +13,12 @@ use papir_lattice::selection::SelectorMasks;
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, CyclotomicRing, Poly};
 
-use super::bits::{Masks, Selection};
+use super::bits::Selection;
 use super::client::{SelectionAnswer, SelectionQuery};
-use super::family::{Family, Key};
 use super::params::SelectionParams;
 use super::public::SelectionPublic;
 use super::ring::DEGREE;
+use super::variant::{Key, Masks, PackedVariant};
 use crate::shared::matrices::RowMasks;
 use crate::shared::packs::{Names, PreparedPacks};
 use crate::shared::parameters::refused;
@@ -27,11 +27,11 @@ const MATRIX: &str = "selection/matrix";
 
 /// A matrix of words and its packs. A clone shares them.
 #[derive(Clone)]
-pub struct PackedMatrix<F: Family> {
-    params: SelectionParams<F>,
+pub struct PackedMatrix<V: PackedVariant> {
+    params: SelectionParams<V>,
     tiles: Blob,
-    packing: Packing<F::Packing>,
-    packs: PreparedPacks<F::Packing>,
+    packing: Packing<V::Packing>,
+    packs: PreparedPacks<V::Packing>,
     /// Masks of the packs in the form in which clients get them.
     masks: Vec<u64>,
     /// Selector masks for single rows; `None` if there are no such rows.
@@ -64,14 +64,14 @@ fn names(scheme: &'static str) -> Names {
     }
 }
 
-impl<F: Family> PackedMatrix<F> {
+impl<V: PackedVariant> PackedMatrix<V> {
     /// Prepares the packs of a matrix under a public seed.
     ///
     /// # Errors
     /// [`Error::Length`] for tiles of another matrix, and errors of the packing, which random masks
     /// do not cause.
     pub fn prepare(
-        params: &SelectionParams<F>,
+        params: &SelectionParams<V>,
         seed: &Seed,
         tiles: AlignedBytes,
         progress: &dyn Progress,
@@ -133,16 +133,16 @@ impl<F: Family> PackedMatrix<F> {
     }
 
     fn assemble(
-        params: &SelectionParams<F>,
+        params: &SelectionParams<V>,
         seed: &Seed,
         tiles: Blob,
-        packing: Packing<F::Packing>,
-        packs: PreparedPacks<F::Packing>,
+        packing: Packing<V::Packing>,
+        packs: PreparedPacks<V::Packing>,
     ) -> Self {
         let masks = packs.answer_masks(params.rlwe.ring(), params.bits.answer);
 
         // Single rows that are packed online take masks as packs do, others as they are.
-        let capacity = if params.counts.online_nodes::<F>() > 0 {
+        let capacity = if params.counts.online_nodes::<V>() > 0 {
             params.counts.capacity
         } else {
             1
@@ -205,7 +205,7 @@ impl<F: Family> PackedMatrix<F> {
     ///
     /// # Errors
     /// [`Error::Parameters`] for a key of another packing; none for a query of these parameters.
-    pub fn read_key(&self, query: &SelectionQuery) -> Result<Key<F>> {
+    pub fn read_key(&self, query: &SelectionQuery) -> Result<Key<V>> {
         // Packings with one matrix have parameters whose last key has as many bits.
         let mut bits = vec![self.params.bits.key; self.packing.shape().matrices];
         if let Some(last) = bits.last_mut() {
@@ -277,7 +277,7 @@ impl<F: Family> PackedMatrix<F> {
     ///
     /// # Errors
     /// The errors of [`PackedMatrix::read_key`].
-    pub fn pack(&self, selected: Vec<Selected>, keys: &[&Key<F>]) -> Result<Vec<Selected>> {
+    pub fn pack(&self, selected: Vec<Selected>, keys: &[&Key<V>]) -> Result<Vec<Selected>> {
         if selected.is_empty() {
             return Ok(selected);
         }
@@ -292,14 +292,14 @@ impl<F: Family> PackedMatrix<F> {
     }
 
     /// Packs the single rows at the places after the others.
-    fn pack_singles(&self, mut selected: Selected, key: &Key<F>) -> Result<Selected> {
+    fn pack_singles(&self, mut selected: Selected, key: &Key<V>) -> Result<Selected> {
         let SelectionParams {
             counts: Selection { rows, capacity, .. },
             rlwe,
             scheme,
             ..
         } = &self.params;
-        if self.params.counts.online_nodes::<F>() == 0 {
+        if self.params.counts.online_nodes::<V>() == 0 {
             return Ok(selected);
         }
 
@@ -318,7 +318,7 @@ impl<F: Family> PackedMatrix<F> {
 
         for (pack, singles) in packs {
             let packed =
-                F::pack_few(&self.packing, &singles.leaves, key).map_err(refused(scheme))?;
+                V::pack_few(&self.packing, &singles.leaves, key).map_err(refused(scheme))?;
             let Some(mut packed) = packed else {
                 continue;
             };
@@ -383,7 +383,7 @@ impl<F: Family> PackedMatrix<F> {
         }
 
         // Rows that fill up the last pack are not sent.
-        bodies.truncate(counts.sent_rows::<F>());
+        bodies.truncate(counts.sent_rows::<V>());
         for (mask, body) in &packed.singles {
             masks.extend(bits.mask(ring, mask));
             bodies.push(*body);
@@ -409,7 +409,7 @@ impl<F: Family> PackedMatrix<F> {
     /// # Errors
     /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
     pub fn load(
-        params: &SelectionParams<F>,
+        params: &SelectionParams<V>,
         seed: &Seed,
         source: &dyn SectionSource,
     ) -> Result<Self> {
@@ -425,15 +425,18 @@ impl<F: Family> PackedMatrix<F> {
 }
 
 /// Checks the length of the tiles.
-fn checked_tiles<F: Family>(params: &SelectionParams<F>, tiles: AlignedBytes) -> Result<Blob> {
+fn checked_tiles<V: PackedVariant>(
+    params: &SelectionParams<V>,
+    tiles: AlignedBytes,
+) -> Result<Blob> {
     let tiles = Blob::from(tiles);
     Error::check_length(MATRIX, tiles.len(), params.matrix_bytes() as usize)?;
     Ok(tiles)
 }
 
 /// Masks of the rows of each pack.
-fn row_masks<'a, F: Family>(
-    params: &'a SelectionParams<F>,
+fn row_masks<'a, V: PackedVariant>(
+    params: &'a SelectionParams<V>,
     seed: &Seed,
     tiles: &'a [u8],
     progress: &'a dyn Progress,

@@ -7,15 +7,16 @@ use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::form::{Form, Packed};
-use super::params::Params;
-use crate::shared::selection::{SelectionAnswer, SelectionClient, SelectionPublic, SelectionQuery};
+use super::params::{Packed, Params};
+use crate::shared::selection::{
+    PackedVariant, SelectionAnswer, SelectionClient, SelectionPublic, SelectionQuery,
+};
 use crate::shared::units::Location;
 
 /// A client: the parameters and the masks of the packing keys.
-pub struct Client<F: Form> {
-    params: Params<F>,
-    selection: SelectionClient<F::Family>,
+pub struct Client<V: PackedVariant> {
+    params: Params<V>,
+    selection: SelectionClient<V>,
     /// Masks of the packs from the public part, or none.
     masks: Vec<u64>,
 }
@@ -34,8 +35,8 @@ impl Secret {
     }
 }
 
-impl<F: Form> scheme::Client<Packed<F>> for Client<F> {
-    fn new(params: Params<F>, public: SelectionPublic) -> Result<Self> {
+impl<V: PackedVariant> scheme::Client<Packed<V>> for Client<V> {
+    fn new(params: Params<V>, public: SelectionPublic) -> Result<Self> {
         let selection = SelectionClient::new(&params.selection, public.seed)?;
         Ok(Self {
             params,
@@ -44,7 +45,7 @@ impl<F: Form> scheme::Client<Packed<F>> for Client<F> {
         })
     }
 
-    fn params(&self) -> &Params<F> {
+    fn params(&self) -> &Params<V> {
         &self.params
     }
 
@@ -55,7 +56,7 @@ impl<F: Form> scheme::Client<Packed<F>> for Client<F> {
         rng: &mut dyn CryptoRng,
     ) -> Result<(Secret, SelectionQuery)> {
         let Params { layout, selection } = &self.params;
-        check_indices(F::NAME, &layout.shape(), indices, 1)?;
+        check_indices(V::SIMPLE.name, &layout.shape(), indices, 1)?;
         let location = Box::new(layout.locate(indices[0]));
 
         let mut rng = SecretRng::new(rng);

@@ -7,8 +7,8 @@ use papir_core::{AlignedBytes, Error, Progress, Records, Result, Shape};
 use papir_lattice::selection::Storage;
 use papir_ring::prg::Seed;
 
-use super::form::Form;
 use crate::shared::matrices::{self, store_columns};
+use crate::shared::selection::PackedVariant;
 use crate::shared::units::{Location, MAX_COLUMNS, Units};
 
 /// Most packs in a column: 8 Mi words, for which a client holds some 200 MiB while it decrypts
@@ -47,8 +47,8 @@ impl Layout {
     /// # Errors
     /// [`Error::OutOfBounds`] if a column holds no record, or there are more than 2²⁴ columns or
     /// 2¹² packs in one.
-    pub fn new<F: Form>(shape: Shape, degree: usize, packs: u64) -> Result<Self> {
-        let storage = F::STORAGE;
+    pub fn new<V: PackedVariant>(shape: Shape, degree: usize, packs: u64) -> Result<Self> {
+        let storage = V::SIMPLE.storage;
         let least = least_packs(storage, &shape, degree);
 
         if packs < least || packs > MAX_PACKS {
@@ -72,7 +72,7 @@ impl Layout {
 
         Ok(Self {
             storage,
-            label: F::WHITENING,
+            label: V::SIMPLE.whitening,
             unit_layout,
             rows,
             columns: unit_layout.units() as usize,

@@ -26,10 +26,9 @@
 //! bits leave so much room that a packing key has one digit and a selector entry about 18 bits, and
 //! the body of an answer 5 bits for each word of 4. The masks of packs are twice as long as the
 //! bodies, but the same for every answer of a version, so a client fetches them once
-//! ([`form`]).
+//! ([`crate::shared::selection::Masks`]).
 
 pub mod client;
-pub mod form;
 pub mod layout;
 pub mod params;
 mod rows;
@@ -42,10 +41,9 @@ use papir_core::scheme::{Scheme, Unregistered};
 
 use crate::shared::selection::{SelectionAnswer, SelectionQuery};
 
-pub use crate::shared::selection::SelectionPublic as Public;
+pub use crate::shared::selection::{ByCdks, ByInspiring, PackedVariant, SelectionPublic as Public};
 pub use client::{Client, Secret};
-pub use form::{ByCdks, ByInspiring, Form, Packed};
-pub use params::Params;
+pub use params::{Packed, Params};
 pub use server::Server;
 
 /// SimpleYPIR.
@@ -53,17 +51,17 @@ pub type SimpleYpir = Packed<ByCdks>;
 /// InsPIRe with t = 1, whose clients fetch masks once.
 pub type Inspire1 = Packed<ByInspiring>;
 
-impl<F: Form> Scheme for Packed<F> {
-    const NAME: &'static str = F::NAME;
-    const ID: u16 = F::ID;
+impl<V: PackedVariant> Scheme for Packed<V> {
+    const NAME: &'static str = V::SIMPLE.name;
+    const ID: u16 = V::SIMPLE.id;
     const PRIVACY: Privacy = Privacy::Private;
 
-    type Params = Params<F>;
+    type Params = Params<V>;
     type Public = Public;
     type Query = SelectionQuery;
     type Answer = SelectionAnswer;
     type Secret = Secret;
     type Registration = Unregistered;
-    type Server = Server<F>;
-    type Client = Client<F>;
+    type Server = Server<V>;
+    type Client = Client<V>;
 }

@@ -1,5 +1,7 @@
 //! Parameters of packed SimplePIR, and their choice.
 
+use std::marker::PhantomData;
+
 use papir_core::Choice;
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
@@ -9,7 +11,6 @@ use papir_core::{
 };
 use papir_lattice::params::Literal as RlweLiteral;
 
-use super::form::Form;
 use super::layout::{Layout, MAX_PACKS, least_packs, pack_bytes};
 use crate::shared::messages::{
     SEED_BYTES, read_all, read_failure, read_shape, write_failure, write_shape,
@@ -18,7 +19,7 @@ use crate::shared::parameters::{
     BALANCED_LINE, best, one_record, refused, scaled, sealed, sealed_public, security,
     squares_of_whitened, successes,
 };
-use crate::shared::selection::{Selection, SelectionBits, SelectionParams, Selects};
+use crate::shared::selection::{PackedVariant, Selection, SelectionBits, SelectionParams, Selects};
 use crate::shared::units::MAX_COLUMNS;
 
 /// d.
@@ -29,22 +30,25 @@ const PER_OCTAVE: f64 = 4.0;
 /// Answers over which the masks of a version are spread, to compare parameters.
 const ANSWERS: u64 = 16;
 
+/// The scheme of a variant.
+pub struct Packed<V>(PhantomData<V>);
+
 /// Parameters of a packed SimplePIR.
 #[derive(Clone, Debug)]
-pub struct Params<F: Form> {
+pub struct Params<V: PackedVariant> {
     pub(super) layout: Layout,
-    pub(super) selection: SelectionParams<F::Family>,
+    pub(super) selection: SelectionParams<V>,
 }
 
 /// The selection of a column: the figures that its messages and its noise depend on.
-fn counts<F: Form>(layout: &Layout, failure: FailureBound) -> Selection {
-    let word_bits = F::STORAGE.word_bits();
+fn counts<V: PackedVariant>(layout: &Layout, failure: FailureBound) -> Selection {
+    let word_bits = V::SIMPLE.storage.word_bits();
     let largest = 2f64.powi(word_bits as i32 - 1);
 
     Selection {
-        ring: F::RING,
-        storage: F::STORAGE,
-        masks: F::MASKS,
+        ring: V::SIMPLE.ring,
+        storage: V::SIMPLE.storage,
+        masks: V::MASKS,
         columns: layout.columns,
         plain_bits: word_bits,
         squares: squares_of_whitened(layout.columns, largest, layout.rows, failure),
@@ -55,7 +59,7 @@ fn counts<F: Form>(layout: &Layout, failure: FailureBound) -> Selection {
     }
 }
 
-impl<F: Form> Params<F> {
+impl<V: PackedVariant> Params<V> {
     /// The smallest messages for columns of `packs` packs.
     ///
     /// # Errors
@@ -70,16 +74,14 @@ impl<F: Form> Params<F> {
     /// # Errors
     /// The errors of [`Params::with_packs`].
     pub fn failing_less(shape: Shape, packs: u64, failure: FailureBound) -> Result<Self> {
-        let layout = Layout::new::<F>(shape, DEGREE, packs)?;
+        let layout = Layout::new::<V>(shape, DEGREE, packs)?;
 
-        let bits = counts::<F>(&layout, failure)
-            .choose::<F::Family>()
-            .ok_or_else(|| {
-                refused(F::NAME)(format!(
-                    "the noise of {} columns exceeds the decoding limit",
-                    layout.columns
-                ))
-            })?;
+        let bits = counts::<V>(&layout, failure).choose::<V>().ok_or_else(|| {
+            refused(V::SIMPLE.name)(format!(
+                "the noise of {} columns exceeds the decoding limit",
+                layout.columns
+            ))
+        })?;
 
         Self::new(layout, bits, failure)
     }
@@ -89,8 +91,8 @@ impl<F: Form> Params<F> {
     /// # Errors
     /// The errors of [`Params::with_packs`].
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
-        let least = least_packs(F::STORAGE, &shape, DEGREE);
-        let bytes = pack_bytes(F::STORAGE, DEGREE) as u64;
+        let least = least_packs(V::SIMPLE.storage, &shape, DEGREE);
+        let bytes = pack_bytes(V::SIMPLE.storage, DEGREE) as u64;
         let ideal = (shape.total_bytes() / columns.max(1))
             .div_ceil(bytes)
             .max(least);
@@ -98,7 +100,7 @@ impl<F: Form> Params<F> {
         // Unused slots take a little more.
         let packs = (ideal..=(2 * ideal + 1).min(MAX_PACKS))
             .find(|&packs| {
-                Layout::new::<F>(shape, DEGREE, packs)
+                Layout::new::<V>(shape, DEGREE, packs)
                     .is_ok_and(|layout| layout.columns as u64 <= columns.max(1))
             })
             .unwrap_or(ideal);
@@ -107,7 +109,7 @@ impl<F: Form> Params<F> {
     }
 
     fn new(layout: Layout, bits: SelectionBits, failure: FailureBound) -> Result<Self> {
-        let selection = SelectionParams::new(F::NAME, counts::<F>(&layout, failure), bits)?;
+        let selection = SelectionParams::new(V::SIMPLE.name, counts::<V>(&layout, failure), bits)?;
         Ok(Self { layout, selection })
     }
 
@@ -159,7 +161,7 @@ impl<F: Form> Params<F> {
         let sizes = self.sizes();
         let line = (sizes.query + sizes.answer + sizes.hint / ANSWERS) as f64 / BALANCED_LINE;
         let gadget = self.selection.bits().gadget;
-        let work = self.selection.counts.rough_seconds::<F::Family>(gadget);
+        let work = self.selection.counts.rough_seconds::<V>(gadget);
 
         match goal {
             Goal::MinCommunication => line,
@@ -170,26 +172,26 @@ impl<F: Form> Params<F> {
 }
 
 /// Numbers of packs in a column that are worth comparing, up to a single column.
-fn pack_counts<F: Form>(shape: &Shape) -> Vec<u64> {
-    let bytes = pack_bytes(F::STORAGE, DEGREE) as u64;
+fn pack_counts<V: PackedVariant>(shape: &Shape) -> Vec<u64> {
+    let bytes = pack_bytes(V::SIMPLE.storage, DEGREE) as u64;
     let total = shape.total_bytes();
-    let least = least_packs(F::STORAGE, shape, DEGREE).max(total / (MAX_COLUMNS * bytes));
+    let least = least_packs(V::SIMPLE.storage, shape, DEGREE).max(total / (MAX_COLUMNS * bytes));
     let most = total.div_ceil(bytes).clamp(least, MAX_PACKS.max(least));
     scaled(least, most, PER_OCTAVE)
 }
 
-impl<F: Form> Selects for Params<F> {
-    type Family = F::Family;
+impl<V: PackedVariant> Selects for Params<V> {
+    type Variant = V;
 
-    fn selection(&self) -> &SelectionParams<F::Family> {
+    fn selection(&self) -> &SelectionParams<V> {
         &self.selection
     }
 }
 
-impl<F: Form> Parameters for Params<F> {
+impl<V: PackedVariant> Parameters for Params<V> {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let Target { goal, failure } = target.into();
-        let all = pack_counts::<F>(&shape)
+        let all = pack_counts::<V>(&shape)
             .into_iter()
             .map(|packs| Self::failing_less(shape, packs, failure));
 
@@ -201,7 +203,7 @@ impl<F: Form> Parameters for Params<F> {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
             Choice::Columns(columns) => Self::with_columns(shape, columns),
-            other => Err(other.refused_by(F::NAME)),
+            other => Err(other.refused_by(V::SIMPLE.name)),
         }
     }
 
@@ -219,7 +221,7 @@ impl<F: Form> Parameters for Params<F> {
 
     fn describe(&self) -> Description {
         Description {
-            scheme: F::NAME,
+            scheme: V::SIMPLE.name,
             privacy: Privacy::Private,
             shape: self.shape(),
             sizes: self.sizes(),
@@ -236,7 +238,7 @@ impl<F: Form> Parameters for Params<F> {
         let mut writer = Writer::new();
         write_shape(&mut writer, self.shape());
         writer.u64((self.layout.rows / DEGREE) as u64);
-        self.selection.bits().write(&mut writer, F::MASKS);
+        self.selection.bits().write(&mut writer, V::MASKS);
         write_failure(&mut writer, self.selection.counts.failure);
         writer.finish()
     }
@@ -246,11 +248,11 @@ impl<F: Form> Parameters for Params<F> {
         let (shape, packs, bits, failure) = read_all(what, bytes, |reader| {
             let shape = read_shape(reader)?;
             let packs = reader.u64()?;
-            let bits = SelectionBits::read(reader, F::MASKS)?;
+            let bits = SelectionBits::read(reader, V::MASKS)?;
             let failure = read_failure(reader)?;
             Ok((shape, packs, bits, failure))
         })?;
 
-        Self::new(Layout::new::<F>(shape, DEGREE, packs)?, bits, failure)
+        Self::new(Layout::new::<V>(shape, DEGREE, packs)?, bits, failure)
     }
 }

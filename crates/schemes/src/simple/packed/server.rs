@@ -15,26 +15,27 @@ use papir_core::{AlignedBytes, Change, Progress, Records, Result};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
-use super::form::{Form, Packed};
 use super::layout::pack_bytes;
-use super::params::{DEGREE, Params};
+use super::params::{DEGREE, Packed, Params};
 use crate::shared::messages::load_seed;
 use crate::shared::parameters::estimate;
-use crate::shared::selection::{PackedMatrix, SelectionAnswer, SelectionPublic, SelectionQuery};
+use crate::shared::selection::{
+    PackedMatrix, PackedVariant, SelectionAnswer, SelectionPublic, SelectionQuery,
+};
 use crate::shared::stored_records::{check_source, read_columns};
 use crate::shared::units::{Placed, by_column, columns};
 
 /// A prepared database: the matrix and its packs. A clone shares them.
 #[derive(Clone)]
-pub struct Server<F: Form> {
-    params: Params<F>,
+pub struct Server<V: PackedVariant> {
+    params: Params<V>,
     public: SelectionPublic,
-    matrix: PackedMatrix<F::Family>,
+    matrix: PackedMatrix<V>,
 }
 
-impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
+impl<V: PackedVariant> scheme::Server<Packed<V>> for Server<V> {
     fn setup(
-        params: Params<F>,
+        params: Params<V>,
         records: &dyn Records,
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
@@ -42,7 +43,7 @@ impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
         Self::prepare(params, Seed::random(rng), records, progress)
     }
 
-    fn params(&self) -> &Params<F> {
+    fn params(&self) -> &Params<V> {
         &self.params
     }
 
@@ -52,7 +53,7 @@ impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
 
     fn answer_many(
         &self,
-        batch: Vec<(Session<'_, Packed<F>>, &SelectionQuery)>,
+        batch: Vec<(Session<'_, Packed<V>>, &SelectionQuery)>,
         progress: &dyn Progress,
     ) -> Result<Vec<SelectionAnswer>> {
         let queries: Vec<&SelectionQuery> = batch.into_iter().map(|(_, query)| query).collect();
@@ -113,19 +114,19 @@ impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
-        sink.put(F::SEED, &[&self.public.seed.0])?;
+        sink.put(V::SIMPLE.seed, &[&self.public.seed.0])?;
         self.matrix.save(sink)
     }
 
-    fn load(params: Params<F>, source: &dyn SectionSource) -> Result<Self> {
-        let seed = load_seed(source, F::SEED)?;
+    fn load(params: Params<V>, source: &dyn SectionSource) -> Result<Self> {
+        let seed = load_seed(source, V::SIMPLE.seed)?;
         let matrix = PackedMatrix::load(&params.selection, &seed, source)?;
         Ok(Self::of(params, seed, matrix))
     }
 }
 
-impl<F: Form> Server<F> {
-    fn of(params: Params<F>, seed: Seed, matrix: PackedMatrix<F::Family>) -> Self {
+impl<V: PackedVariant> Server<V> {
+    fn of(params: Params<V>, seed: Seed, matrix: PackedMatrix<V>) -> Self {
         Self {
             params,
             public: matrix.public(seed),
@@ -139,12 +140,12 @@ impl<F: Form> Server<F> {
     /// The errors of the source, and [`papir_core::Error::Parameters`] for a source of another
     /// shape.
     pub fn prepare(
-        params: Params<F>,
+        params: Params<V>,
         seed: Seed,
         records: &dyn Records,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        check_source(F::NAME, params.shape(), records)?;
+        check_source(V::SIMPLE.name, params.shape(), records)?;
 
         let tiles = params.layout.encode(&seed, records, progress)?;
         let matrix = PackedMatrix::prepare(&params.selection, &seed, tiles, progress)?;
@@ -152,7 +153,7 @@ impl<F: Form> Server<F> {
     }
 
     /// The matrix and its packs, for measuring noise.
-    pub fn matrix(&self) -> &PackedMatrix<F::Family> {
+    pub fn matrix(&self) -> &PackedMatrix<V> {
         &self.matrix
     }
 

@@ -3,8 +3,8 @@
 
 use papir_core::Shape;
 
-use super::form::ByCdks;
 use super::layout::{Layout, MAX_PACKS};
+use crate::shared::selection::ByCdks;
 
 #[test]
 fn columns_hold_whole_records() {

@@ -1,4 +1,4 @@
-//! Families of packings: CDKS and InspiRING.
+//! The packed schemes by packing: CDKS and InspiRING.
 
 use std::fmt::Debug;
 
@@ -11,29 +11,72 @@ use papir_lattice::packing::inspiring::EitherInspiring;
 use papir_lattice::packing::inspiring::matrix::unit_words;
 use papir_lattice::packing::{OnlineKey, Packing, PackingError, RingPacking};
 use papir_lattice::rlwe::Rlwe;
+use papir_lattice::selection::Storage;
 
+use super::ring::SelectionRing;
 use crate::shared::parameters::READ_RATE;
 
 /// A client's packing key, expanded.
-pub type Key<F> = OnlineKey<<<F as Family>::Packing as RingPacking>::Expanded>;
+pub type Key<V> = OnlineKey<<<V as PackedVariant>::Packing as RingPacking>::Expanded>;
 
-/// A family of packings. Its functions predict the properties of an instance.
-pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
+/// The message that carries the masks of packed answers. They depend on the database alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Masks {
+    /// Every answer carries them: nothing to fetch.
+    Answers,
+    /// The public part has them, for all answers of a version.
+    Public,
+}
+
+/// A packed SimplePIR as a scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct SimpleVariant {
+    /// Name of the scheme.
+    pub name: &'static str,
+    /// Number of the scheme in messages.
+    pub id: u16,
+    /// The ring.
+    pub ring: SelectionRing,
+    /// Storage of the words.
+    pub storage: Storage,
+    /// Label of the whitening stream.
+    pub whitening: &'static str,
+    /// Name of the section with the seed.
+    pub seed: &'static str,
+}
+
+/// A packed DoublePIR as a scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct DoubleVariant {
+    /// Name of the scheme.
+    pub name: &'static str,
+    /// Number of the scheme in messages.
+    pub id: u16,
+}
+
+/// A packing, and the schemes that use it. Its functions predict the properties of an instance.
+pub trait PackedVariant: Clone + Copy + Debug + Send + Sync + 'static {
     /// The packing.
     type Packing: RingPacking + Clone + 'static;
+    /// The message that carries the masks of packs.
+    const MASKS: Masks;
+    /// SimplePIR whose answers are packed (`crate::simple::packed`).
+    const SIMPLE: SimpleVariant;
+    /// DoublePIR whose second level is packed (`crate::double::packed`).
+    const DOUBLE: DoubleVariant;
 
     /// Capacities worth comparing at this degree.
     fn capacities(degree: usize) -> Vec<usize>;
 
     /// Nodes of a packing tree on the way from one encryption to the packed one, if a few
-    /// encryptions can be packed while a query waits ([`Family::pack_few`]); 0 if that would take
-    /// most of the offline part of packing.
+    /// encryptions can be packed while a query waits ([`PackedVariant::pack_few`]); 0 if that would
+    /// take most of the offline part of packing.
     fn few_nodes(_degree: usize) -> usize {
         0
     }
 
-    /// Packs a few encryptions that a query makes into one; `None` if [`Family::few_nodes`] is 0.
-    /// Its body lacks the bodies of the encryptions.
+    /// Packs a few encryptions that a query makes into one; `None` if
+    /// [`PackedVariant::few_nodes`] is 0. Its body lacks the bodies of the encryptions.
     ///
     /// # Errors
     /// [`PackingError::Key`].
@@ -78,12 +121,26 @@ pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
     ) -> Counts;
 }
 
-/// CDKS packing, of d encryptions.
+/// CDKS packing, of d encryptions, and answers that carry their masks: YPIR and SimpleYPIR, whose
+/// words have 16 bits.
 #[derive(Clone, Copy, Debug)]
-pub enum CdksFamily {}
+pub enum ByCdks {}
 
-impl Family for CdksFamily {
+impl PackedVariant for ByCdks {
     type Packing = Cdks;
+    const MASKS: Masks = Masks::Answers;
+    const SIMPLE: SimpleVariant = SimpleVariant {
+        name: "simpleypir",
+        id: 7,
+        ring: SelectionRing::ERROR_LIKE,
+        storage: Storage::Words,
+        whitening: "simpleypir/whitening",
+        seed: "simpleypir/seed",
+    };
+    const DOUBLE: DoubleVariant = DoubleVariant {
+        name: "ypir",
+        id: 6,
+    };
 
     fn capacities(degree: usize) -> Vec<usize> {
         vec![degree]
@@ -135,13 +192,29 @@ fn node_products(capacity: usize, levels: usize) -> f64 {
     (capacity - 1) as f64 * (0.065 + 0.075 * levels as f64)
 }
 
-/// InspiRING with full packs, and with partial ones of d/2. Packs of fewer encryptions take as many
-/// mask words and no fewer key words.
+/// InspiRING packing, and masks that clients fetch once for a version: InsPIRe₀, and InsPIRe
+/// without its second step, t = 1, whose words have 4 bits.
+///
+/// Packs are full, or partial ones of d/2. Packs of fewer encryptions take as many mask words and
+/// no fewer key words.
 #[derive(Clone, Copy, Debug)]
-pub enum InspiringFamily {}
+pub enum ByInspiring {}
 
-impl Family for InspiringFamily {
+impl PackedVariant for ByInspiring {
     type Packing = EitherInspiring;
+    const MASKS: Masks = Masks::Public;
+    const SIMPLE: SimpleVariant = SimpleVariant {
+        name: "inspire1",
+        id: 19,
+        ring: SelectionRing::TERNARY,
+        storage: Storage::Nibbles,
+        whitening: "inspire1/whitening",
+        seed: "inspire1/seed",
+    };
+    const DOUBLE: DoubleVariant = DoubleVariant {
+        name: "inspire0",
+        id: 5,
+    };
 
     fn capacities(degree: usize) -> Vec<usize> {
         vec![degree, degree / 2]
