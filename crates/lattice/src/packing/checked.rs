@@ -2,7 +2,7 @@
 
 use papir_kernels::galois;
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Values};
+use papir_ring::{CyclotomicRing, Poly, Values};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;

@@ -1,7 +1,7 @@
 //! The client: up to n indices in the slots of one query.
 
 use papir_core::scheme::{Client, Never, Parameters, Scheme, check_indices};
-use papir_core::{Error, Record, Result};
+use papir_core::{Record, Result};
 use papir_kernels::Backend;
 use papir_kernels::pointwise::{self, Modulus};
 use papir_lattice::bv::key::BvKey;
@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 use super::params::{CHUNK_BYTES, Depir, DepirParams};
 use super::wire::{DepirAnswer, DepirQuery, coordinate_mask};
 use crate::shared::messages::EmptyPublic;
+use crate::shared::units::decoded;
 
 /// Secret of one query: the key, and the position of each record in its entry.
 pub struct DepirSecret {
@@ -123,15 +124,13 @@ impl Client<Depir> for DepirClient {
             }
         }
 
-        // Refused after all chunks are decrypted, so that the time does not tell which one failed.
-        if !sound {
-            return Err(Error::NotDecodable);
-        }
-
+        // Refused after all chunks are decrypted and all records selected, so that the time tells
+        // neither that an answer failed nor which chunk did.
         let records = units.chunks_exact(unit).zip(secret.places.iter());
-        Ok(records
+        let records = records
             .map(|(unit, &place)| params.units.select(unit, place))
-            .collect())
+            .collect();
+        decoded(records, sound)
     }
 }
 

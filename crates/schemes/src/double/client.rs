@@ -16,6 +16,7 @@ use super::params::{Double, DoubleParams, NAME};
 use super::wire::{DoubleAnswer, DoublePublic, DoubleQuery};
 use crate::shared::byte_matrix::Layout;
 use crate::shared::digits::Digits;
+use crate::shared::units::decoded;
 
 /// Opens one answer: a secret for each level and the place of the record in its unit. Erased on
 /// drop.
@@ -87,13 +88,13 @@ impl Client<Double> for DoubleClient {
     fn extract(&self, secret: DoubleSecret, answer: DoubleAnswer) -> Result<Vec<Record>> {
         let DoubleParams { layout, bounds, .. } = &self.params;
 
-        // Both levels are opened in full before either may refuse: the time tells nothing.
+        // Both levels are opened in full, and the record is selected, before either may refuse: the
+        // time tells nothing.
         let (digits, second) = self.decode_digits(&secret.keys[1], &answer)?;
         let (unit, first) = decode_unit(layout, &secret.keys[0], &digits);
-        if first > bounds.first || second > bounds.second {
-            return Err(Error::NotDecodable);
-        }
-        Ok(vec![layout.unit_layout.select(&unit, **secret.slot)])
+        let record = layout.unit_layout.select(&unit, **secret.slot);
+        let decodes = (first <= bounds.first) & (second <= bounds.second);
+        decoded(vec![record], decodes)
     }
 }
 

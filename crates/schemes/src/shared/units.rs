@@ -1,5 +1,8 @@
 //! Units of a fixed number of bytes for short records.
 
+#[cfg(test)]
+use std::cell::Cell;
+
 use papir_core::{Change, Error, Record, RecordBuffer, Records, Result, Shape, extract_bits};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -113,6 +116,9 @@ impl Units {
 
     /// The record in a secret slot of a unit. Reads every slot.
     pub(crate) fn select(&self, unit: &[u8], slot: u64) -> Record {
+        #[cfg(test)]
+        SELECTED.with(|selected| selected.set(selected.get() + 1));
+
         let mut selected = vec![0; self.shape.record_bytes()];
         for i in 0..self.per_unit {
             let wanted = i.ct_eq(&slot);
@@ -148,6 +154,32 @@ impl Units {
         used.copy_from_slice(records.packed());
         Ok(())
     }
+}
+
+/// Returns what a client selected from an answer, or [`Error::NotDecodable`].
+///
+/// The selection is an argument, so that it comes before the refusal: an answer that does not decode
+/// takes no less time than one that does.
+pub(crate) fn decoded<T>(selected: T, decodes: bool) -> Result<T> {
+    if decodes {
+        Ok(selected)
+    } else {
+        Err(Error::NotDecodable)
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Calls of [`Units::select`] on this thread.
+    static SELECTED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Returns the result of `work`, and the number of records that it selected on this thread.
+#[cfg(test)]
+pub(crate) fn count_selected<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let before = SELECTED.with(Cell::get);
+    let result = work();
+    (result, SELECTED.with(Cell::get) - before)
 }
 
 /// Copies a range of bits to the front of zeroed bytes.

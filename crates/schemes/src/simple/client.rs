@@ -1,7 +1,7 @@
 //! Client of SimplePIR: `Query` and `Recover` of figure 2.
 
 use papir_core::scheme::{Client, Never, Parameters, check_indices};
-use papir_core::{Error, Record, Result};
+use papir_core::{Record, Result};
 use papir_lattice::lwe32::{self, LOG2_Q, N, UnitVector, dot};
 use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
@@ -11,6 +11,7 @@ use super::noise::{CENTRE, LOG2_DELTA};
 use super::params::{NAME, Simple, SimpleParams, masks};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
 use crate::shared::byte_matrix::Place;
+use crate::shared::units::decoded;
 
 /// Opens one answer: the LWE secret and the place of the record in its column. Erased on drop.
 pub struct SimpleSecret {
@@ -76,11 +77,8 @@ impl Client<Simple> for SimpleClient {
 
     fn extract(&self, secret: SimpleSecret, answer: SimpleAnswer) -> Result<Vec<Record>> {
         let (column, distance) = self.decode(&secret.key, &answer)?;
-        if distance > self.params.budget.bound {
-            return Err(Error::NotDecodable);
-        }
-
-        Ok(vec![self.params.layout.select(&secret.place, &column)])
+        let record = self.params.layout.select(&secret.place, &column);
+        decoded(vec![record], distance <= self.params.budget.bound)
     }
 }
 

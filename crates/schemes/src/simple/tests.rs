@@ -18,6 +18,7 @@ use super::noise::{CENTRE, LOG2_DELTA, budget, deviation};
 use super::params::{MAX_COLUMNS, MAX_ROWS, SimpleParams, layout_of, masks, units_of};
 use super::server::SimpleServer;
 use crate::shared::messages::SHAPE_BYTES;
+use crate::shared::units::count_selected;
 
 const DELTA: u32 = 1 << LOG2_DELTA;
 
@@ -93,6 +94,19 @@ fn an_answer_opens_under_its_own_secret_only() {
         client.extract(first, answer).unwrap(),
         [records.get(3).unwrap()]
     );
+}
+
+#[test]
+fn the_record_is_selected_before_an_answer_is_refused() {
+    let records = extreme_records(Shape::of_bytes(1000, 64).unwrap());
+    let (server, client, mut rng) = setup(&records, 8, 1);
+    let (_, query) = client.query(None, &[3], &mut rng).unwrap();
+    let (other, _) = client.query(None, &[3], &mut rng).unwrap();
+    let answer = server.answer(Session::anonymous(), &query).unwrap();
+
+    let (refused, selected) = count_selected(|| client.extract(other, answer));
+    assert!(matches!(refused, Err(Error::NotDecodable)));
+    assert_eq!(selected, 1);
 }
 
 #[test]

@@ -119,7 +119,7 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     ) -> Encrypted<Self::Secret>;
 
     /// Decodes the record from all messages, the hint's rows first. Takes the same time whether it
-    /// succeeds.
+    /// succeeds or not.
     ///
     /// # Errors
     /// [`papir_core::Error::NotDecodable`] for a distance beyond the bound.

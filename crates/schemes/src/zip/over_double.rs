@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{BlobSlice, Change, Error, FailureBound, Progress, Record, Result, Shape};
+use papir_core::{BlobSlice, Change, FailureBound, Progress, Record, Result, Shape};
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{
     LOG2_Q, LweParams, MODULE_SIGMA, MaskProducts, Masks, N, SIGMA, UnitVector, matrix_bytes,
@@ -28,6 +28,7 @@ use crate::double::noise::{FIRST, TAIL_LOG2, first_bound};
 use crate::double::params::{MAX_RECORD_BITS, MAX_SIDE, layout_of, units_of, work};
 use crate::shared::byte_matrix::{ByteMatrix, Layout, load_matrix};
 use crate::shared::parameters::{refused, security, unfit};
+use crate::shared::units::decoded;
 
 const DATABASE: &str = "zipdouble/database";
 const DIGITS: &str = "zipdouble/digits";
@@ -296,10 +297,12 @@ impl<T: ParameterSet> Base for Levels<T> {
         let digits: Zeroizing<Vec<u8>> = Zeroizing::new(digits.collect());
         let (unit, distance) = decode_unit(&self.layout, &secret.key, &digits);
 
-        if distance > self.first_bound || worst_distance(rows) > self.budget.bound {
-            return Err(Error::NotDecodable);
-        }
-        Ok(self.layout.unit_layout.select(&unit, **secret.slot))
+        let record = self.layout.unit_layout.select(&unit, **secret.slot);
+
+        // Both levels are compared in any case: `&` has no shortcut.
+        let first = distance <= self.first_bound;
+        let second = worst_distance(rows) <= self.budget.bound;
+        decoded(record, first & second)
     }
 
     fn prepare(

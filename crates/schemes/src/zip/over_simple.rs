@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Change, Error, FailureBound, MAX_RECORD_BITS, Progress, Record, Result, Shape};
+use papir_core::{Change, FailureBound, MAX_RECORD_BITS, Progress, Record, Result, Shape};
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{
     LOG2_Q, LweParams, MODULE_SIGMA, MaskProducts, Masks, UnitVector, matrix_bytes,
@@ -22,6 +22,7 @@ use super::base::{Base, Changed, Encrypted, Figures, ParameterSet, Selected};
 use super::noise::{Budget, Level};
 use super::slots::{Row, worst_distance};
 use crate::shared::byte_matrix::{ByteMatrix, Layout, Place, load_matrix, row_products};
+use crate::shared::units::decoded;
 use crate::simple::params::{heights, layout_of, work};
 
 /// Amount subtracted from a byte to centre it.
@@ -160,10 +161,8 @@ impl<T: ParameterSet> Base for Columns<T> {
         let column = rows.iter().map(|(word, _)| word.wrapping_add(CENTRE));
         let column: Zeroizing<Vec<u8>> = Zeroizing::new(column.collect());
 
-        if worst_distance(rows) > self.budget.bound {
-            return Err(Error::NotDecodable);
-        }
-        Ok(self.layout.select(&secret.place, &column))
+        let record = self.layout.select(&secret.place, &column);
+        decoded(record, worst_distance(rows) <= self.budget.bound)
     }
 
     fn prepare(

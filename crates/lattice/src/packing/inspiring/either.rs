@@ -1,7 +1,7 @@
 //! InspiRING with the algorithm that a capacity needs.
 
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Values};
+use papir_ring::{CyclotomicRing, Poly, Values};
 
 use super::super::bodies::Bodies;
 use super::super::error::PackingError;

@@ -29,6 +29,7 @@ use super::simplex::{Simplex, terms};
 use super::structure::levels::Steps;
 use super::structure::{Form, Points, Structure};
 use super::wire::{DepirAnswer, coordinate_mask};
+use crate::shared::units::count_selected;
 
 fn records(shape: Shape, rng: &mut dyn CryptoRng) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);
@@ -558,6 +559,52 @@ fn masks_differ() {
         for other in &masks[..i] {
             let same = mask.iter().zip(other).filter(|(a, b)| a == b).count();
             assert!(same < 4, "{same} residues of two masks are the same");
+        }
+    }
+}
+
+#[test]
+fn the_records_are_selected_before_an_answer_is_refused() {
+    let mut rng = ChaCha20Rng::seed_from_u64(8);
+    let params = DepirParams::choose(Shape::of_bytes(300, 2).unwrap(), Goal::Balanced).unwrap();
+    let records = records(params.shape(), &mut rng);
+    let server = DepirServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
+    let client = DepirClient::new(server.params().clone(), server.public().clone()).unwrap();
+    let (_, query) = client.query(None, &[3, 7], &mut rng).unwrap();
+    let (other, _) = client.query(None, &[3, 7], &mut rng).unwrap();
+    let answer = server.answer(Session::anonymous(), &query).unwrap();
+
+    let (refused, selected) = count_selected(|| client.extract(other, answer));
+    assert!(matches!(refused, Err(Error::NotDecodable)));
+    assert_eq!(selected, 2);
+}
+
+/// Kernels hold residues below 2²⁸ in 32 bits. A server's parameters may claim longer primes.
+#[test]
+fn longer_primes_of_a_server_are_refused() {
+    let params = DepirParams::new(Shape::of_bytes(300, 2).unwrap(), 1 << 13, 4).unwrap();
+    let plain = params.encode();
+    let tables = Tables {
+        tabulated: Tabulated::First(1),
+        steps: Some(Steps::One),
+        points: evaluation::Points::OnLines,
+    };
+    let tabulated = params.with_tables(tables).unwrap().encode();
+
+    // The primes begin at 26, the largest first, so that longer ones keep the order.
+    let longer = ntt_primes(29, 1 << 13, 1)[0];
+    assert!(longer > 1 << 28);
+    for prime in [longer, (1 << 28) + 1, u32::MAX] {
+        for encoded in [&plain, &tabulated] {
+            assert!(DepirParams::decode(encoded).is_ok());
+            let mut bytes = encoded.clone();
+            bytes[26..30].copy_from_slice(&prime.to_le_bytes());
+            let refused = DepirParams::decode(&bytes);
+            assert!(
+                matches!(refused, Err(Error::Parameters { .. })),
+                "{prime}: {:?}",
+                refused.err()
+            );
         }
     }
 }

@@ -24,6 +24,7 @@ use crate::shared::messages::{pack, unpack_u32};
 use crate::shared::selection::{
     PackedVariant, SelectionAnswer, SelectionClient, SelectionPublic, SelectionQuery,
 };
+use crate::shared::units::decoded;
 
 /// The encrypted unit vector of a column, rounded; that of a unit, with a packing key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,7 +154,8 @@ impl<V: PackedVariant> scheme::Client<PackedDouble<V>> for Client<V> {
             ..
         } = &self.params;
 
-        // Both levels are opened in full before either may refuse: the time tells nothing.
+        // Both levels are opened in full, and the record is selected, before either may refuse: the
+        // time tells nothing.
         let opened = answer.with_masks(&self.masks).open(selection, &secret.key);
         let mask = literal.digits.of_mask();
         let body = literal.digits.of_body();
@@ -167,10 +169,8 @@ impl<V: PackedVariant> scheme::Client<PackedDouble<V>> for Client<V> {
                 mask.uncentred(digit)
             });
 
-        if !opened.decodes || distance > *first_bound {
-            return Err(Error::NotDecodable);
-        }
-        Ok(vec![layout.unit_layout.select(&unit, secret.first.slot)])
+        let record = layout.unit_layout.select(&unit, secret.first.slot);
+        decoded(vec![record], opened.decodes & (distance <= *first_bound))
     }
 }
 

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
-use papir_core::scheme::{Client as _, Server as _};
+use papir_core::scheme::{Client as _, Server as _, Session};
 use papir_core::sections::{MemorySections, SectionSource};
-use papir_core::{Change, NoProgress, RecordBuffer, Records, Shape, extract_bits};
+use papir_core::{Change, Error, NoProgress, RecordBuffer, Records, Shape, extract_bits};
 use papir_lattice::lwe::block_mask;
 use papir_lattice::lwe32::{N, SIGMA, dot};
 use papir_lattice::mod_switch::PowerSwitch;
@@ -24,6 +24,7 @@ use crate::double::levels::first_masks;
 use crate::double::noise::FIRST;
 use crate::shared::digits::Digits;
 use crate::shared::selection::{Selected, SelectionParams};
+use crate::shared::units::count_selected;
 
 const SEVEN: DigitShape = DigitShape {
     bits: 7,
@@ -459,6 +460,21 @@ fn an_update_is_the_setup_of_the_changed_records() {
             "{bits} bits"
         );
     }
+}
+
+#[test]
+fn the_record_is_selected_before_an_answer_is_refused() {
+    let mut records = RecordBuffer::zeroed(Shape::of_bytes(1000, 2).unwrap());
+    ChaCha20Rng::seed_from_u64(6).fill_bytes(records.packed_mut());
+    let params = Params::<ByInspiring>::with_digits(records.shape(), 8, SEVEN, 2048).unwrap();
+    let (server, client, mut rng) = setup(&records, params);
+    let (_, query) = client.query(None, &[3], &mut rng).unwrap();
+    let (other, _) = client.query(None, &[3], &mut rng).unwrap();
+    let answer = server.answer(Session::anonymous(), &query).unwrap();
+
+    let (refused, selected) = count_selected(|| client.extract(other, answer));
+    assert!(matches!(refused, Err(Error::NotDecodable)));
+    assert_eq!(selected, 1);
 }
 
 /// Compares a variant's predictions with its packing.

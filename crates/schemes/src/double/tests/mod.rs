@@ -6,7 +6,7 @@ mod params;
 
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Server, Session};
-use papir_core::{Change, NoProgress, RecordBuffer, Records, Shape, extract_bits};
+use papir_core::{Change, Error, NoProgress, RecordBuffer, Records, Shape, extract_bits};
 use papir_lattice::lwe32::{LOG2_Q, Masks, N, SIGMA, dot, round};
 use papir_ring::prg::SecretRng;
 use papir_ring::sample::Gaussian;
@@ -19,6 +19,7 @@ use super::noise::{FIRST, SECOND};
 use super::params::DoubleParams;
 use super::server::DoubleServer;
 use super::wire::DoubleQuery;
+use crate::shared::units::count_selected;
 
 /// Root mean square of a uniform centred digit: √((2¹⁴ + 2)/12).
 const UNIFORM_DIGIT: f64 = 36.95;
@@ -240,6 +241,19 @@ fn an_answer_opens_under_its_own_secret_only() {
         client.extract(first, answer).unwrap(),
         [records.get(3).unwrap()]
     );
+}
+
+#[test]
+fn the_record_is_selected_before_an_answer_is_refused() {
+    let records = extreme_records(Shape::of_bytes(1000, 2).unwrap());
+    let (server, client, mut rng) = setup(&records, 8, 1);
+    let (_, query) = client.query(None, &[3], &mut rng).unwrap();
+    let (other, _) = client.query(None, &[3], &mut rng).unwrap();
+    let answer = server.answer(Session::anonymous(), &query).unwrap();
+
+    let (refused, selected) = count_selected(|| client.extract(other, answer));
+    assert!(matches!(refused, Err(Error::NotDecodable)));
+    assert_eq!(selected, 1);
 }
 
 /// Errors of a query: its words less masks and unit vector.

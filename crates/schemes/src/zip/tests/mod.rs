@@ -14,7 +14,8 @@ use papir_core::envelope::OVERHEAD;
 use papir_core::scheme::{
     Client, Parameters, RegisteredClient, RegisteredServer, Server, Session, Wire,
 };
-use papir_core::{Change, NoProgress, Privacy, RecordBuffer, Records, Shape};
+use papir_core::{Change, Error, NoProgress, Privacy, RecordBuffer, Records, Shape};
+use papir_ring::prg::{SecretRng, Seed};
 use rand_core::Rng;
 
 use super::base::{Base, ParameterSet};
@@ -24,6 +25,7 @@ use super::over_simple::{self, Columns};
 use super::params::ZipParams;
 use super::server::ZipServer;
 use super::wire::{Keys, ZipAnswer, ZipQuery};
+use crate::shared::units::count_selected;
 
 /// A modulus that anybody can factor.
 #[derive(Clone, Copy, Debug)]
@@ -186,6 +188,32 @@ fn a_row_without_words_decodes() {
         setup.client.extract(secret, answer).unwrap(),
         [setup.records.get(9).unwrap()]
     );
+}
+
+/// Refuses rows that are far from any message.
+fn assert_selected_before_refused<B: Base>(base: &B) {
+    let mut rng = ChaCha20Rng::from_seed([3; 32]);
+    let key = vec![0; 1280];
+    let encrypted = base.encrypt(Seed([4; 32]), 5, &key, &mut SecretRng::new(&mut rng));
+
+    let figures = base.figures();
+    let online = figures.online_words / (key.len() + 1);
+    let rows = vec![(0u8, u16::MAX); figures.hint_rows + online];
+
+    let (refused, selected) = count_selected(|| base.decode(&encrypted.secret, &rows));
+    assert!(matches!(refused, Err(Error::NotDecodable)));
+    assert_eq!(selected, 1);
+}
+
+#[test]
+fn the_record_is_selected_before_an_answer_is_refused() {
+    let shape = Shape::of_bytes(64, 40).unwrap();
+    let params = ZipParams::<Columns<Short>>::new(shape, 4, 1).unwrap();
+    assert_selected_before_refused(&params.base);
+
+    let shape = Shape::of_bytes(900, 1).unwrap();
+    let params = ZipParams::<Levels<Short>>::new(shape, 45, 1).unwrap();
+    assert_selected_before_refused(&params.base);
 }
 
 #[test]
