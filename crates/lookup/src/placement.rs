@@ -218,6 +218,15 @@ pub(crate) struct Piece {
     pub(crate) bucket_hash: u64,
 }
 
+/// Overflowing pieces of a group, the worse kind first.
+#[derive(Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Overflows {
+    /// Pieces whose bucket is too small for the group's own pieces, so that no eviction helps.
+    stuck: usize,
+    /// Pieces whose bucket is too full.
+    full: usize,
+}
+
 /// A region during the search of its pilots; reused for all regions.
 pub(crate) struct Region {
     grid: Grid,
@@ -305,20 +314,29 @@ impl Region {
     /// forever.
     pub(crate) fn fewest_overflows(&self, group: &[Piece], turn: usize) -> u16 {
         const TRIALS: usize = 512;
+        let mut own = vec![0; self.loads.len()];
         (0..TRIALS)
             .map(|trial| (turn * TRIALS + trial) as u16)
-            .min_by_key(|&pilot| self.overflows(group, pilot))
+            .min_by_key(|&pilot| self.overflows(group, pilot, &mut own))
             .unwrap_or_default()
     }
 
-    /// Number of pieces that overflow their bucket under a pilot value, each taken alone.
-    fn overflows(&self, group: &[Piece], pilot: u16) -> usize {
-        let mut overflows = 0;
+    /// Counts the pieces that overflow their bucket under a pilot value. `own` is zero for every
+    /// bucket, before and after.
+    fn overflows(&self, group: &[Piece], pilot: u16, own: &mut [u64]) -> Overflows {
+        let capacity = u64::from(self.capacity);
+
+        // Pieces of a group may meet in a bucket: each counts together with those before it.
+        let mut overflows = Overflows::default();
         for piece in group {
-            let bucket = self.grid.bucket(piece.bucket_hash, pilot);
-            if self.loads[bucket as usize] + piece.bytes > self.capacity {
-                overflows += 1;
-            }
+            let bucket = self.grid.bucket(piece.bucket_hash, pilot) as usize;
+            own[bucket] += u64::from(piece.bytes);
+            overflows.stuck += usize::from(own[bucket] > capacity);
+            overflows.full += usize::from(u64::from(self.loads[bucket]) + own[bucket] > capacity);
+        }
+
+        for piece in group {
+            own[self.grid.bucket(piece.bucket_hash, pilot) as usize] = 0;
         }
         overflows
     }
@@ -346,5 +364,59 @@ impl Region {
         for (&bucket, piece) in self.touched.iter().zip(group) {
             self.loads[bucket as usize] -= piece.bytes;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRID: Grid = Grid {
+        regions: 1,
+        buckets: 4,
+        pilots: 1,
+    };
+
+    /// Two pieces that meet in a bucket under pilot 0.
+    fn meeting(bytes: u32) -> [Piece; 2] {
+        let piece = |bucket_hash| Piece {
+            pilot: 0,
+            bytes,
+            bucket_hash,
+        };
+        let first = GRID.bucket(1, 0);
+        let other = (2..).find(|&hash| GRID.bucket(hash, 0) == first);
+        [piece(1), piece(other.unwrap_or_default())]
+    }
+
+    fn buckets(group: &[Piece], pilot: u16) -> Vec<u32> {
+        group
+            .iter()
+            .map(|piece| GRID.bucket(piece.bucket_hash, pilot))
+            .collect()
+    }
+
+    #[test]
+    fn pieces_of_a_group_that_meet_overflow_together() {
+        // Either piece fits any bucket alone, and no bucket has room for both.
+        let group = meeting(4);
+        assert_eq!(buckets(&group, 0)[0], buckets(&group, 0)[1]);
+
+        let region = Region::loaded(GRID, 10, vec![4; 4]);
+        let pilot = region.fewest_overflows(&group, 0);
+        assert_ne!(buckets(&group, pilot)[0], buckets(&group, pilot)[1]);
+    }
+
+    #[test]
+    fn a_group_stays_apart_where_no_eviction_makes_room() {
+        // One bucket is empty. Both pieces together would overflow it whatever is evicted, while
+        // full buckets can be emptied.
+        let group = meeting(6);
+        let mut loads = vec![10; 4];
+        loads[buckets(&group, 0)[0] as usize] = 0;
+
+        let region = Region::loaded(GRID, 10, loads);
+        let pilot = region.fewest_overflows(&group, 0);
+        assert_ne!(buckets(&group, pilot)[0], buckets(&group, pilot)[1]);
     }
 }
