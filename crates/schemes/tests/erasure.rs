@@ -22,8 +22,8 @@ use papir_core::{Choice, NoProgress, NotPrivate, Privacy, RecordBuffer, Records 
 use papir_kernels::galois;
 use papir_lattice::selection::Storage;
 use papir_paillier as paillier;
-use papir_research::newton::key;
 use papir_research::newton::psi::{self, PsiParams};
+use papir_research::newton::{fhe, key};
 use papir_ring::prg::Seed;
 use papir_ring::{CyclotomicRing as _, Poly, Values, wide};
 use papir_schemes::double::packed::{self, ByInspiring};
@@ -614,6 +614,52 @@ fn freed_memory_holds_no_factor_of_a_modulus() {
             drop(key.encrypt_many(&plaintexts, rng).unwrap());
         });
         assert!(seen.is_empty(), "a key with s = {s} frees {seen:?}");
+    }
+}
+
+/// The point at which a client of NewtonPIR opens its answers: the point gives the index.
+#[test]
+fn freed_memory_holds_no_point_of_newton() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = key::SecretKey::generate(256, &mut ChaCha20Rng::from_seed([5; 32])).unwrap();
+    let n = Arc::clone(key.modulus());
+
+    // A generator of the same seed draws the same point again.
+    let fresh = || ChaCha20Rng::from_seed([6; 32]);
+    let roots = n.random(2, &mut fresh());
+    let squares = n.product(&roots, &roots);
+    let bytes = |element: &[u64]| -> Vec<u8> {
+        element.iter().flat_map(|limb| limb.to_le_bytes()).collect()
+    };
+    let (a, b) = roots.split_at(n.limbs());
+    let (a_squared, b_squared) = squares.split_at(n.limbs());
+    let patterns = vec![
+        ("a", bytes(a)),
+        ("b", bytes(b)),
+        ("the square of a", bytes(a_squared)),
+        ("the square of b", bytes(b_squared)),
+    ];
+    let (_, seen) = freed(patterns, || drop(fhe::random_point(&n, &mut fresh())));
+    assert!(seen.is_empty(), "a point frees {seen:?}");
+}
+
+/// A record of several chunks, which a client of NewtonPIR joins.
+#[test]
+fn freed_memory_holds_no_record_of_several_chunks() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let shape = Shape::of_bytes(20, 200).unwrap();
+    let bytes = (0..shape.total_bytes() as u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
+    let records = RecordBuffer::from_packed(shape, bytes).unwrap();
+
+    let index = 7;
+    let begin = records.get(index).unwrap()[..16].to_vec();
+    let patterns = [Pattern::from(("the record's first bytes", begin))];
+    for name in ["newton", "newtonsym"] {
+        let scheme = short::with_short_modulus(name);
+        let choice = Choice::Goal(Goal::Balanced);
+        assert_lookup_frees_nothing(&*scheme, choice, &records, index, &patterns);
     }
 }
 

@@ -149,11 +149,12 @@ impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
             Opening::Point(point) => point,
         };
 
-        let mut chunks = Zeroizing::new(Vec::new());
+        // The final length: growing would leave copies of the record behind.
+        let length = answer.chunks.len() * self.params.number_bytes();
+        let mut chunks = Zeroizing::new(Vec::with_capacity(length));
         for chunk in &answer.chunks {
-            chunks.extend_from_slice(&Zeroizing::new(bytes_of(
-                &point.open(&secret.modulus, chunk),
-            )));
+            let number = point.open(&secret.modulus, chunk);
+            chunks.extend_from_slice(&Zeroizing::new(bytes_of(&number)));
         }
 
         Ok(vec![self.params.join(&chunks)?])

@@ -35,13 +35,13 @@ impl Point {
         let a = powers(n, a);
         let b = powers(n, b);
 
-        let pairs = a
-            .iter()
-            .flat_map(|a| b.iter().map(move |b| n.product(a, b)));
-        let monomials = pairs.fold(Zeroizing::new(Vec::new()), |mut all, one| {
-            all.extend_from_slice(&Zeroizing::new(one));
-            all
-        });
+        // The final length: growing would leave copies of the point behind.
+        let mut monomials = Zeroizing::new(Vec::with_capacity(RANK * n.limbs()));
+        for a in &a {
+            for b in &b {
+                monomials.extend_from_slice(&Zeroizing::new(n.product(a, b)));
+            }
+        }
         Self { monomials }
     }
 
@@ -63,7 +63,9 @@ fn powers(n: &Modulus, x: &[u64]) -> [Zeroizing<Vec<u64>>; 3] {
 pub fn random_point(n: &Modulus, rng: &mut dyn CryptoRng) -> (Point, [Vec<u64>; 2]) {
     let roots = n.random(2, rng);
     let (a, b) = roots.split_at(n.limbs());
-    let cubes = n.leave(&n.product(&n.product(&roots, &roots), &roots));
+    // The cubes are public, but the point follows from them and its squares.
+    let squares = Zeroizing::new(n.product(&roots, &roots));
+    let cubes = n.leave(&n.product(&squares, &roots));
     let (u, v) = cubes.split_at(n.words());
     (Point::new(n, a, b), [u.to_vec(), v.to_vec()])
 }

@@ -190,7 +190,8 @@ impl<V: Variant> NewtonParams<V> {
     /// # Errors
     /// [`Error::NotDecodable`] if the chunks do not form a record.
     pub(super) fn join(&self, chunks: &[u8]) -> Result<Vec<u8>> {
-        let mut stored = Zeroizing::new(Vec::new());
+        // Long enough: growing would leave copies of the record behind.
+        let mut stored = Zeroizing::new(Vec::with_capacity(chunks.len()));
 
         // Deviations are combined, so that the running time does not tell which check failed.
         let mut beyond = 0;
@@ -204,7 +205,8 @@ impl<V: Variant> NewtonParams<V> {
         // The rest is the digest, if there is one, and padding, which is zero.
         let (record, rest) = stored.split_at(bytes);
 
-        let mut expected = vec![0; rest.len()];
+        // Erased too: a digest tells a guessed record from others.
+        let mut expected = Zeroizing::new(vec![0u8; rest.len()]);
         if self.digests {
             expected[..DIGEST_BYTES].copy_from_slice(blake3::hash(record).as_bytes());
         }
