@@ -87,6 +87,7 @@ impl<P: RingPacking> Packing<P> {
 
         for SwitchMasks { exponent, masks } in setup.switches() {
             let permutation = galois::permutation(ring.degree(), *exponent);
+            // The image tells the secret, so it is erased too.
             let image = Zeroizing::new(ring.permute(secret.values(), &permutation));
             elements.extend(key_switch::generate(
                 setup.params(),

@@ -115,6 +115,7 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedQuery<S> {
 
         let mut groups = Vec::with_capacity(params.groups());
         for part in equal_parts("the queries of buckets", rest, params.groups())? {
+            // The shared part was sent once, and returns to its place in each query.
             let (before, after) = part.split_at(shared.start);
             let query = [before, common, after].concat();
             groups.push(S::Query::decode(&params.inner, &query)?);

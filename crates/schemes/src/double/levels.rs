@@ -120,6 +120,7 @@ impl FirstLevel {
     /// words.
     pub(crate) fn answers(&self, queries: &[&[u32]], bits: u32) -> Vec<Vec<u32>> {
         let mut answers = self.database.products(queries, bits, BYTE_CENTRE);
+        // Queries are the leading bits of words: the shift puts the sums back, modulo q.
         answers
             .iter_mut()
             .flatten()
@@ -138,6 +139,7 @@ impl FirstLevel {
             return Ok(None);
         };
 
+        // A set: a unit with several changed bytes is computed once.
         let units: BTreeSet<usize> = differences
             .iter()
             .map(|difference| difference.row / layout.unit_layout.unit_bytes)
@@ -231,6 +233,7 @@ impl SecondLevel {
         let mut ciphertexts = Vec::with_capacity(queries.len());
         for ((query, first), mut bodies) in queries.iter().zip(firsts).zip(offline) {
             let online = self.online_digits(first);
+            // Online ciphertexts follow those whose masks clients have.
             bodies.extend(online.iter().map(|digits| centred_dot(digits, query)));
             bodies.iter_mut().for_each(|body| *body <<= LOG2_Q - bits);
 
@@ -248,6 +251,7 @@ impl SecondLevel {
         let mut digits =
             vec![Vec::with_capacity(first.len() / self.unit_bytes); self.unit_bytes * BODY.count];
 
+        // Rows of D are unit after unit, so each column of digits grows in the order of units.
         for (row, &word) in first.iter().enumerate() {
             let columns = digits
                 .chunks_exact_mut(BODY.count)
@@ -281,6 +285,7 @@ impl SecondLevel {
 
         for (&unit, words) in units.iter().zip(hint.chunks_exact(self.unit_bytes * N)) {
             split_words(words, &mut digits);
+            // Only rank-one updates need the unit's row of A₂.
             if sums.is_some() {
                 masks.row(unit, &mut mask);
             }

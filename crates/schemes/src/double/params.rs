@@ -152,6 +152,7 @@ impl DoubleParams {
 
     /// Checks bits.
     fn with_bits(layout: Layout, bits: Bits, failure: FailureBound) -> Result<Self> {
+        // Before the noise is computed: it subtracts these bits from the 32 of a word.
         for found in [bits.first, bits.second, bits.mask, bits.body] {
             if !(1..=LOG2_Q).contains(&found) {
                 return Err(Error::out_of_bounds(
@@ -213,6 +214,7 @@ impl DoubleParams {
             query: sealed(self.query_bytes().iter().sum()),
             answer: sealed(self.answer_bytes().iter().sum()),
             database: matrix_bytes(layout.rows, layout.columns),
+            // Digits, and all masks in full length: updates add to them, and the hint is rounded.
             material: matrix_bytes(digit_rows(layout), layout.units)
                 + (4 * N * digit_rows(layout)) as u64,
             ..Sizes::default()
@@ -263,6 +265,7 @@ impl Parameters for DoubleParams {
         let unit_layout = units_of(&shape)?;
         let all = unit_layout.units();
         let Costs { word, byte } = costs(goal);
+        // A unit costs a word of the second query, and a column of the digits of the hint.
         let unit = word + byte * (unit_layout.unit_bytes * N * MASK.count) as f64;
 
         // Neither side may exceed the limit of the noise.

@@ -64,6 +64,8 @@ impl Server<Double> for DoubleServer {
         progress.stage("first_level", count);
         let firsts = self.first_level(&queries);
 
+        // Digits of the first answers are rows of the second level, so the levels follow each
+        // other.
         progress.stage("second_level", count);
         let seconds = self.second_level(&queries, &firsts);
 
@@ -184,6 +186,7 @@ impl DoubleServer {
 
     /// Rounds the hint.
     fn assemble(params: DoubleParams, seed: Seed, first: FirstLevel, second: SecondLevel) -> Self {
+        // Rounded for clients only: updates add to the masks in full length.
         let mut hint = Vec::with_capacity(params.hint_bytes());
         let bits = params.bits.mask;
         for row in second.masks.chunks_exact(N) {

@@ -27,8 +27,10 @@ impl Prepared {
         let Some(held) = device.hold_packs(&self.device_packs(params, &seed)?)? else {
             return Ok(None);
         };
+
         Ok(Some(Self {
             copies: Copies {
+                // The packs of a device include the words.
                 words: Vec::new(),
                 packs: Some(held),
             },

@@ -64,6 +64,7 @@ impl Polynomials {
             whiten(&seed, index as u64, &mut items);
             let polys = layout.spread(&items);
 
+            // Plane by plane, since phase 1 reads all polynomials of one plane.
             for (p, poly) in polys.chunks_exact(DEGREE).enumerate() {
                 bytes.bytes_mut()[p * plane + index * DEGREE..][..DEGREE].copy_from_slice(poly);
             }
@@ -143,6 +144,8 @@ impl Polynomials {
             let (number, _) = layout.unit_layout.locate(change.index);
             let mut item = self.item(layout, bytes.bytes_mut(), number);
             layout.unit_layout.set(&mut item, change)?;
+            // Items have consecutive parts of the stream, so one is whitened without its
+            // neighbours.
             whiten(&self.public.seed, number, &mut item);
             layout.set_item(bytes.bytes_mut(), number, &item);
             progress.advance(1);
@@ -199,6 +202,7 @@ fn transforms(common: &Common, bytes: &[u8]) -> AlignedBytes {
 
     let places = values.bytes_mut().chunks_exact_mut(TRANSFORMED).enumerate();
     parallel::for_each(places, |(place, out)| {
+        // The rows of a column are adjacent, as phase 1 adds them up.
         let column = place / rows;
         let row = place % rows;
         let plane = column / columns;

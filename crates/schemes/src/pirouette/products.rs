@@ -69,6 +69,8 @@ impl Products {
             .take(times)
         {
             work.external_product(ring, &self.gadget, &rlwe, gate, &mut product);
+            // Each product is a factor of the next, so that no two run at once, as in a blind
+            // rotation.
             std::mem::swap(&mut rlwe, &mut product);
         }
 

@@ -55,6 +55,7 @@ fn fill<T: Send>(
 ) -> Result<()> {
     for first in (0..columns).step_by(BLOCK_COLUMNS) {
         let block = first..columns.min(first + BLOCK_COLUMNS);
+        // Made in parallel, written by one thread: row groups interleave the columns.
         let contents = parallel::try_map(block, &column)?;
         write(first, &contents);
         progress.advance(contents.len() as u64);

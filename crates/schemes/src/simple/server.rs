@@ -146,6 +146,7 @@ impl Server<Simple> for SimpleServer {
         Ok(Self {
             params: self.params.clone(),
             public,
+            // A device that held the matrix has the old bytes.
             database,
             held: Held::default(),
         })
@@ -209,6 +210,7 @@ impl SimpleServer {
         let lwe = &self.params.lwe;
         let products = MaskProducts::new(lwe, &masks(self.public.seed), database.columns(), CENTRE);
 
+        // A row of D·A depends on its row of D alone.
         let changed = hint
             .chunks_exact_mut(N)
             .enumerate()

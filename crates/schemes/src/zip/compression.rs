@@ -103,12 +103,14 @@ impl Compression {
 
     /// Bits of the longest sum of the second product.
     fn product_bits(&self) -> u32 {
+        // ⌈n/t⌉ products of an exponent and an offset, each as long as both factors together.
         let sum = self.plaintexts().next_power_of_two().ilog2();
         self.slots() as u32 * SLOT_BITS + self.paillier.modulus_bits() + sum
     }
 
     /// The residue number system of the second product.
     pub(super) fn residues(&self) -> Residues {
+        // One system serves offsets and exponents, so it takes digits of the longer ones.
         Residues::new(
             self.product_bits(),
             self.plaintext_digits().max(self.exponent_digits()),

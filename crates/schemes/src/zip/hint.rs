@@ -145,6 +145,7 @@ impl CompressedHint {
         let residues = BlobSlice::new(residues.into(), RESIDUES)?;
         let sums: BlobSlice<RowSums> = BlobSlice::new(sums.into(), SUMS)?;
         Ok(Self {
+            // Without the residues, which follow from the exponents.
             digest: digest_of(&[exponents.bytes(), sums.bytes()]),
             exponents,
             residues,
@@ -232,6 +233,7 @@ impl CompressedHint {
         for (i, ciphertext) in many.into_iter().zip(fresh) {
             ciphertexts[i] = ciphertext;
         }
+        // Without places, a difference still has the row that divides.
         if few.is_empty() {
             return Ok(());
         }
@@ -253,6 +255,8 @@ impl CompressedHint {
         progress: &dyn Progress,
     ) -> Result<Vec<Vec<u64>>> {
         progress.stage("ticket", ciphertexts.len() as u64);
+        // Expanding the masks takes work for each plaintext of a key, whatever is then made of
+        // them.
         if ciphertexts.is_empty() {
             return Ok(Vec::new());
         }
@@ -304,6 +308,7 @@ impl CompressedHint {
             .zip(&caller.ticket.ciphertexts);
 
         parallel::try_map(parts, |((slots, product), hint)| {
+            // Added over the integers, so that one reduction serves product and words.
             let sum = public.reduce(&with_slots(product, slots));
             let hint = public.ciphertext(hint.clone()).map_err(malformed(TICKET))?;
             Ok(public.add_plain(&hint, &sum).words().to_vec())
@@ -352,6 +357,7 @@ impl Masks<'_> {
 
 /// Slots whose digits differ in any exponent of a ciphertext.
 fn differing_slots(new: &[u16], old: &[u16], digits: usize) -> Vec<usize> {
+    // A place is multiplied by all masks, so a slot counts if it differs in any exponent.
     let mut differs = vec![false; digits];
     for (new, old) in new.chunks_exact(digits).zip(old.chunks_exact(digits)) {
         differs
@@ -378,6 +384,7 @@ fn with_slots(product: &[u64], slots: &[u16]) -> Vec<u64> {
     let mut carry = false;
     for (out, addend) in sum.iter_mut().zip(addends) {
         let (first, over) = out.overflowing_add(addend);
+        // At most one of both additions overflows: after the first did, its sum is not full.
         let (second, again) = first.overflowing_add(u64::from(carry));
         (*out, carry) = (second, over || again);
     }

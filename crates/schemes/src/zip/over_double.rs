@@ -108,6 +108,7 @@ impl<T> Levels<T> {
     /// Ciphertexts of an answer; the last ones are sent with their masks.
     fn selected(&self, answer: Ciphertexts) -> Selected {
         let Ciphertexts { mut bodies, masks } = answer;
+        // Rows of H come first; the masks of the others depend on the query.
         let online = bodies.split_off(digit_rows(&self.layout));
 
         let rows = masks.chunks_exact(self.second.n()).zip(online);
@@ -214,6 +215,7 @@ impl<T: ParameterSet> Base for Levels<T> {
                 .to_vec(),
             masks_bytes: 4 * (n * digit_rows(layout)) as u64,
             security: Some(security(self.first.security())),
+            // Either level may exceed its bound, with the same probability.
             failure_log2: 1.0 + LEVEL.tail_log2(self.failure),
             failure_bound: self.failure,
         }

@@ -98,6 +98,7 @@ impl<B: Base> ZipParams<B> {
             height: most,
             key_bits: key_bits.unwrap_or(1),
         };
+        // Its tables of the ring depend on no height, and all candidates share them.
         let any = Self::failing_less(shape, best.height, best.key_bits, failure)?;
 
         let step = ((most - least) / CANDIDATES + 1) as usize;

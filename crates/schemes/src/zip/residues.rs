@@ -85,6 +85,7 @@ impl Residues {
             parallel::for_each(parts, |(part, words)| {
                 for column in 0..dimensions.columns {
                     for two in rows.chunks(2) {
+                        // Residues are made for two numbers at once; an odd one is its own partner.
                         let numbers =
                             [two[0], two[two.len() - 1]].map(|row| widened(digits(row, column)));
                         let numbers = numbers.each_ref().map(Vec::as_slice);
@@ -129,6 +130,7 @@ impl Residues {
     /// Residues of a vector for each prime of one part, split into low and high halves.
     fn vector_part(&self, part: usize, numbers: &[Vec<i32>]) -> Vec<[Vec<i32>; 2]> {
         let residues = numbers.chunks(2).flat_map(|two| {
+            // The partner of an odd number is the number again, and its residues are dropped.
             let both = self.system.residues(part, [&two[0], &two[two.len() - 1]]);
             both.into_iter().take(two.len())
         });
@@ -154,6 +156,7 @@ impl Residues {
         let count = self.system.primes().len();
 
         let residues = parallel::map(tiles, |(i, tile)| {
+            // A row group has one tile for each prime, so the tiles of a prime are `count` apart.
             let ys: Vec<[&[i32]; 2]> = vectors
                 .iter()
                 .map(|vector| vector[i % count].each_ref().map(Vec::as_slice))
@@ -214,6 +217,8 @@ fn pass(
 fn joined(halves: &[[i64; ROWS]; 2], prime: i64) -> [u32; ROWS] {
     let [low, high] = halves;
     std::array::from_fn(|lane| {
+        // Reduced before the shift: a residue shifted by 16 bits fits 64, a sum of thousands may
+        // not.
         let high = high[lane].rem_euclid(prime) << HALF_BITS;
         (low[lane].rem_euclid(prime) + high).rem_euclid(prime) as u32
     })

@@ -179,6 +179,7 @@ fn read_offsets(reader: &mut Reader<'_>, compression: &Compression) -> Result<Ve
     let offsets = bytes.chunks_exact(compression.paillier.plaintext_bytes());
 
     let padded = offsets.map(|offset| {
+        // Bytes of a plaintext may end within a word; the residues are taken of whole words.
         let mut digits = digits(offset);
         digits.resize(compression.plaintext_digits(), 0);
         digits
@@ -244,6 +245,7 @@ impl<B: Base> Wire<ZipParams<B>> for Ticket {
     }
 
     fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
+        // Exact, so that the ciphertexts below are all that is left.
         Error::check_length("a ticket", bytes.len(), params.compression.ticket_bytes())?;
 
         let mut reader = Reader::new("a ticket", bytes);

@@ -18,6 +18,7 @@ impl Cdks {
             .map(|bodies| bodies.into_iter().map(|body| ring.inverse(body)).collect())
             .collect();
 
+        // A tree gives one body for each key; a client needs those of its key, pack after pack.
         (0..keys.len())
             .map(|i| {
                 let bodies: Vec<_> = packs.iter().map(|bodies| bodies[i].clone()).collect();

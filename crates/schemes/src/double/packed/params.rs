@@ -55,6 +55,7 @@ impl<V: PackedVariant> Params<V> {
         let frame = literal.frame();
 
         let layout = layout_of(&shape, units)?;
+        // Checked before the bounds, which subtract these bits from the 32 of a word.
         check_digits::<V>(digits, capacity)?;
         if !(1..=LOG2_Q).contains(&first_bits) {
             let what = "the bits of a first query's word";
@@ -214,6 +215,7 @@ impl<V: PackedVariant> Params<V> {
 
     /// The lower of both levels' estimates.
     fn security(&self) -> Option<Security> {
+        // Each level hides a part of the index, so the weaker one counts.
         let rows = [Some(self.lwe.security()), self.selection.rlwe().security()]
             .into_iter()
             .flatten();
@@ -330,6 +332,7 @@ impl<V: PackedVariant> Parameters for Params<V> {
         let capacity = reader.u32()? as usize;
         let first_bits = reader.u8()?.into();
         let bits = SelectionBits::read(&mut reader, V::MASKS)?;
+        // Last, and read to the end: the default bound has no byte.
         let failure = read_failure(&mut reader)?;
 
         Self::new(Literal {

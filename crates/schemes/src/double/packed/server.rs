@@ -88,6 +88,7 @@ impl<V: PackedVariant> scheme::Server<PackedDouble<V>> for Server<V> {
             let bytes = transformed_bytes(rows, layout.columns) as f64;
             let hint = Counts::new().with(Operation::HintProduct8, bytes, rows);
             let stored = (sizes.database + sizes.material) as f64;
+            // A unit is a column of the second matrix: it has words in the rows of every pack.
             selection.count_setup(hint).with(Operation::Copy, stored, 1)
         })
     }
@@ -235,6 +236,7 @@ pub(super) fn split_answer<V: PackedVariant>(params: &Params<V>, answer: &[u32])
     let bytes = params.layout.unit_layout.unit_bytes;
     let digits = params.literal.digits.of_body();
 
+    // Row by row, with a column for each unit, as the selection multiplies them.
     let mut rows = vec![0; params.selection.counts.singles * units];
     for (place, &word) in answer.iter().enumerate() {
         let unit = place / bytes;

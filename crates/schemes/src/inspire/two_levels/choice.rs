@@ -75,6 +75,7 @@ impl Params {
             shape,
             rlwe: RlweLiteral::DEFAULT,
             blocks,
+            // γ₁ is d/2, the most that a partial pack holds.
             gammas: [unit_words, RlweLiteral::DEFAULT.degree / 2, unit_words],
             gadget: gadget(19),
             query_bits: [MAX_QUERY_BITS; 2],
@@ -127,6 +128,7 @@ impl Params {
         // Records that fit no unit leave one candidate, whose error then is the reason.
         let units = Units::new(shape, 2 * unit_words).map_or(1, |unit_layout| unit_layout.units());
         std::iter::successors(Some(1u64), |t| Some(2 * t))
+            // The second bound is t² ≤ 16·units: up to four times the square root.
             .take_while(move |&t| t <= units && t <= units.div_ceil(t).saturating_mul(16))
             .map(move |t| Self::failing_less(shape, (unit_words, t as usize), failure))
     }
@@ -420,6 +422,7 @@ fn complete(literal: Literal, layout: &Layout) -> Option<Literal> {
     let left = allowed[1] - noise.second;
 
     let digit = literal.mask.bits;
+    // Decoding rounds to half the distance of digits, so an answer has a bit more than a digit.
     let answers = (digit + 1..=32).flat_map(|a| {
         (digit + 1..=(digit + BODY_MARGIN).min(a)).map(move |b| ResponseBits { a, b })
     });

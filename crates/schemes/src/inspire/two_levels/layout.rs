@@ -30,6 +30,7 @@ impl Layout {
     /// more than 2²⁴ columns, units of a column, or 2³² rows.
     pub fn new(shape: Shape, unit_words: usize, blocks: usize) -> Result<Self> {
         let unit_layout = Units::new(shape, 2 * unit_words)?;
+        // More units than there are would only add rows of zeros.
         let most = unit_layout.units().min(MAX_COLUMNS);
         if blocks == 0 || blocks as u64 > most {
             let expected = format!("1 to {most}");
@@ -117,6 +118,7 @@ pub(super) fn encode(
 /// Reads the bytes of a column's units back from the matrix.
 pub(super) fn read_column(layout: &Layout, seed: &Seed, tiles: &[i16], column: usize) -> Vec<u8> {
     let words = matrix::read_column(tiles, layout.columns, column);
+    // The rows that fill up the last row group were not whitened.
     let words = &words[..layout.blocks * layout.unit_words];
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
 

@@ -46,6 +46,7 @@ impl<V: PackedVariant> SelectionParams<V> {
     /// [`papir_core::Error::Insecure`] for a ring outside the security table,
     /// [`papir_core::Error::Parameters`] for bits or a gadget that do not fit or do not decode.
     pub fn new(scheme: &'static str, counts: Selection, bits: SelectionBits) -> Result<Self> {
+        // Before the tables are built: counts and bits may come from a server.
         check::<V>(&counts, &bits).map_err(refused(scheme))?;
         if !V::takes(DEGREE, counts.capacity, bits.gadget) {
             return Err(refused(scheme)(format!(
@@ -107,6 +108,7 @@ impl<V: PackedVariant> SelectionParams<V> {
 
     /// Payload bytes of the selector, and of the key.
     pub fn query_parts(&self) -> [usize; 2] {
+        // Parts start on whole bytes, so each is rounded up for itself.
         let keys = self
             .key_parts()
             .map(|(words, bits)| packed_len(words, bits))
@@ -175,6 +177,7 @@ impl<V: PackedVariant> SelectionParams<V> {
             0
         };
 
+        // A coefficient of mask and last digits is two residues of 4 bytes.
         let words = self.counts.pack_words_bytes::<V>(gadget);
         words + self.counts.packs() as u64 * ((1 + last) * 8 * DEGREE) as u64
     }
@@ -397,6 +400,9 @@ fn check<V: PackedVariant>(
 
 /// Returns true if the messages can have these bits.
 fn fits<V: PackedVariant>(selection: &Selection, bits: &SelectionBits) -> bool {
+    // A mask needs a bit more than a word, since decoding rounds to half the distance of words, and
+    // a body is shifted up to the bits of its mask. Only a key of two matrices under public masks
+    // may have two widths.
     let ring = selection.ring;
     let ResponseBits { a, b } = bits.answer;
     let one_matrix = V::matrices(DEGREE, selection.capacity) == 1;

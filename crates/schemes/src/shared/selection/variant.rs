@@ -163,6 +163,7 @@ impl PackedVariant for ByCdks {
     }
 
     fn pack_words(degree: usize, capacity: usize, levels: usize) -> usize {
+        // A tree has capacity − 1 nodes, each with ℓ digits of residues modulo two primes.
         (capacity - 1) * levels * 2 * degree
     }
 
@@ -221,6 +222,7 @@ impl PackedVariant for ByInspiring {
     }
 
     fn matrices(degree: usize, capacity: usize) -> usize {
+        // y_g and y_h, or y_g alone.
         if capacity == degree { 2 } else { 1 }
     }
 

@@ -105,6 +105,7 @@ impl Layout {
                 let mut bytes = vec![0; self.unit_layout.unit_bytes];
                 self.unit_layout.read(records, column as u64, &mut bytes)?;
 
+                // Before the padding: the stream covers the bytes of records alone.
                 self.whiten(seed, column as u32, &mut bytes);
                 Ok(self.padded(bytes))
             },
@@ -126,6 +127,7 @@ impl Layout {
     /// Reads the bytes of a column back from the matrix.
     pub(super) fn read_column(&self, seed: &Seed, tiles: &[u8], column: usize) -> Vec<u8> {
         let mut bytes = self.storage.read_column(tiles, self.columns, column);
+        // The padding was not whitened, so it goes first.
         bytes.truncate(self.unit_layout.unit_bytes);
         self.whiten(seed, column as u32, &mut bytes);
         bytes
@@ -147,6 +149,7 @@ impl Layout {
     /// Adds the public stream to the bytes of a column, or removes it. No branch depends on the
     /// column.
     pub fn whiten(&self, seed: &Seed, column: u32, bytes: &mut [u8]) {
+        // All columns have as many bytes, so each has a part of the stream of its own.
         let position = u64::from(column) * bytes.len() as u64;
         matrices::whiten(seed, self.label, position, bytes);
     }

@@ -175,6 +175,7 @@ impl<V: PackedVariant> Params<V> {
 fn pack_counts<V: PackedVariant>(shape: &Shape) -> Vec<u64> {
     let bytes = pack_bytes(V::SIMPLE.storage, DEGREE) as u64;
     let total = shape.total_bytes();
+    // With fewer packs in a column there would be more columns than a selector may have.
     let least = least_packs(V::SIMPLE.storage, shape, DEGREE).max(total / (MAX_COLUMNS * bytes));
     let most = total.div_ceil(bytes).clamp(least, MAX_PACKS.max(least));
     scaled(least, most, PER_OCTAVE)

@@ -61,6 +61,7 @@ impl<V: PackedVariant> scheme::Server<Packed<V>> for Server<V> {
         self.matrix.answers(
             &queries,
             "select",
+            // All words of a column are in packs, so no row is made online.
             || vec![Vec::new(); queries.len()],
             progress,
         )
@@ -69,6 +70,7 @@ impl<V: PackedVariant> scheme::Server<Packed<V>> for Server<V> {
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         let Params { layout, selection } = &self.params;
         estimate(&self.params, changes, |sizes| {
+            // Each column is read and written again.
             let words = layout.encoded(2 * columns(&self.by_column(changes)).count());
             let encode = Counts::new().with(Operation::Encode16, words, 1);
 
@@ -171,6 +173,7 @@ impl<V: PackedVariant> Server<V> {
 
         let mut touched = vec![false; layout.rows / DEGREE];
         for change in changes {
+            // Packs have words of every column, so only the slot counts. A record may span packs.
             let start = layout.locate(change.index).slot * layout.unit_layout.stored_bits;
             let last = start + layout.unit_layout.stored_bits - 1;
             let [first, last] = [start, last].map(|bit| (bit / pack_bits) as usize);
