@@ -154,9 +154,9 @@ impl Groups<'_> {
         let asked = self.ask(clients)?;
         let queries: Vec<&[u8]> = asked.iter().map(|asked| &asked.query[..]).collect();
 
-        let (expected, cpu, _) = self.answers(&*self.prepared.server, &queries, 1)?;
-        let (found, seconds, stages) =
-            self.answers(self.placed, &queries, self.plan.effort.runs + 1)?;
+        // Both places have the same runs, or a cold run of the one would be compared with warm ones.
+        let (expected, cpu, _) = self.answers(&*self.prepared.server, &queries)?;
+        let (found, seconds, stages) = self.answers(self.placed, &queries)?;
         // An answer depends on its query alone, so both places must give the same bytes.
         self.correct &= found == expected;
 
@@ -195,13 +195,12 @@ impl Groups<'_> {
             .collect()
     }
 
-    /// Answers the queries together in several runs, the first a warm-up if there are more. Returns
-    /// the last answers, the median time and its stages.
+    /// Answers the queries together in the plan's runs, after a warm-up. Returns the last answers,
+    /// the median time and its stages.
     fn answers(
         &self,
         server: &dyn ErasedServer,
         queries: &[&[u8]],
-        runs: usize,
     ) -> Result<(Vec<Vec<u8>>, f64, Stages)> {
         let batch: Vec<_> = queries
             .iter()
@@ -212,11 +211,12 @@ impl Groups<'_> {
         let mut times = Vec::new();
         let mut laps = Vec::new();
 
-        for run in 0..runs {
+        for run in 0..=self.plan.effort.runs {
             let clock = StageClock::new(&NoProgress);
             let answers = server.answer_many(&batch, &clock);
             let (stages, seconds) = clock.stop();
-            if run > 0 || runs == 1 {
+            // The first run finds cold caches, and a GPU loads its program.
+            if run > 0 {
                 times.push(seconds);
                 laps.push(summed(stages));
             }
@@ -307,5 +307,49 @@ impl DeviceReport {
                 what: self.scheme.to_owned(),
             })
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_core::Choice;
+    use papir_testkit::device::PlainDevice;
+
+    use super::*;
+    use crate::effort::Effort;
+    use crate::records::Synthetic;
+    use crate::schemes;
+
+    #[test]
+    fn both_places_answer_a_group_equally_often() {
+        let scheme = schemes::by_name("inspire").unwrap();
+        let records = Synthetic::new(1 << 12, 64).unwrap();
+        let plan = Plan {
+            records: &records,
+            expected: &records,
+            choice: Choice::Columns(64),
+            effort: Effort::alone(1, 3),
+        };
+        let mut prepared = Prepared::setup(&*scheme, &plan, &NoProgress).unwrap();
+
+        // A second device stands in for the CPU, because it counts its products.
+        let cpu = PlainDevice::default();
+        let device = PlainDevice::default();
+        let placed = prepared.server.on_device(&device).unwrap();
+        prepared.server = prepared.server.on_device(&cpu).unwrap();
+
+        let mut groups = Groups {
+            prepared: &prepared,
+            placed: &*placed,
+            plan: &plan,
+            device_rate: 1e9,
+            correct: true,
+        };
+        groups.measure(2).unwrap();
+
+        assert!(groups.correct);
+        assert!(device.products() >= 4, "a warm-up and three runs");
+        assert_eq!(cpu.products(), device.products());
     }
 }
