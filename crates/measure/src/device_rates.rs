@@ -25,6 +25,8 @@ const KINDS: [(Operation, Words, u32); 3] = [
 ];
 /// Stage of an answer that a device makes.
 const STAGE: &str = "device";
+/// Measurements of a rate before one that is not positive is refused.
+const ATTEMPTS: usize = 5;
 
 /// Sizes of what is timed.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +59,8 @@ impl Config {
 /// the device does not perform.
 ///
 /// # Errors
-/// The errors of the device and of the scheme `inspire`.
+/// The errors of the device and of the scheme `inspire`; [`papir_core::Error::Malformed`] if the
+/// larger of two sizes never takes longer than the smaller one.
 pub fn calibrate(
     config: Config,
     device: &dyn Device,
@@ -68,12 +71,12 @@ pub fn calibrate(
 
     progress.stage("products", KINDS.len() as u64);
     for (op, words, bits) in KINDS {
-        let each = product_seconds(config, device, words, bits)?;
-        seconds.set(op, each);
+        let each = positive(|| product_seconds(config, device, words, bits).map(Some))?;
+        seconds.set(op, each.unwrap_or([f64::NAN; 2]));
         progress.advance(1);
     }
 
-    let products = external_seconds(config, device, &seconds, progress)?;
+    let products = positive(|| external_seconds(config, device, &seconds, progress))?;
     let cpu = Operation::ExternalProduct;
     seconds.set(cpu, products.unwrap_or([rates.one(cpu), rates.group(cpu)]));
 
@@ -85,15 +88,35 @@ pub fn calibrate(
     })
 }
 
+/// Repeats a measurement whose seconds for a client alone are not positive. They are a difference
+/// of two times, which another program may disturb. Returns the last measurement, whose seconds
+/// [`DeviceRates::new`] refuses if they are not positive either.
+fn positive(mut measure: impl FnMut() -> Result<Option<[f64; 2]>>) -> Result<Option<[f64; 2]>> {
+    for _ in 1..ATTEMPTS {
+        let found = measure()?;
+        if found.is_none_or(|[one, _]| one > 0.0) {
+            return Ok(found);
+        }
+    }
+    measure()
+}
+
 /// Seconds of each operation for a client alone, and for each of [`GROUP`] clients.
 struct Seconds([[f64; Operation::ALL.len()]; 2]);
 
 impl Seconds {
     fn set(&mut self, op: Operation, [one, group]: [f64; 2]) {
-        // A group costs each client at most as much as one alone.
-        let one = one.max(f64::MIN_POSITIVE);
+        // A group costs each client at most as much as one alone, and all of it at least as much.
+        // Seconds that are not positive have no such bounds, and stay as they are to be refused: a
+        // small positive number in their place would make the device free.
+        let group = if one > 0.0 {
+            group.clamp(one / GROUP as f64, one)
+        } else {
+            one
+        };
+
         self.0[0][op as usize] = one;
-        self.0[1][op as usize] = group.clamp(one / GROUP as f64, one);
+        self.0[1][op as usize] = group;
     }
 
     fn of(&self, clients: usize, op: Operation) -> f64 {
@@ -261,12 +284,33 @@ mod tests {
             );
         }
 
-        // It does not evaluate.
+        // It evaluates no polynomials.
         let products = found
             .rates
             .seconds()
             .find(|(op, _)| *op == Operation::ExternalProduct)
             .unwrap();
         assert!((products.1[0] - Rates::BUILT_IN.one(Operation::ExternalProduct)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_negative_difference_is_measured_again_and_then_refused() {
+        let mut found = [-1.0, f64::NAN, 0.0, 2.0].into_iter();
+        let again = positive(|| Ok(found.next().map(|one| [one, 1.0]))).unwrap();
+        assert_eq!(again, Some([2.0, 1.0]));
+
+        let mut measured = 0;
+        let refused = positive(|| {
+            measured += 1;
+            Ok(Some([-1.0, 1.0]))
+        });
+        assert_eq!((refused.unwrap(), measured), (Some([-1.0, 1.0]), ATTEMPTS));
+
+        for one in [-1.0, 0.0, f64::NAN] {
+            let mut seconds = Seconds([[1e-9; Operation::ALL.len()]; 2]);
+            seconds.set(Operation::Matrix, [one, 1e-9]);
+            let rates = DeviceRates::new(1, |op| seconds.of(0, op), |op| seconds.of(1, op));
+            assert!(rates.is_err(), "{one}");
+        }
     }
 }
