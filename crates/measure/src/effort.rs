@@ -57,6 +57,15 @@ impl Effort {
     /// # Errors
     /// [`Error::Usage`] if threads, runs or clients are zero or too many, and [`Error::Threads`].
     pub fn pool(self) -> Result<rayon::ThreadPool> {
+        self.check()?;
+
+        Ok(rayon::ThreadPoolBuilder::new()
+            .num_threads(self.threads)
+            .build()?)
+    }
+
+    /// Refuses threads, runs or clients that are zero or too many.
+    pub(crate) fn check(self) -> Result<()> {
         let Self {
             threads,
             runs,
@@ -75,9 +84,6 @@ impl Effort {
                 ));
             }
         }
-
-        Ok(rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()?)
+        Ok(())
     }
 }

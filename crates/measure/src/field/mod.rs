@@ -7,7 +7,9 @@
 mod write;
 
 use papir_core::erased::ErasedScheme;
-use papir_core::{Choice, Description, NoProgress, Privacy, Progress, Shape};
+use papir_core::{
+    Candidate, Choice, Description, Error as CoreError, NoProgress, Privacy, Progress, Shape,
+};
 use papir_plan::rates_file::LoadedRates;
 use serde::Serialize;
 
@@ -77,7 +79,8 @@ pub struct FieldReport {
 /// Measures or predicts every scheme of the registry.
 ///
 /// # Errors
-/// Errors of the measurement that are not a scheme's refusal.
+/// Errors of the measurement that are not a scheme's refusal; [`Error::Usage`] for threads, runs or
+/// clients out of range.
 pub fn measure_all(
     shape: Shape,
     choice: Choice,
@@ -85,6 +88,9 @@ pub fn measure_all(
     rates: &LoadedRates,
     progress: &dyn Progress,
 ) -> Result<FieldReport> {
+    // Before the schemes: a wrong number of threads would look like a refusal of every one.
+    effort.check()?;
+
     let bench = FieldBench {
         shape,
         choice,
@@ -121,27 +127,31 @@ impl FieldBench<'_> {
         let scheme = schemes::by_name(name)?;
         let private = scheme.privacy() == Privacy::Private;
 
-        let candidate = match schemes::candidate(&*scheme, self.shape, self.choice) {
-            Ok(candidate) => candidate,
-            Err(error) => return Ok(refused(name, private, error.to_string())),
-        };
+        let found = self.measured(&*scheme, name, private);
+        found.or_else(|error| refusal(name, private, error))
+    }
 
-        match self.status(&*scheme, &candidate.description) {
-            Ok(status) => Ok(Entry {
-                parameters: candidate.label,
-                lookups: candidate.description.limits.batch,
-                security_bits: candidate.description.security.map(|security| security.bits),
-                failure_log2: Some(candidate.description.failure_log2)
-                    .filter(|log2| log2.is_finite()),
-                status,
-                ..refused(name, private, String::new())
-            }),
-            // A refusal is a row. Any other error would hold for every scheme.
-            Err(error @ (Error::Core(_) | Error::Usage { .. })) => {
-                Ok(refused(name, private, error.to_string()))
-            }
-            Err(error) => Err(error),
-        }
+    /// The entry of a scheme that accepts the database.
+    fn measured(
+        &self,
+        scheme: &dyn ErasedScheme,
+        name: &'static str,
+        private: bool,
+    ) -> Result<Entry> {
+        let Candidate {
+            description, label, ..
+        } = schemes::candidate(scheme, self.shape, self.choice)?;
+        let status = self.status(scheme, &description)?;
+
+        Ok(Entry {
+            scheme: name,
+            private,
+            parameters: label,
+            lookups: description.limits.batch,
+            security_bits: description.security.map(|security| security.bits),
+            failure_log2: Some(description.failure_log2).filter(|log2| log2.is_finite()),
+            status,
+        })
     }
 
     /// Measures the scheme, or predicts it.
@@ -177,16 +187,39 @@ impl FieldBench<'_> {
     }
 }
 
-/// The entry of a scheme that refuses a database.
-fn refused(scheme: &'static str, private: bool, reason: String) -> Entry {
-    Entry {
+/// The entry of a scheme that refuses the database; any other error is returned.
+fn refusal(scheme: &'static str, private: bool, error: Error) -> Result<Entry> {
+    // A damaged answer or a failed read is a fault, and must not read as a property of the scheme.
+    if !is_refusal(&error) {
+        return Err(error);
+    }
+
+    Ok(Entry {
         scheme,
         private,
         parameters: String::new(),
         lookups: 1,
         security_bits: None,
         failure_log2: None,
-        status: Status::NoParameters { reason },
+        status: Status::NoParameters {
+            reason: error.to_string(),
+        },
+    })
+}
+
+/// Returns whether a scheme refuses a database or an option by this error.
+fn is_refusal(error: &Error) -> bool {
+    match error {
+        // An option that the scheme does not have, or more memory than is free.
+        Error::Usage { .. } => true,
+        Error::Core(error) => matches!(
+            error,
+            CoreError::Parameters { .. }
+                | CoreError::NoSuchParameter { .. }
+                | CoreError::OutOfBounds { .. }
+                | CoreError::Insecure { .. }
+        ),
+        _ => false,
     }
 }
 
@@ -211,5 +244,59 @@ impl FieldReport {
         Err(Error::Wrong {
             what: "a scheme of --all".to_owned(),
         })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_refusal_of_the_database_is_a_row() {
+        let parameters = CoreError::Parameters {
+            scheme: "inspire",
+            reason: "no such columns".to_owned(),
+        };
+        let options = Error::usage("--dim0 with plain", "none");
+        for error in [Error::from(parameters), options] {
+            let reason = error.to_string();
+            let entry = refusal("inspire", true, error).unwrap();
+            assert!(
+                matches!(&entry.status, Status::NoParameters { reason: found } if *found == reason)
+            );
+        }
+
+        let faults = [
+            CoreError::NotDecodable,
+            CoreError::Checksum {
+                what: "an answer".to_owned(),
+            },
+            CoreError::Io {
+                what: "reading records".to_owned(),
+                source: std::io::ErrorKind::UnexpectedEof.into(),
+            },
+        ];
+        for fault in faults {
+            let expected = fault.to_string();
+            let found = refusal("inspire", true, fault.into()).unwrap_err();
+            assert_eq!(found.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_wrong_number_of_threads_is_not_a_refusal_of_every_scheme() {
+        let shape = Shape::of_bytes(16, 64).unwrap();
+        let rates = LoadedRates {
+            rates: papir_core::cost::Rates::BUILT_IN,
+            origin: "built in",
+            description: String::new(),
+            device: None,
+        };
+
+        let choice = Choice::Goal(papir_core::Goal::Balanced);
+        let effort = Effort::alone(0, 1);
+        let error = measure_all(shape, choice, effort, &rates, &NoProgress).unwrap_err();
+        assert!(matches!(error, Error::Usage { .. }), "{error}");
     }
 }
