@@ -129,6 +129,8 @@ pub fn calibrate<E: From<papir_core::Error>>(
     let observed = Observed::on(config, 1, &mut measure)?;
     let mut one = observed.one_thread();
     one.set(Operation::WideProduct, product_seconds(config, 1)?);
+    // Refused here if a rate is not a number: the bounds below are multiples of these rates.
+    let single = Rates::new(1, |op| one.of(op), |op| one.of(op))?;
 
     // Shared reads cost each client of a group at most as much as one alone.
     let measured = observed.group(&one);
@@ -137,7 +139,7 @@ pub fn calibrate<E: From<papir_core::Error>>(
         measured.of(op).clamp(alone / GROUP as f64, alone)
     };
     if threads <= 1 {
-        return Ok(Rates::new(1, |op| one.of(op), |op| one.of(op))?.with_groups(group)?);
+        return Ok(single.with_groups(group)?);
     }
 
     let mut all = Observed::on(config, threads, &mut measure)?.all_threads(&one);
@@ -640,6 +642,55 @@ impl Seconds {
     }
 
     fn of(&self, operation: Operation) -> f64 {
-        self.0[operation as usize].max(Self::LEAST)
+        let seconds = self.0[operation as usize];
+        // `max` prefers a number to NaN: a rate that was not measured would become the least one.
+        if seconds.is_nan() {
+            seconds
+        } else {
+            seconds.max(Self::LEAST)
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_below_the_least_is_raised_and_one_that_is_no_number_stays() {
+        let mut seconds = Seconds::default();
+        for (set, expected) in [(-1.0, Seconds::LEAST), (1.0, 1.0)] {
+            seconds.set(Operation::Copy, set);
+            assert!((seconds.of(Operation::Copy) - expected).abs() < Seconds::LEAST / 2.0);
+        }
+
+        seconds.set(Operation::Copy, f64::NAN);
+        assert!(seconds.of(Operation::Copy).is_nan());
+    }
+
+    /// Databases without any work have rates of 0 / 0.
+    #[test]
+    fn a_calibration_without_work_is_refused() {
+        let nothing = Observation {
+            work: Work::default(),
+            stages: Vec::new(),
+            answer_ms: 0.0,
+            core_ms: 0.0,
+            query_ms: 0.0,
+            extract_ms: 0.0,
+            encode_s: 0.0,
+            hint_s: 0.0,
+            material_s: 0.0,
+            material_bytes: 0,
+        };
+
+        for threads in [1, 2] {
+            let found = calibrate(Config::TINY, threads, |_| {
+                Ok::<_, papir_core::Error>(nothing.clone())
+            });
+            let error = found.unwrap_err().to_string();
+            assert!(error.contains("seconds above 0"), "{error}");
+        }
     }
 }
