@@ -25,6 +25,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use papir_core::Result as CoreResult;
@@ -38,6 +39,8 @@ use crate::{Error, Result};
 const FORMAT: u32 = 1;
 /// Maximum length of a file in bytes, far above the length of any valid file.
 const MAX_BYTES: u64 = 1 << 16;
+/// The end of the name of a file that is being written.
+const UNFINISHED: &str = ".unfinished";
 
 #[derive(Serialize, Deserialize)]
 struct File {
@@ -190,7 +193,33 @@ pub fn write(path: &Path, rates: &Rates, device: Option<&NamedDevice>) -> Result
 
     let folder = path.parent().unwrap_or(Path::new(""));
     fs::create_dir_all(folder).map_err(|error| unwritable(path, error))?;
-    fs::write(path, text + "\n").map_err(|error| unwritable(path, error))
+    replace(path, &(text + "\n")).map_err(|error| unwritable(path, error))
+}
+
+/// Replaces a file by this text. A reader, and the disk after a crash, has the old text or the new
+/// one, never a part of it.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    // A link keeps its target: without this the rename would replace the link.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+
+    // In the same folder, because a rename does not cross file systems.
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}{UNFINISHED}", std::process::id()));
+    let unfinished = path.with_file_name(name);
+
+    let replaced = write_durably(&unfinished, text).and_then(|()| fs::rename(&unfinished, path));
+    if replaced.is_err() {
+        // A full disk has refused the text already; the error of that is the one to report.
+        let _ = fs::remove_file(&unfinished);
+    }
+    replaced
+}
+
+/// Writes a file, which is on disk on return.
+fn write_durably(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::File::create(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 /// Reads a rates file written by [`write()`]: the machine's rates, and its device.
@@ -329,5 +358,31 @@ mod tests {
         );
         fs::remove_dir_all(folder).unwrap();
         assert!(read(&path).is_err());
+    }
+
+    /// A hard link keeps the file that a write in place would have changed.
+    #[test]
+    fn a_rates_file_is_replaced_as_a_whole() {
+        let folder = std::env::temp_dir().join(format!("papir-replaced-{}", std::process::id()));
+        let path = folder.join("rates.json");
+        let old = folder.join("old.json");
+
+        write(&path, &Rates::BUILT_IN, None).unwrap();
+        fs::hard_link(&path, &old).unwrap();
+        let rates = Rates::new(4, |_| 1e-9, |_| 1e-10).unwrap();
+        write(&path, &rates, None).unwrap();
+
+        assert_eq!(read(&old).unwrap().0.threads(), Rates::BUILT_IN.threads());
+        assert_eq!(read(&path).unwrap().0.threads(), 4);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+
+        // A folder in its place refuses the new file, of which nothing stays.
+        let taken = folder.join("taken.json");
+        fs::create_dir(&taken).unwrap();
+        let error = write(&taken, &rates, None).unwrap_err();
+        assert!(matches!(error, Error::Write { .. }), "{error}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 3);
+
+        fs::remove_dir_all(folder).unwrap();
     }
 }
