@@ -142,7 +142,7 @@ pub fn perform(
             ExperimentReport::Packing(packing::measure(ciphertexts, effort, progress)?)
         }
         Experiment::Compression(config) => {
-            ExperimentReport::Compression(compress::measure(config, effort.runs, progress)?)
+            ExperimentReport::Compression(compress::measure(config, effort, progress)?)
         }
         Experiment::Newton(config) => {
             ExperimentReport::Newton(newton::measure(config, effort, progress)?)

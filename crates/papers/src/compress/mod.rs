@@ -8,6 +8,7 @@ mod single;
 use getrandom::SysRng;
 use papir_core::Progress;
 use papir_kernels::Backend;
+use papir_measure::effort::Effort;
 use papir_measure::report::{titles, write_columns};
 use rand_core::UnwrapErr;
 use serde::Serialize;
@@ -16,7 +17,7 @@ pub use batched::Batched;
 pub use keys::Packed;
 pub use single::Single;
 
-use crate::{Error, Result};
+use crate::Result;
 use papir_plan::units::bytes as display;
 
 /// Inputs of the benchmark.
@@ -56,6 +57,8 @@ pub struct CompressionReport {
     pub part: &'static str,
     /// Bits of the Paillier modulus.
     pub modulus_bits: u32,
+    /// Threads.
+    pub threads: usize,
     /// The kernels' backend.
     pub backend: &'static str,
     /// Table 2.
@@ -68,39 +71,41 @@ pub struct CompressionReport {
     pub correct: bool,
 }
 
-/// Runs the benchmark on one thread.
+/// Runs the benchmark.
 ///
 /// # Errors
-/// [`Error::Usage`] for unavailable sizes, [`Error::Backend`].
-pub fn measure(config: Config, runs: usize, progress: &dyn Progress) -> Result<CompressionReport> {
-    let backend = Backend::try_from_env()?;
-    if runs == 0 {
-        return Err(Error::usage("0 runs", "at least 1"));
-    }
+/// [`Error::Usage`](crate::Error) for unavailable sizes, and for threads or runs out of range;
+/// [`Error::Backend`](crate::Error), [`Error::Threads`](crate::Error).
+pub fn measure(
+    config: Config,
+    effort: Effort,
+    progress: &dyn Progress,
+) -> Result<CompressionReport> {
+    let backend = Backend::try_from_env()?.name();
 
-    let mut rng = UnwrapErr(SysRng);
-    let mut setting = samples::Setting::new(config.modulus_bits, &mut rng)?;
+    // In a pool of its own: CDKS packs in parallel, by default on all cores.
+    effort.pool()?.install(|| {
+        let mut rng = UnwrapErr(SysRng);
+        let mut setting = samples::Setting::new(config.modulus_bits, &mut rng)?;
 
-    let single = single::measure(&mut setting, config.single, runs, progress)?;
-    let keys = keys::measure(&mut setting, config.keys, progress)?;
-    let batched = batched::measure(&mut setting, config.batches, progress)?;
+        let single = single::measure(&mut setting, config.single, effort.runs, progress)?;
+        let keys = keys::measure(&mut setting, config.keys, progress)?;
+        let batched = batched::measure(&mut setting, config.batches, progress)?;
 
-    let correct = single.iter().all(|one| one.correct)
-        && keys.iter().all(|one| one.correct)
-        && batched.iter().all(|one| one.correct);
+        let correct = single.iter().all(|one| one.correct)
+            && keys.iter().all(|one| one.correct)
+            && batched.iter().all(|one| one.correct);
 
-    let part = "compress";
-    let modulus_bits = config.modulus_bits;
-    let backend = backend.name();
-
-    Ok(CompressionReport {
-        part,
-        modulus_bits,
-        backend,
-        single,
-        keys,
-        batched,
-        correct,
+        Ok(CompressionReport {
+            part: "compress",
+            modulus_bits: config.modulus_bits,
+            threads: effort.threads,
+            backend,
+            single,
+            keys,
+            batched,
+            correct,
+        })
     })
 }
 
@@ -162,12 +167,17 @@ impl CompressionReport {
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         let Self {
             modulus_bits,
+            threads,
             backend,
             ..
         } = self;
+        let threads = match threads {
+            1 => "one thread".to_owned(),
+            threads => format!("{threads} threads"),
+        };
         writeln!(
             out,
-            "Paillier with {modulus_bits} bits, one thread, {backend}; the paper uses all cores of its machine"
+            "Paillier with {modulus_bits} bits, {threads}, {backend}; the paper uses all cores of its machine"
         )?;
 
         writeln!(out, "\nOne encryption of (n, log2 q) (ZipPIR, Table 2)")?;

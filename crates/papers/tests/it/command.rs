@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Parser;
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Progress};
 use papir_measure::cli::MOVED;
 use papir_measure::effort::Effort;
 use papir_papers::cli::{PapersArguments, run_with};
 use papir_papers::experiments::{self, perform};
-use papir_papers::{Error, depir, figures, packing, phase0, tables};
+use papir_papers::{Error, compress, depir, figures, packing, phase0, tables};
 use papir_schemes::registry;
 use serde_json::Value;
 
@@ -269,4 +270,34 @@ fn packing_refuses_partial_packs() {
         error,
         "100 encryptions to pack: expected a multiple of 2048 up to 65536"
     );
+}
+
+/// The threads of the pool in which the last stage was announced.
+#[derive(Default)]
+struct StageThreads(AtomicUsize);
+
+impl Progress for StageThreads {
+    fn stage(&self, _name: &str, _total: u64) {
+        self.0
+            .store(rayon::current_num_threads(), Ordering::Relaxed);
+    }
+
+    fn advance(&self, _steps: u64) {}
+}
+
+#[test]
+fn compression_runs_on_the_given_threads() {
+    let used = StageThreads::default();
+    let effort = Effort::alone(3, 1);
+    let report = compress::measure(compress::Config::TINY, effort, &used).unwrap();
+    assert_eq!((report.threads, used.0.into_inner()), (3, 3));
+
+    let mut out = Vec::new();
+    report.write_table(&mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("384 bits, 3 threads, "), "{text}");
+
+    let none = Effort::alone(0, 1);
+    let error = compress::measure(compress::Config::TINY, none, &NoProgress).unwrap_err();
+    assert_eq!(error.to_string(), "0 threads: expected 1 to 1024 threads");
 }
