@@ -5,16 +5,19 @@ use papir_measure::field::{FieldReport, PrintedRow};
 use papir_measure::report::Stages;
 
 use crate::figures::{FigureReport, Kind, Point, Source};
-use crate::tables;
+use crate::{Result, tables};
 
 /// Entries of the plot: colours of schemes that are private, and of others.
 const PRIVATE: &str = "private";
 const NOT_PRIVATE: &str = "NOT private";
 
 /// Rows of all tables for databases of this shape.
-pub fn printed(shape: Shape) -> Vec<PrintedRow> {
+///
+/// # Errors
+/// Those of [`tables::all`].
+pub fn printed(shape: Shape) -> Result<Vec<PrintedRow>> {
     let mut printed = Vec::new();
-    for table in tables::all() {
+    for table in tables::all()? {
         for block in table.blocks {
             if (block.entries, block.entry_bits) != (shape.records(), shape.record_bits()) {
                 continue;
@@ -27,7 +30,7 @@ pub fn printed(shape: Shape) -> Vec<PrintedRow> {
             }));
         }
     }
-    printed
+    Ok(printed)
 }
 
 /// The scatter plot of bytes against server time.

@@ -23,6 +23,7 @@ use rand_core::{Rng, UnwrapErr};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::printed::{self, Figures};
 use crate::{Error, Result};
 use papir_plan::units::bytes as display;
 
@@ -47,7 +48,8 @@ struct Column {
     plaintext_bits: u32,
     /// LWE encryptions per pack.
     capacity: usize,
-    paper: Option<Printed>,
+    /// Its row in the paper's Table 5.
+    paper: Option<&'static str>,
 }
 
 /// Figures printed in the paper's Table 5 and section 7.4. KB are 2¹⁰ bytes.
@@ -88,12 +90,7 @@ const INSPIRING: Column = Column {
     gadget: APPROXIMATE,
     plaintext_bits: 15,
     capacity: DEGREE,
-    paper: Some(Printed {
-        key_kb: 84,
-        offline_s: 36.0,
-        online_ms: 40.0,
-        noise_max_log2: Some(33.4),
-    }),
+    paper: Some("InspiRING (11, 56, 15)"),
 };
 const PARTIAL: Column = Column {
     name: "PartialInspiRING",
@@ -104,12 +101,7 @@ const PARTIAL: Column = Column {
 const CDKS: Column = Column {
     name: "CDKS",
     gadget: EXACT,
-    paper: Some(Printed {
-        key_kb: 462,
-        offline_s: 11.0,
-        online_ms: 56.0,
-        noise_max_log2: Some(38.5),
-    }),
+    paper: Some("CDKS"),
     ..INSPIRING
 };
 const SMALL_INSPIRING: Column = Column {
@@ -118,12 +110,7 @@ const SMALL_INSPIRING: Column = Column {
     gadget: SMALL,
     plaintext_bits: 6,
     capacity: SMALL_RING.degree,
-    paper: Some(Printed {
-        key_kb: 60,
-        offline_s: 2.4,
-        online_ms: 16.0,
-        noise_max_log2: None,
-    }),
+    paper: Some("InspiRING (10, 28, 6)"),
 };
 
 /// A column of Table 5 that papir does not implement.
@@ -141,18 +128,43 @@ pub struct Quoted {
     pub paper: Printed,
 }
 
-const HINTLESS: Quoted = Quoted {
-    name: "HintlessPIR",
-    degree: 1024,
-    modulus_log2: 32.0,
-    packed_kb: 180,
-    paper: Printed {
-        key_kb: 360,
-        offline_s: 2.0,
-        online_ms: 141.0,
-        noise_max_log2: None,
-    },
-};
+/// The row of Table 5 that papir does not implement.
+const HINTLESS: &str = "HintlessPIR";
+
+impl Printed {
+    /// The figures of a row of Table 5.
+    fn of(row: &str) -> Result<Self> {
+        let costs = Figures::of(printed::table(printed::INSPIRE, "Table 5")?, row)?;
+
+        // The text has the errors of two methods only.
+        let noise = printed::table(printed::INSPIRE, "section 7.4")?;
+        let noise = noise.rows.iter().find(|one| one.row == row).map(|row| {
+            let errors = Figures::new(noise, row);
+            errors.number("bits of the largest error", "")
+        });
+
+        Ok(Self {
+            key_kb: costs.number("Key Material", "KB")? as u32,
+            offline_s: costs.number("Offline Runtime", "s")?,
+            online_ms: costs.number("Online Runtime", "ms")?,
+            noise_max_log2: noise.transpose()?,
+        })
+    }
+}
+
+impl Quoted {
+    /// A row of Table 5, quoted whole.
+    fn of(row: &'static str) -> Result<Self> {
+        let figures = Figures::of(printed::table(printed::INSPIRE, "Table 5")?, row)?;
+        Ok(Self {
+            name: row,
+            degree: 1 << figures.count("log2 d")?,
+            modulus_log2: figures.number("log2 q", "")?,
+            packed_kb: figures.number("Packed Size", "KB")? as u32,
+            paper: Printed::of(row)?,
+        })
+    }
+}
 
 /// Costs of packing, for each method.
 #[derive(Clone, Debug, Serialize)]
@@ -251,7 +263,7 @@ pub fn measure(
     let threads = effort.threads;
     let correct = packings.iter().all(|packing| packing.correct);
     let backend = backend.name();
-    let quoted = vec![HINTLESS];
+    let quoted = vec![Quoted::of(HINTLESS)?];
 
     Ok(PackingReport {
         part: "packing",
@@ -337,9 +349,14 @@ impl<P: RingPacking> PackingCase<P> {
             progress.advance(1);
         }
 
-        Ok(self.report(&prepared, offline_s, median(times), &errors))
+        let paper = self.column.paper.map(Printed::of).transpose()?;
+        Ok(Measured {
+            paper,
+            ..self.report(&prepared, offline_s, median(times), &errors)
+        })
     }
 
+    /// The costs, without the paper's figures.
     fn report(
         &self,
         prepared: &Prepared<P>,
@@ -384,7 +401,7 @@ impl<P: RingPacking> PackingCase<P> {
                 / 2.0,
             noise_max_log2: largest.log2(),
             correct: largest < (self.scale() / 2) as f64,
-            paper: self.column.paper,
+            paper: None,
         }
     }
 
@@ -563,16 +580,16 @@ const ROWS: &[Row] = &[
     ("encryptions per pack", |m| m.capacity.to_string()),
     ("client's key", |m| display(m.key_bytes)),
     ("  paper", |m| {
-        printed(m, |paper| format!("{} KiB", paper.key_kb))
+        paper_cell(m, |paper| format!("{} KiB", paper.key_kb))
     }),
     ("packed", |m| display(m.packed_bytes)),
     ("offline", |m| format!("{:.2} s", m.offline_s)),
     ("  paper", |m| {
-        printed(m, |paper| format!("{:.1} s", paper.offline_s))
+        paper_cell(m, |paper| format!("{:.1} s", paper.offline_s))
     }),
     ("online", |m| format!("{:.2} ms", m.online_ms)),
     ("  paper", |m| {
-        printed(m, |paper| format!("{:.0} ms", paper.online_ms))
+        paper_cell(m, |paper| format!("{:.0} ms", paper.online_ms))
     }),
     ("material", |m| display(m.material_bytes)),
     ("noise (standard deviation)", |m| {
@@ -590,7 +607,7 @@ const ROWS: &[Row] = &[
     }),
 ];
 
-fn printed(measured: &Measured, cell: impl Fn(&Printed) -> String) -> String {
+fn paper_cell(measured: &Measured, cell: impl Fn(&Printed) -> String) -> String {
     measured.paper.as_ref().map_or("-".to_owned(), cell)
 }
 

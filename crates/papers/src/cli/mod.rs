@@ -119,7 +119,7 @@ fn run_all(args: &PapersArguments, out: &mut dyn Write, progress: &dyn Progress)
     let choice = Choice::Goal(args.goal.unwrap_or_default());
     let rates = papir_plan::rates_file::load(None)?;
     let mut report = measure_all(shape, choice, args.effort(), &rates, progress)?;
-    report.papers = Some(field::printed(shape));
+    report.papers = Some(field::printed(shape)?);
 
     if let Some(path) = &args.svg {
         write_svg(path, &figures::plot::draw(&field::figure(&report))?)?;

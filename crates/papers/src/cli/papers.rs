@@ -21,7 +21,8 @@ pub(super) fn run_table(
     if let Some(sheet) = depir::sheet_by_name(Kind::Table, name) {
         return run_sheet(sheet, args, out, progress);
     }
-    if let Some(quoted) = tables::ALL_QUOTED.iter().find(|quoted| quoted.name == name) {
+    let quoted = tables::quoted()?;
+    if let Some(quoted) = quoted.iter().find(|quoted| quoted.name == name) {
         let report = quoted.report();
         return if args.json {
             write_json(out, &report)
@@ -30,9 +31,10 @@ pub(super) fn run_table(
         };
     }
 
-    let Some(table) = tables::by_name(name) else {
-        let quoted = tables::ALL_QUOTED.iter().map(|quoted| quoted.name);
-        let all = tables::all()
+    let Some(table) = tables::by_name(name)? else {
+        let quoted = quoted.iter().map(|quoted| quoted.name);
+        let all = tables::all()?
+            .iter()
             .map(|table| table.name)
             .chain(sheets(Kind::Table))
             .chain(quoted);
@@ -60,8 +62,8 @@ pub(super) fn run_figure(
         return run_sheet(sheet, args, out, progress);
     }
 
-    let Some(figure) = figures::by_name(name) else {
-        let all = figures::ALL
+    let Some(figure) = figures::by_name(name)? else {
+        let all = figures::all()?
             .iter()
             .map(|figure| figure.name)
             .chain(sheets(Kind::Figure));

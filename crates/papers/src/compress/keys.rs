@@ -6,6 +6,7 @@ use papir_paillier::compress::{KeyKind, Layout, PackedKey, Scale};
 use serde::Serialize;
 
 use super::samples::Setting;
+use crate::printed::{self, Figures};
 use crate::{Error, Result};
 
 /// A parameter set and its printed figures. Keys are stored as offsets from ciphertexts expanded
@@ -29,36 +30,29 @@ struct Printed {
     ms: f64,
 }
 
-const SETS: [Set; 4] = [
-    Set {
-        n: 630,
-        modulus_log2: 64,
-        unpacked_kb: 240,
-        general: Printed { kb: 22, ms: 14.0 },
-        binary: Printed { kb: 12, ms: 13.0 },
-    },
-    Set {
-        n: 742,
-        modulus_log2: 64,
-        unpacked_kb: 284,
-        general: Printed { kb: 26, ms: 25.0 },
-        binary: Printed { kb: 14, ms: 12.0 },
-    },
-    Set {
-        n: 870,
-        modulus_log2: 64,
-        unpacked_kb: 334,
-        general: Printed { kb: 30, ms: 74.0 },
-        binary: Printed { kb: 16, ms: 13.0 },
-    },
-    Set {
-        n: 1305,
-        modulus_log2: 11,
-        unpacked_kb: 501,
-        general: Printed { kb: 11, ms: 15.0 },
-        binary: Printed { kb: 7, ms: 15.0 },
-    },
-];
+/// The sets of Table 3.
+fn sets() -> Result<Vec<Set>> {
+    let table = printed::table(printed::ZIP, "Table 3")?;
+
+    let mut sets = Vec::with_capacity(table.rows.len());
+    for row in &table.rows {
+        let figures = Figures::new(table, row);
+        sets.push(Set {
+            n: figures.count("n")? as usize,
+            modulus_log2: figures.count("log2 q")? as u32,
+            unpacked_kb: figures.number("Unpacked Key", "KB")? as u32,
+            general: Printed {
+                kb: figures.number("Packed Non-binary Key", "KB")? as u32,
+                ms: figures.number("Unpacking Time, non-binary", "ms")?,
+            },
+            binary: Printed {
+                kb: figures.number("Packed Binary Key", "KB")? as u32,
+                ms: figures.number("Unpacking Time, binary", "ms")?,
+            },
+        });
+    }
+    Ok(sets)
+}
 
 /// Costs of a compression key, packed as much as possible.
 #[derive(Clone, Debug, Serialize)]
@@ -93,7 +87,8 @@ pub(super) fn measure(
     sets: usize,
     progress: &dyn Progress,
 ) -> Result<Vec<Packed>> {
-    let sets = &SETS[..sets.min(SETS.len())];
+    let all = self::sets()?;
+    let sets = &all[..sets.min(all.len())];
     progress.stage("packed keys", 2 * sets.len() as u64);
 
     let mut packed = Vec::with_capacity(2 * sets.len());

@@ -9,6 +9,7 @@ use papir_paillier::{Ciphertext, SecretKey};
 use serde::Serialize;
 
 use super::samples::{RingSample, Samples, Setting};
+use crate::printed::{self, Figures};
 use crate::{Error, Result};
 
 /// The kind of encryption that is compressed.
@@ -28,25 +29,28 @@ struct Set {
     paper_ms: f64,
 }
 
-const fn set(n: usize, modulus_log2: u32, form: Form, paper_ms: f64) -> Set {
-    Set {
-        n,
-        modulus_log2,
-        form,
-        paper_ms,
-    }
-}
+/// The sets of Table 2.
+fn sets() -> Result<Vec<Set>> {
+    let table = printed::table(printed::ZIP, "Table 2")?;
 
-const SETS: [Set; 8] = [
-    set(630, 64, Form::Lwe, 9.7),
-    set(742, 64, Form::Lwe, 11.0),
-    set(870, 64, Form::Lwe, 12.9),
-    set(1305, 11, Form::Lwe, 16.6),
-    set(1024, 27, Form::RlweCoefficient, 7.2),
-    set(2048, 54, Form::RlweCoefficient, 23.8),
-    set(4096, 36, Form::RlweCoefficient, 33.8),
-    set(8192, 43, Form::RlweCoefficient, 83.3),
-];
+    let mut sets = Vec::with_capacity(table.rows.len());
+    for row in &table.rows {
+        let figures = Figures::new(table, row);
+        let form = if row.row.starts_with("RLWE") {
+            Form::RlweCoefficient
+        } else {
+            Form::Lwe
+        };
+
+        sets.push(Set {
+            n: figures.count("n")? as usize,
+            modulus_log2: figures.count("log2 q")? as u32,
+            form,
+            paper_ms: figures.number("Compression Time", "ms")?,
+        });
+    }
+    Ok(sets)
+}
 
 /// Costs of compressing one encryption.
 #[derive(Clone, Debug, Serialize)]
@@ -78,7 +82,8 @@ pub(super) fn measure(
     runs: usize,
     progress: &dyn Progress,
 ) -> Result<Vec<Single>> {
-    let sets = &SETS[..sets.min(SETS.len())];
+    let all = self::sets()?;
+    let sets = &all[..sets.min(all.len())];
     progress.stage("one encryption", sets.len() as u64);
     sets.iter()
         .map(|set| one_set(setting, set, runs).inspect(|_| progress.advance(1)))

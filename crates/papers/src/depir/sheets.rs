@@ -12,6 +12,7 @@ use super::estimate::{Count, exact, one_step, two_steps};
 use super::set::{Config, DepirReport, Set, measure};
 use super::sheet::{Kind, Rows, Sheet};
 use crate::Result;
+use crate::printed::{self, Figures};
 
 /// ln t, the bound on ln ‖f‖.
 const LN_T: f64 = 11.090_370;
@@ -25,7 +26,7 @@ pub const SHEETS: &[Sheet] = &[
         kind: Kind::Table,
         name: "depir-2",
         what: "Doubly-efficient PIR, Table 2: look-ups of a query and entries of tables, N = 2^20, Q = 2^1000, n = 2^16",
-        run: |_, _, _| Ok(table_2()),
+        run: |_, _, _| table_2(),
     },
     Sheet {
         kind: Kind::Table,
@@ -44,32 +45,14 @@ pub const SHEETS: &[Sheet] = &[
 /// A row of Table 2: an optimization.
 struct Optimization {
     name: &'static str,
+    /// Its row among the printed figures.
+    row: &'static str,
     /// Number of steps.
     steps: Steps,
     variables: usize,
     degree: usize,
     /// k; `None` without Fourier decomposition.
     roots: Option<u64>,
-    /// The printed numbers of look-ups and entries.
-    paper: [f64; 2],
-}
-
-const fn row(
-    name: &'static str,
-    steps: Steps,
-    variables: usize,
-    degree: usize,
-    roots: Option<u64>,
-    paper: [f64; 2],
-) -> Optimization {
-    Optimization {
-        name,
-        steps,
-        variables,
-        degree,
-        roots,
-        paper,
-    }
 }
 
 const NONE: &str = "none";
@@ -77,14 +60,70 @@ const FOURIER: &str = "+ Fourier decomposition";
 const TOTAL: &str = "+ total degree";
 
 const TABLE_2: [Optimization; 8] = [
-    row(NONE, Steps::One, 5, 80, None, [6.9e11, 3.3e78]),
-    row(FOURIER, Steps::One, 5, 80, Some(83), [4.2e10, 3.4e18]),
-    row(TOTAL, Steps::One, 5, 39, Some(41), [1.1e10, 4.4e16]),
-    row(TOTAL, Steps::One, 4, 69, Some(71), [3.1e10, 7.5e14]),
-    row(NONE, Steps::Two, 5, 80, None, [2.1e14, 3.0e19]),
-    row(FOURIER, Steps::Two, 5, 80, Some(83), [3.8e12, 9.1e15]),
-    row(TOTAL, Steps::Two, 5, 39, Some(41), [5.0e11, 7.6e13]),
-    row(TOTAL, Steps::Two, 4, 69, Some(71), [2.5e12, 5.3e11]),
+    Optimization {
+        name: NONE,
+        row: "One step, none",
+        steps: Steps::One,
+        variables: 5,
+        degree: 80,
+        roots: None,
+    },
+    Optimization {
+        name: FOURIER,
+        row: "One step, Fourier decomposition",
+        steps: Steps::One,
+        variables: 5,
+        degree: 80,
+        roots: Some(83),
+    },
+    Optimization {
+        name: TOTAL,
+        row: "One step, total degree, m = 5",
+        steps: Steps::One,
+        variables: 5,
+        degree: 39,
+        roots: Some(41),
+    },
+    Optimization {
+        name: TOTAL,
+        row: "One step, total degree, m = 4",
+        steps: Steps::One,
+        variables: 4,
+        degree: 69,
+        roots: Some(71),
+    },
+    Optimization {
+        name: NONE,
+        row: "Two steps, none",
+        steps: Steps::Two,
+        variables: 5,
+        degree: 80,
+        roots: None,
+    },
+    Optimization {
+        name: FOURIER,
+        row: "Two steps, Fourier decomposition",
+        steps: Steps::Two,
+        variables: 5,
+        degree: 80,
+        roots: Some(83),
+    },
+    Optimization {
+        name: TOTAL,
+        row: "Two steps, total degree, m = 5",
+        steps: Steps::Two,
+        variables: 5,
+        degree: 39,
+        roots: Some(41),
+    },
+    Optimization {
+        name: TOTAL,
+        row: "Two steps, total degree, m = 4",
+        steps: Steps::Two,
+        variables: 4,
+        degree: 69,
+        roots: Some(71),
+    },
 ];
 
 const LOG2_Q: f64 = 1000.0;
@@ -159,7 +198,8 @@ impl Optimization {
         })
     }
 
-    fn cells(&self) -> Vec<String> {
+    fn cells(&self) -> Result<Vec<String>> {
+        let printed = Figures::of(printed::table(printed::DEPIR, "Table 2")?, self.row)?;
         let estimate = self.estimate();
         let exact = self.exact();
         let steps = if self.steps == Steps::One {
@@ -168,17 +208,17 @@ impl Optimization {
             "two"
         };
 
-        vec![
+        Ok(vec![
             steps.to_owned(),
             self.name.to_owned(),
             self.variables.to_string(),
-            scientific(self.paper[0]),
+            scientific(printed.number("Queries", "")?),
             scientific(estimate.lookups),
             scientific_or_dash(exact.map(|count| count.lookups)),
-            scientific(self.paper[1]),
+            scientific(printed.number("Entries", "")?),
             scientific(estimate.entries),
             scientific_or_dash(exact.map(|count| count.entries)),
-        ]
+        ])
     }
 }
 
@@ -190,7 +230,7 @@ fn scientific_or_dash(number: Option<f64>) -> String {
     number.map_or_else(|| "-".to_owned(), scientific)
 }
 
-fn table_2() -> Rows {
+fn table_2() -> Result<Rows> {
     let columns = titles(&[
         "steps",
         "optimization",
@@ -203,7 +243,8 @@ fn table_2() -> Rows {
         "exact",
     ]);
 
-    let mut rows: Vec<Vec<String>> = TABLE_2.iter().map(Optimization::cells).collect();
+    let rows = TABLE_2.iter().map(Optimization::cells);
+    let mut rows: Vec<Vec<String>> = rows.collect::<Result<_>>()?;
     if let Ok(outline) = Outline::best(1 << 20, Goal::MinTime) {
         let mut ours = titles(&["none", "papir: on lines", "", "", "", "0", "", "", ""]);
         ours[2] = outline.simplex.variables.to_string();
@@ -216,13 +257,13 @@ fn table_2() -> Rows {
         "The printed entries lack the propositions' factor 1/(m + 1), and the last row's are a tenth of what the same rule gives. The counts for `none` are those of (Q/2)^(D^2 n), not of the printed D^3 n.",
         "On lines nothing is looked up: f's own coefficients are the table, and a query costs multiplications.",
     ]);
-    Rows {
+    Ok(Rows {
         columns,
         rows,
         notes,
         correct: true,
         ..Rows::default()
-    }
+    })
 }
 
 /// A row of Table 3: a parameter set.
@@ -241,65 +282,35 @@ struct Published {
     amortized_ms: f64,
 }
 
-const TABLE_3: [Published; 4] = [
-    published(
-        "tiny",
-        7315,
-        [18, 4],
-        518.0,
-        [10.0, 19.0],
-        [10.0, 0.0],
-        [720.0, 236.0, 7.2],
-    ),
-    published(
-        "small",
-        46_376,
-        [30, 4],
-        804.0,
-        [14.5, 54.25],
-        [36.0, 1000.0],
-        [166_680.0, 1789.0, 54.6],
-    ),
-    published(
-        "medium",
-        15_020_334,
-        [68, 5],
-        1817.0,
-        [75.0, 483.0],
-        [253.0, 873_000.0],
-        [4.7e10, 2.1e6, 32_300.0],
-    ),
-    published(
-        "large",
-        185_250_786,
-        [68, 6],
-        1817.0,
-        [90.0, 483.0],
-        [253.0, 4.117_44e8],
-        [2.7e14, 2.6e6, 40_000.0],
-    ),
-];
+/// The sets of Table 3, as printed.
+fn published_sets() -> Result<Vec<Published>> {
+    let table = printed::table(printed::DEPIR, "Table 3")?;
 
-const fn published(
-    name: &'static str,
-    records: u64,
-    polynomial: [usize; 2],
-    modulus_bits: f64,
-    megabytes: [f64; 2],
-    gigabytes: [f64; 2],
-    [preprocess_s, runtime_s, amortized_ms]: [f64; 3],
-) -> Published {
-    Published {
-        name,
-        records,
-        polynomial,
-        modulus_bits,
-        megabytes,
-        gigabytes,
-        preprocess_s,
-        runtime_s,
-        amortized_ms,
+    let mut sets = Vec::with_capacity(table.rows.len());
+    for row in &table.rows {
+        let figures = Figures::new(table, row);
+        sets.push(Published {
+            name: &row.row,
+            records: figures.count("N")?,
+            polynomial: [
+                figures.count("Polynomial degree")? as usize,
+                figures.count("Variable number")? as usize,
+            ],
+            modulus_bits: figures.number("Ciphertext modulus", "bits")?,
+            megabytes: [
+                figures.number("Query", "MB")?,
+                figures.number("Reply", "MB")?,
+            ],
+            gigabytes: [
+                figures.number("RAM", "GB")?,
+                1e3 * figures.number("Disk", "TB")?,
+            ],
+            preprocess_s: figures.number("Preprocessing", "s")?,
+            runtime_s: figures.number("Runtime", "s")?,
+            amortized_ms: figures.number("Amortized", "ms")?,
+        });
     }
+    Ok(sets)
 }
 
 impl Published {
@@ -476,7 +487,7 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
     ]);
 
     let mut rows = Vec::new();
-    for (place, published) in TABLE_3.iter().enumerate() {
+    for (place, published) in published_sets()?.iter().enumerate() {
         rows.push(published.cells());
         rows.push(match reports.get(place) {
             Some(report) => measured(report, published.name),
@@ -503,40 +514,33 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
     })
 }
 
-/// Other schemes of Table 4, printed beside the medium set.
-const BESIDE_MEDIUM: &[[&str; 7]] = &[[
-    "FrodoPIR, printed",
-    "-",
-    "500",
-    "192",
-    "271",
-    "65536",
-    "1 KB",
-]];
-/// Other schemes of Table 4, printed beside the large set.
-const BESIDE_LARGE: &[[&str; 7]] = &[
-    [
-        "PianoPIR, printed",
-        "-",
-        "220000",
-        "14.5",
-        "68.9",
-        "134217728",
-        "8 B",
-    ],
-    [
-        "OnionPIR, printed",
-        "-",
-        "1",
-        "24900",
-        "192",
-        "65536",
-        "30 KB",
+/// Other schemes of Table 4, by their rows: printed beside the medium set, and beside the large one.
+const RIVALS: [&[(&str, &str)]; 2] = [
+    &[("FrodoPIR", "Small DB, FrodoPIR")],
+    &[
+        ("PianoPIR", "Large DB, PianoPIR"),
+        ("OnionPIR", "Large DB, OnionPIR"),
     ],
 ];
 
+/// The cells of another scheme of Table 4.
+fn rival_cells(name: &str, row: &str) -> Result<Vec<String>> {
+    let figures = Figures::of(printed::table(printed::DEPIR, "Table 4")?, row)?;
+    Ok(vec![
+        format!("{name}, printed"),
+        "-".to_owned(),
+        figures.number("Am. queries", "")?.to_string(),
+        figures.number("Am. runtime", "ms")?.to_string(),
+        figures.number("Am. comm.", "KB")?.to_string(),
+        figures.count("N")?.to_string(),
+        figures.text("Entry size")?.to_owned(),
+    ])
+}
+
 fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Rows> {
-    let [_, _, medium, large] = &TABLE_3;
+    // Tiny and small are not compared with other schemes.
+    let published = published_sets()?;
+    let larger = published.iter().skip(2);
 
     let reports = measured_sets([sets[0]; 2], effort, progress)?;
     let columns = titles(&[
@@ -550,12 +554,14 @@ fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
     ]);
 
     let mut rows = Vec::new();
-    for (published, rivals) in [(medium, BESIDE_MEDIUM), (large, BESIDE_LARGE)] {
+    for (published, rivals) in larger.zip(RIVALS) {
         let predicted = Predicted::new(published.records, &reports[0])?;
 
         rows.push(published.per_index_cells());
         rows.push(predicted.per_index_cells(published.records, effort.threads));
-        rows.extend(rivals.iter().map(|rival| titles(rival)));
+        for (name, row) in rivals {
+            rows.push(rival_cells(name, row)?);
+        }
     }
 
     let notes = titles(&[

@@ -6,11 +6,13 @@
 pub mod plot;
 mod points;
 
+use std::sync::LazyLock;
+
 pub use points::{FigureReport, Point, Source, run};
 
-use crate::tables::Block;
-use crate::tables::inspire::{TABLE_2, TABLE_4, TABLE_8, TABLE_9};
-use crate::tables::pirouette::PHASES;
+use crate::Result;
+use crate::printed::{DataFault, Once, once};
+use crate::tables::{Block, blocks_of, phases};
 
 /// Kinds of plots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,54 +39,74 @@ pub struct Figure {
     pub stages: &'static [(&'static str, &'static str)],
 }
 
+static FIGURES: Once<Figure> = LazyLock::new(read);
+
 /// All figures that papir reproduces.
-pub const ALL: &[Figure] = &[
-    Figure {
-        name: "inspire-1",
-        what: "InsPIRe, Figure 1: communication and server time at 1 GB, entries of 1 bit and 32 KB",
-        kind: Kind::Scatter,
-        blocks: &[TABLE_2.blocks[0], TABLE_4.blocks[0]],
-        stages: &[],
-    },
-    Figure {
-        name: "inspire-2",
-        what: "InsPIRe, Figure 2: parts of InsPIRe(2) at 1 GB by N/t, entries of 32 B, 64 B and 128 B",
-        kind: Kind::Breakdown,
-        blocks: &[TABLE_8.blocks[0], TABLE_8.blocks[1], TABLE_8.blocks[2]],
-        stages: &[
-            ("select", "first product"),
-            ("pack_first", "first packing"),
-            // Includes the second product of the digits known in advance.
-            ("pack_second", "second packing"),
-            // Includes the second product of the other digits.
-            ("pack_online", "third packing"),
-        ],
-    },
-    Figure {
-        name: "inspire-3",
-        what: "InsPIRe, Figure 3: parts of InsPIRe at 1 GB by N/t, entries of 1 bit, 64 B and 32 KB",
-        kind: Kind::Breakdown,
-        blocks: &[TABLE_9.blocks[0], TABLE_9.blocks[1], TABLE_9.blocks[2]],
-        stages: &[
-            ("select", "matrix product"),
-            ("pack", "packing"),
-            ("evaluate", "polynomial"),
-        ],
-    },
-    Figure {
-        name: "pirouette-3",
-        what: "Pirouette, Figure 3: phases of an answer, records of 256 B, 256 MB and 8 GB",
-        kind: Kind::Breakdown,
-        blocks: PHASES,
-        stages: &[
-            ("bits", "bit decomposition"),
-            ("gates", "LWE to RGSW"),
-            ("first", "first dimension"),
-        ],
-    },
-];
+///
+/// # Errors
+/// [`crate::Error::Usage`] for a fault of the files of printed figures.
+pub fn all() -> Result<&'static [Figure]> {
+    Ok(once(&FIGURES)?)
+}
+
+/// Defines the figures by blocks of tables.
+fn read() -> Result<Vec<Figure>, DataFault> {
+    Ok(vec![
+        Figure {
+            name: "inspire-1",
+            what: "InsPIRe, Figure 1: communication and server time at 1 GB, entries of 1 bit and 32 KB",
+            kind: Kind::Scatter,
+            blocks: at_1_gb(&["inspire-2", "inspire-4"])?,
+            stages: &[],
+        },
+        Figure {
+            name: "inspire-2",
+            what: "InsPIRe, Figure 2: parts of InsPIRe(2) at 1 GB by N/t, entries of 32 B, 64 B and 128 B",
+            kind: Kind::Breakdown,
+            blocks: at_1_gb(&["inspire-8"])?,
+            stages: &[
+                ("select", "first product"),
+                ("pack_first", "first packing"),
+                // Includes the second product of the digits known in advance.
+                ("pack_second", "second packing"),
+                // Includes the second product of the other digits.
+                ("pack_online", "third packing"),
+            ],
+        },
+        Figure {
+            name: "inspire-3",
+            what: "InsPIRe, Figure 3: parts of InsPIRe at 1 GB by N/t, entries of 1 bit, 64 B and 32 KB",
+            kind: Kind::Breakdown,
+            blocks: at_1_gb(&["inspire-9"])?,
+            stages: &[
+                ("select", "matrix product"),
+                ("pack", "packing"),
+                ("evaluate", "polynomial"),
+            ],
+        },
+        Figure {
+            name: "pirouette-3",
+            what: "Pirouette, Figure 3: phases of an answer, records of 256 B, 256 MB and 8 GB",
+            kind: Kind::Breakdown,
+            blocks: phases()?.leak(),
+            stages: &[
+                ("bits", "bit decomposition"),
+                ("gates", "LWE to RGSW"),
+                ("first", "first dimension"),
+            ],
+        },
+    ])
+}
+
+/// The blocks of 1 GB in some tables.
+fn at_1_gb(tables: &[&str]) -> Result<&'static [Block], DataFault> {
+    Ok(blocks_of("1 GB", tables)?.leak())
+}
 
 /// Returns the figure with this name.
-pub fn by_name(name: &str) -> Option<&'static Figure> {
-    ALL.iter().find(|figure| figure.name == name)
+///
+/// # Errors
+/// Those of [`all`].
+pub fn by_name(name: &str) -> Result<Option<&'static Figure>> {
+    Ok(all()?.iter().find(|figure| figure.name == name))
 }

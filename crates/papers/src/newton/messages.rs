@@ -4,6 +4,8 @@ use papir_core::scheme::Parameters;
 use serde::Serialize;
 
 use super::setting::params;
+use crate::Result;
+use crate::printed::{self, DataFault, Figures, PaperTable};
 use papir_plan::units::bytes as display;
 
 /// Bytes of an entry of Table 4 and Figure 3.
@@ -27,39 +29,36 @@ pub struct Rival {
     pub rate: f64,
 }
 
+/// Table 4, as printed.
+fn table_4() -> Result<&'static PaperTable, DataFault> {
+    printed::table(printed::NEWTON, "Table 4")
+}
+
+/// KB of a query and of an answer, and the rate.
+fn printed_messages(figures: Figures<'_>) -> Result<[f64; 3], DataFault> {
+    Ok([
+        figures.number("Query Size", "KB")?,
+        figures.number("Response Size", "KB")?,
+        figures.number("Rate", "")?,
+    ])
+}
+
 /// All other schemes of Table 4, as printed.
-pub(super) const RIVALS: [Rival; 5] = [
-    Rival {
-        scheme: "SealPIR",
-        query_kb: 67.7,
-        answer_kb: 329.8,
-        rate: 0.000_76,
-    },
-    Rival {
-        scheme: "MulPIR",
-        query_kb: 123.5,
-        answer_kb: 120.8,
-        rate: 0.002_07,
-    },
-    Rival {
-        scheme: "FastPIR",
-        query_kb: 33.5 * 1024.0,
-        answer_kb: 66.6,
-        rate: 0.003_75,
-    },
-    Rival {
-        scheme: "OnionPIR",
-        query_kb: 64.2,
-        answer_kb: 126.1,
-        rate: 0.001_98,
-    },
-    Rival {
-        scheme: "Spiral",
-        query_kb: 15.9,
-        answer_kb: 23.4,
-        rate: 0.010_68,
-    },
-];
+pub(super) fn rivals() -> Result<Vec<Rival>, DataFault> {
+    let table = table_4()?;
+
+    let mut rivals = Vec::new();
+    for row in table.rows.iter().filter(|row| row.row != printed::NEWTON) {
+        let [query_kb, answer_kb, rate] = printed_messages(Figures::new(table, row))?;
+        rivals.push(Rival {
+            scheme: &row.row,
+            query_kb,
+            answer_kb,
+            rate,
+        });
+    }
+    Ok(rivals)
+}
 
 impl Rival {
     pub(super) fn line(&self) -> Vec<String> {
@@ -96,7 +95,7 @@ pub struct Messages {
 }
 
 /// Figure 3.
-pub(super) fn by_records() -> Vec<Messages> {
+pub(super) fn by_records() -> Result<Vec<Messages>, DataFault> {
     (16..=24)
         .step_by(2)
         .map(|log_records| messages(log_records, ENTRY_BYTES))
@@ -105,26 +104,32 @@ pub(super) fn by_records() -> Vec<Messages> {
 
 /// Figure 4. The paper does not print its entry sizes. These are around 256 bytes, from which the
 /// answer grows.
-pub(super) fn by_entry() -> Vec<Messages> {
+pub(super) fn by_entry() -> Result<Vec<Messages>, DataFault> {
     (5..=10)
         .map(|log_bytes| messages(LOG_LONG_ENTRIES, 1 << log_bytes))
         .collect()
 }
 
-fn messages(log_records: u32, entry_bytes: u64) -> Messages {
+fn messages(log_records: u32, entry_bytes: u64) -> Result<Messages, DataFault> {
     let sizes = params(1 << log_records, 8 * entry_bytes)
         .ok()
         .map(|params| params.describe().sizes);
-    let printed = (log_records, entry_bytes) == (LOG_ENTRIES, ENTRY_BYTES);
+    // Table 4 has one number of entries, and one length of them.
+    let paper = if (log_records, entry_bytes) == (LOG_ENTRIES, ENTRY_BYTES) {
+        let ours = Figures::of(table_4()?, printed::NEWTON)?;
+        Some(printed_messages(ours)?)
+    } else {
+        None
+    };
 
-    Messages {
+    Ok(Messages {
         log_records,
         entry_bytes,
         query_bytes: sizes.map(|sizes| sizes.query),
         answer_bytes: sizes.map(|sizes| sizes.answer),
         rate: sizes.map(|sizes| entry_bytes as f64 / sizes.answer as f64),
-        paper: printed.then_some([3.1, 2.2, 0.11364]),
-    }
+        paper,
+    })
 }
 
 impl Messages {
@@ -159,7 +164,7 @@ mod tests {
 
     #[test]
     fn message_lengths_do_not_depend_on_the_database_size() {
-        let rows = by_records();
+        let rows = by_records().unwrap();
         let first = (rows[0].query_bytes, rows[0].answer_bytes);
         assert_eq!(
             first,
@@ -175,6 +180,7 @@ mod tests {
         assert!(rows[3].query_bytes.is_none(), "more than 2^20 records");
 
         let answers: Vec<u64> = by_entry()
+            .unwrap()
             .iter()
             .map(|row| row.answer_bytes.unwrap())
             .collect();

@@ -81,13 +81,13 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
     effort.pool()?.install(|| {
         let times = times::measure(config.times, effort.runs, progress)?;
         let lagrange = times::lagrange(config.lagrange, progress)?;
-        let by_records = messages::by_records();
-        let by_entry = messages::by_entry();
+        let by_records = messages::by_records()?;
+        let by_entry = messages::by_entry()?;
 
         let correct = times.iter().all(|one| one.correct) && lagrange.iter().all(|one| one.correct);
         let part = "newton";
         let threads = effort.threads;
-        let rivals = messages::RIVALS.to_vec();
+        let rivals = messages::rivals()?;
 
         Ok(NewtonReport {
             part,

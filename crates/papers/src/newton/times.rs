@@ -14,27 +14,14 @@ use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
 use super::setting::{cents, params};
+use crate::printed::{self, Figures};
 use crate::{Error, Result};
 
 /// Bits per record in Tables 2 and 3.
 const RECORD_BITS: u64 = 1024;
-/// Table 2, starting at 2¹²: seconds of setup, µs of a query, seconds of an answer, ms of
-/// extraction, cents.
-const PRINTED: [[f64; 5]; 7] = [
-    [1.84, 3.6, 1.03, 1.56, 0.00033],
-    [7.41, 3.8, 1.96, 2.12, 0.00059],
-    [15.72, 4.7, 2.46, 3.56, 0.00073],
-    [57.55, 5.9, 5.35, 3.66, 0.00153],
-    [126.16, 6.3, 9.67, 4.53, 0.00273],
-    [238.48, 6.4, 13.29, 4.75, 0.00374],
-    [323.48, 6.7, 19.12, 4.59, 0.00536],
-];
-/// Table 3, starting at 2¹²: hours of an answer. They double with N, although the number of
-/// products grows with its square.
-const PRINTED_HOURS: [f64; 6] = [9.87, 19.74, 39.48, 78.97, 157.94, 315.88];
 /// Number of timed products.
 const STEPS: u32 = 50;
-/// log₂ N of the first column.
+/// log₂ N of the first column of Table 3.
 const FIRST: u32 = 12;
 
 /// A column of Table 2.
@@ -118,10 +105,6 @@ fn measure_column(log_records: u32, runs: usize) -> Result<Times> {
 
     let [query_s, answer_s, extract_s] = times.map(median);
     let sizes = params.describe().sizes;
-    let column = log_records
-        .checked_sub(FIRST)
-        .and_then(|column| PRINTED.get(column as usize));
-
     Ok(Times {
         log_records,
         setup_s,
@@ -129,9 +112,28 @@ fn measure_column(log_records: u32, runs: usize) -> Result<Times> {
         answer_s,
         extract_ms: 1e3 * extract_s,
         cents: cents(answer_s, sizes.query + sizes.answer),
-        paper: column.copied(),
+        paper: printed_times(log_records)?,
         correct,
     })
+}
+
+/// Seconds of setup, µs of a query, seconds of an answer, ms of extraction and cents of Table 2;
+/// `None` for numbers of records that it does not have.
+fn printed_times(log_records: u32) -> Result<Option<[f64; 5]>> {
+    let table = printed::table(printed::NEWTON, "Table 2")?;
+    let name = format!("2^{log_records}");
+    let Some(row) = table.rows.iter().find(|row| row.row == name) else {
+        return Ok(None);
+    };
+
+    let figures = Figures::new(table, row);
+    Ok(Some([
+        figures.number("Setup", "s")?,
+        figures.number("Query Generation", "µs")?,
+        figures.number("Response Generation", "s")?,
+        figures.number("Extraction Process", "ms")?,
+        figures.number("Server Cost", "cents")?,
+    ]))
 }
 
 /// Predicts Table 3.
@@ -161,8 +163,10 @@ pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagr
     progress.advance(1);
 
     let sizes = params(1 << FIRST, RECORD_BITS)?.describe().sizes;
-    let mut columns = Vec::with_capacity(PRINTED_HOURS.len());
-    for (log_records, paper_h) in (FIRST..).zip(PRINTED_HOURS) {
+    let table = printed::table(printed::NEWTON, "Table 3")?;
+    let mut columns = Vec::with_capacity(table.rows.len());
+    for (log_records, row) in (FIRST..).zip(&table.rows) {
+        let paper_h = Figures::new(table, row).number("Response Generation", "h")?;
         let records = f64::from(log_records).exp2();
         let answer = step * records * (records - 1.0);
         columns.push(Lagrange {

@@ -9,32 +9,54 @@
 //! bytes.
 
 mod block;
-pub mod inspire;
-pub mod pirouette;
+mod compared;
+mod pirouette;
 mod print;
 mod print_scaling;
 mod quoted;
 mod run;
 pub mod scaling;
-pub mod zip;
+
+use std::sync::LazyLock;
 
 pub use block::{Block, Ours, Published, Scaling, Shared, Table};
-pub use quoted::{ALL as ALL_QUOTED, Quoted, QuotedReport};
+pub use quoted::{Quoted, QuotedReport, quoted};
 pub use run::{Bench, Row, TableReport, run};
 
-/// All tables that papir reproduces, by paper. The benchmark `packing` is Table 5 of InsPIRe, and
-/// `compress` is Tables 2 and 3 of ZipPIR.
-pub const ALL: &[&[Table]] = &[inspire::TABLES, pirouette::TABLES, zip::TABLES];
+pub(crate) use pirouette::phases;
+
+use crate::Result;
+use crate::printed::{DataFault, Once, once};
 
 /// The note of tables with schemes that papir does not implement.
 pub const QUOTED: &str = "Rows without figures of papir's are quoted from the paper: none of these schemes was run here.";
 
-/// All tables.
-pub fn all() -> impl Iterator<Item = &'static Table> {
-    ALL.iter().copied().flatten()
+static TABLES: Once<Table> = LazyLock::new(compared::read);
+
+/// All tables that papir reproduces, by paper. The benchmark `packing` is Table 5 of InsPIRe, and
+/// `compress` is Tables 2 and 3 of ZipPIR.
+///
+/// # Errors
+/// [`crate::Error::Usage`] for a fault of the files of printed figures.
+pub fn all() -> Result<&'static [Table]> {
+    Ok(once(&TABLES)?)
 }
 
 /// Returns the table with this name.
-pub fn by_name(name: &str) -> Option<&'static Table> {
-    all().find(|table| table.name == name)
+///
+/// # Errors
+/// Those of [`all`].
+pub fn by_name(name: &str) -> Result<Option<&'static Table>> {
+    Ok(all()?.iter().find(|table| table.name == name))
+}
+
+/// The blocks of a database in some tables.
+pub(crate) fn blocks_of(database: &str, names: &[&str]) -> Result<Vec<Block>, DataFault> {
+    let tables = once(&TABLES)?.iter();
+    let named = tables.filter(|table| names.contains(&table.name));
+    let blocks = named.flat_map(|table| table.blocks);
+    Ok(blocks
+        .filter(|block| block.database == database)
+        .copied()
+        .collect())
 }

@@ -1,11 +1,14 @@
 //! Quoted tables of properties: Table 1 of three papers.
 
 use std::io::Write;
+use std::sync::LazyLock;
 
 use papir_measure::report::{titles, write_columns};
 use serde::Serialize;
 
+use super::compared::strings;
 use crate::Result;
+use crate::printed::{DataFault, Figures, Listing, Once, PaperTable, once, papers};
 
 /// A table that is quoted whole.
 #[derive(Clone, Copy, Debug)]
@@ -37,107 +40,58 @@ pub struct QuotedReport {
     pub rows: Vec<Vec<String>>,
 }
 
-/// All quoted tables.
-pub const ALL: &[Quoted] = &[ZIP_1, DEPIR_1, NEWTON_1];
-
 /// The note of every quoted table.
 const NOT_RUN: &str = "All figures are quoted from the paper: none of these schemes was run here.";
 
-const ZIP_1: Quoted = Quoted {
-    name: "zip-1",
-    what: "ZipPIR, Table 1: kinds of PIR on a database of 1 GB (quoted)",
-    columns: &[
-        "",
-        "PIR with keys",
-        "stateful PIR",
-        "SimplePIR",
-        "Piano",
-        "ZipPIR",
-    ],
-    rows: &[
-        &["client-side storage", "-", "1 MB", "128 MB", "66 MB", "-"],
-        &[
-            "offline communication",
-            "600 KB to 13 MB",
-            "1 GB",
-            "128 MB",
-            "1 GB",
-            "400 B",
-        ],
-        &[
-            "throughput",
-            "< 1 GB/s",
-            "< 500 MB/s",
-            "10 GB/s",
-            "126 GB/s",
-            "3 GB/s",
-        ],
-    ],
-    notes: &[
-        "Stateful PIR is extrapolated by the paper. Clients with keys, and of ZipPIR, store a secret key.",
-        "papir's ZipPIR and SimplePIR on 1 GB: papir bench --compare zip,simple --record-bytes 16KiB",
-    ],
-};
+static QUOTED: Once<Quoted> = LazyLock::new(read);
 
-const DEPIR_1: Quoted = Quoted {
-    name: "depir-1",
-    what: "Doubly-efficient PIR, Table 1: asymptotic costs of single-server PIR, without logarithms (quoted)",
-    columns: &[
-        "",
-        "offline computation",
-        "storage",
-        "offline, each client",
-        "communication",
-        "hint",
-        "online computation",
-        "communication",
-    ],
-    rows: &[
-        &["stateless, classical", "N", "N", "-", "-", "-", "N", "√N"],
-        &[
-            "stateless, state of the art",
-            "N",
-            "N",
-            "-",
-            "-",
-            "-",
-            "N",
-            "1",
-        ],
-        &["stateful, classical", "N", "N", "N", "N", "√N", "√N", "√N"],
-        &[
-            "stateful, state of the art",
-            "N",
-            "N",
-            "N",
-            "√N",
-            "√N",
-            "√N",
-            "1",
-        ],
-        &["DEPIR", "N", "N", "-", "-", "-", "1", "1"],
-    ],
-    notes: &[
-        "papir's lookups in tables, and what they cost: papir-papers depir --set tiny --tabulated all",
-    ],
-};
+/// All quoted tables.
+///
+/// # Errors
+/// [`crate::Error::Usage`] for a fault of the files of printed figures.
+pub fn quoted() -> Result<&'static [Quoted]> {
+    Ok(once(&QUOTED)?)
+}
 
-const NEWTON_1: Quoted = Quoted {
-    name: "newton-1",
-    what: "NewtonPIR, Table 1: communication of single-server PIR (quoted)",
-    columns: &["scheme", "hardness", "communication", "batches"],
-    rows: &[
-        &["SealPIR", "RLWE", "√N", "no"],
-        &["MulPIR", "RLWE", "√N", "no"],
-        &["FastPIR", "RLWE", "N", "no"],
-        &["OnionPIR", "RLWE", "log N", "yes"],
-        &["Spiral", "RLWE", "log N", "no"],
-        &["SimplePIR", "LWE", "√N", "no"],
-        &["Yi et al.", "approximate GCD", "log N", "no"],
-        &["NewtonPIR", "RSA", "1", "yes"],
-    ],
-    notes: &["NewtonPIR is NOT PRIVATE, whatever the hardness of RSA: papir attack newton."],
-};
+/// Reads the tables that have a title above the names of their rows.
+fn read() -> Result<Vec<Quoted>, DataFault> {
+    let mut all = Vec::new();
+    for table in papers()?.iter().flat_map(|paper| &paper.tables) {
+        if let (Some(listed), Some(title)) = (&table.listed, &table.title) {
+            all.push(whole(table, listed, title)?);
+        }
+    }
+    Ok(all)
+}
+
+fn whole(
+    table: &'static PaperTable,
+    listed: &'static Listing,
+    title: &'static str,
+) -> Result<Quoted, DataFault> {
+    let mut columns = vec![title];
+    for column in &table.columns {
+        columns.push(column.title.as_ref().unwrap_or(&column.column));
+    }
+
+    let mut rows: Vec<&[&str]> = Vec::new();
+    for row in &table.rows {
+        let figures = Figures::new(table, row);
+        let mut cells = vec![row.row.as_str()];
+        for column in &table.columns {
+            cells.push(figures.text(&column.column)?);
+        }
+        rows.push(cells.leak());
+    }
+
+    Ok(Quoted {
+        name: &listed.name,
+        what: &listed.what,
+        columns: columns.leak(),
+        rows: rows.leak(),
+        notes: strings(&listed.notes),
+    })
+}
 
 impl Quoted {
     /// The table's content.

@@ -73,9 +73,10 @@ fn every_benchmark_runs_small_and_is_correct() {
 #[test]
 fn the_list_is_complete() {
     let list = output("--list").unwrap();
-    let computed = tables::all().count();
-    let quoted = tables::ALL_QUOTED.len();
-    let papers = computed + quoted + figures::ALL.len() + depir::all_sheets().count();
+    let computed = tables::all().unwrap().len();
+    let quoted = tables::quoted().unwrap().len();
+    let figures = figures::all().unwrap().len();
+    let papers = computed + quoted + figures + depir::all_sheets().count();
     assert_eq!(list.lines().count(), experiments::ALL.len() + papers);
 
     assert!(

@@ -4,4 +4,5 @@
 mod command;
 mod depir;
 mod field;
+mod printed;
 mod tables;

@@ -143,16 +143,20 @@ fn check_figure(figure: &Figure, bench: &mut Bench<'_>) {
 #[test]
 fn the_first_definitions_run_at_a_tiny_size() {
     let mut bench = bench(u64::MAX);
-    check_table(tables::all().next().unwrap(), &mut bench);
-    check_figure(&figures::ALL[0], &mut bench);
+    check_table(&tables::all().unwrap()[0], &mut bench);
+    check_figure(&figures::all().unwrap()[0], &mut bench);
 }
 
 #[test]
 #[ignore = "long"]
 fn every_definition_runs_at_a_tiny_size() {
     let mut bench = bench(u64::MAX);
-    tables::all().for_each(|table| check_table(table, &mut bench));
-    figures::ALL
+    tables::all()
+        .unwrap()
+        .iter()
+        .for_each(|table| check_table(table, &mut bench));
+    figures::all()
+        .unwrap()
         .iter()
         .for_each(|figure| check_figure(figure, &mut bench));
 }
@@ -160,7 +164,7 @@ fn every_definition_runs_at_a_tiny_size() {
 /// Tables without figures of papir's say so.
 #[test]
 fn quoted_tables_are_printed_whole() {
-    for quoted in tables::ALL_QUOTED {
+    for quoted in tables::quoted().unwrap() {
         let text = output(&format!("--table {}", quoted.name)).unwrap();
         assert!(
             quoted
@@ -193,6 +197,8 @@ fn quoted_tables_are_printed_whole() {
 #[test]
 fn printed_messages_add_up() {
     let rows = tables::all()
+        .unwrap()
+        .iter()
         .flat_map(|table| table.blocks)
         .flat_map(|block| block.published);
     let mut sums = 0;
@@ -222,7 +228,7 @@ fn printed_messages_add_up() {
 /// its N/t and γ₀.
 #[test]
 fn printed_units_match_the_query() {
-    let blocks = tables::all().flat_map(|table| table.blocks);
+    let blocks = tables::all().unwrap().iter().flat_map(|table| table.blocks);
     for (block, published) in
         blocks.flat_map(|block| block.published.iter().map(move |row| (block, row)))
     {
@@ -248,7 +254,8 @@ fn printed_units_match_the_query() {
 /// DoublePIR sends two queries: 4 bytes per column, and 8 bytes per row of bytes.
 #[test]
 fn printed_queries_of_two_levels_match_their_columns() {
-    for block in tables::inspire::TABLE_2.blocks {
+    let table = tables::by_name("inspire-2").unwrap().unwrap();
+    for block in table.blocks {
         for published in block
             .published
             .iter()
@@ -448,7 +455,7 @@ fn scaled(rates: Rates, largest: u64, block: &Block) -> Vec<Scaled> {
 /// independent pieces takes less time, and the bits of an index do not.
 #[test]
 fn times_on_many_cores_are_predicted_from_rates_of_several_threads() {
-    let block = tables::by_name("pirouette-5").unwrap().blocks[0];
+    let block = tables::by_name("pirouette-5").unwrap().unwrap().blocks[0];
     for row in scaled(Rates::BUILT_IN, 0, &block) {
         assert!(
             row.one_ms > Some(0.0) && row.cores_ms.is_none() && row.all_ms.is_none(),
@@ -494,7 +501,7 @@ fn times_on_many_cores_are_predicted_from_rates_of_several_threads() {
 fn times_on_the_threads_of_this_machine_are_measured() {
     let rates = Rates::new(2, |_| 1e-6, |_| 0.5e-6).unwrap();
     let mut bench = Bench::new(u64::MAX, EFFORT, loaded(rates), &NoProgress);
-    let table = tables::by_name("pirouette-5").unwrap();
+    let table = tables::by_name("pirouette-5").unwrap().unwrap();
     let table = Table {
         blocks: tiny_blocks(&table.blocks[..1]),
         ..*table
@@ -528,7 +535,7 @@ fn times_on_the_threads_of_this_machine_are_measured() {
 /// Sizes are exact without measuring.
 #[test]
 fn communication_never_exceeds_the_papers() {
-    for table in tables::all() {
+    for table in tables::all().unwrap() {
         let report = tables::run(table, &mut bench(0)).unwrap();
         for row in &report.rows {
             let at = || {
@@ -557,7 +564,7 @@ fn communication_never_exceeds_the_papers() {
 
 #[test]
 fn figures_have_the_points_of_the_paper_and_of_papir() {
-    for figure in figures::ALL {
+    for figure in figures::all().unwrap() {
         let report = figures::run(figure, &mut bench(0)).unwrap();
         let of = |source| {
             report
@@ -609,7 +616,7 @@ fn figures_have_the_points_of_the_paper_and_of_papir() {
 fn a_plot_without_points_is_refused() {
     let figure = Figure {
         blocks: &[],
-        ..figures::ALL[0]
+        ..figures::all().unwrap()[0]
     };
     let report = figures::run(&figure, &mut bench(0)).unwrap();
     let error = plot::draw(&report).unwrap_err().to_string();

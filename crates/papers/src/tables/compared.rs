@@ -1,0 +1,137 @@
+//! Tables that papir reproduces, from the printed figures.
+
+use papir_core::{Choice, Goal};
+
+use super::block::{Block, Ours, Published, Table};
+use super::pirouette;
+use crate::Result;
+use crate::printed::{
+    DataFault, Figures, Listing, PaperConfiguration, PaperDatabase, PaperRow, PaperTable, Role,
+    papers,
+};
+
+/// Reads all tables, in the order of the papers.
+///
+/// Slices are leaked: this happens once, and rows live as long as the program.
+pub(super) fn read() -> Result<Vec<Table>, DataFault> {
+    let mut tables = Vec::new();
+    for table in papers()?.iter().flat_map(|paper| &paper.tables) {
+        if let Some(listed) = &table.listed
+            && table.title.is_none()
+        {
+            tables.push(compared(table, listed)?);
+        }
+    }
+    Ok(tables)
+}
+
+fn compared(table: &'static PaperTable, listed: &'static Listing) -> Result<Table, DataFault> {
+    // Pirouette's tables compare numbers of cores, and have figures of several printed tables.
+    let blocks = match listed.name.as_str() {
+        "pirouette-5" => pirouette::tables_5_to_7()?,
+        "pirouette-8" => pirouette::table_8()?,
+        _ => blocks(table)?,
+    };
+
+    Ok(Table {
+        name: &listed.name,
+        what: &listed.what,
+        notes: strings(&listed.notes),
+        blocks: blocks.leak(),
+    })
+}
+
+/// The same strings for the rest of the program.
+pub(super) fn strings(strings: &'static [String]) -> &'static [&'static str] {
+    let strings = strings.iter().map(String::as_str);
+    strings.collect::<Vec<_>>().leak()
+}
+
+fn blocks(table: &'static PaperTable) -> Result<Vec<Block>, DataFault> {
+    let parts = table
+        .columns
+        .iter()
+        .filter_map(|column| column.part.as_deref());
+    let parts: &[&str] = parts.collect::<Vec<_>>().leak();
+
+    let databases = table.databases.iter();
+    databases
+        .map(|database| block(table, database, parts))
+        .collect()
+}
+
+fn block(
+    table: &'static PaperTable,
+    database: &'static PaperDatabase,
+    parts: &'static [&'static str],
+) -> Result<Block, DataFault> {
+    let rows = database.rows.iter().map(|row| published(table, row));
+    let published: Vec<Published> = rows.collect::<Result<_, DataFault>>()?;
+
+    Ok(Block {
+        database: &database.database,
+        entry: &database.entry,
+        entries: database.entries,
+        entry_bits: database.entry_bits,
+        parts,
+        published: published.leak(),
+    })
+}
+
+fn published(table: &'static PaperTable, row: &'static PaperRow) -> Result<Published, DataFault> {
+    let figures = Figures::new(table, row);
+    let keys = figures.role(Role::Keys, "KB")?;
+    let query = figures.role(Role::Query, "KB")?;
+    let download = figures.role(Role::Download, "KB")?;
+    let kb = match (query, download) {
+        // A table without keys compares schemes whose clients send none.
+        (Some(query), Some(download)) => Some([keys.unwrap_or(0.0), query, download]),
+        _ => None,
+    };
+
+    let missing = |what| DataFault::new(format!("{} without {what}", table.table), "such a column");
+    let total = figures.role(Role::Total, "KB")?;
+    let server = figures.role(Role::Server, "ms")?;
+
+    Ok(Published {
+        scheme: row.scheme.as_deref().unwrap_or(&row.row),
+        ours: row.papir.as_ref().map(ours).transpose()?,
+        offline_s: figures.role(Role::Offline, "s")?,
+        kb,
+        total_kb: total.ok_or_else(|| missing("a total"))?,
+        server_ms: server.ok_or_else(|| missing("a server time"))?,
+        parts_ms: figures.parts()?.leak(),
+        scaling: None,
+    })
+}
+
+/// papir's configuration.
+fn ours(configuration: &'static PaperConfiguration) -> Result<Ours, DataFault> {
+    let scheme = &configuration.scheme;
+    let fault = || DataFault::new(format!("the parameters of {scheme}"), "N/t or a goal");
+
+    let choice = match (configuration.columns, configuration.words) {
+        (Some(columns), None) => Choice::Columns(columns),
+        (Some(columns), Some(words)) => Choice::Packed { columns, words },
+        (None, _) => {
+            let goal = configuration.goal.as_ref().ok_or_else(fault)?;
+            chosen(
+                goal.parse::<Goal>().map_err(|_| fault())?,
+                configuration.hold,
+            )
+        }
+    };
+    Ok(Ours { scheme, choice })
+}
+
+/// Parameters by a goal, for clients that hold tickets or not.
+fn chosen(goal: Goal, hold: bool) -> Choice {
+    if !hold {
+        return Choice::Goal(goal);
+    }
+    Choice::Registered {
+        goal,
+        key_bits: None,
+        hold,
+    }
+}
