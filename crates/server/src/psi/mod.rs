@@ -115,10 +115,7 @@ impl Psi {
 
     /// The database in which receivers look elements up; `None` for a set with a filter.
     pub(crate) fn database(&self) -> Option<DatabaseConfig> {
-        if self.set().summary.kind != Kind::Retrieval {
-            return None;
-        }
-        Some(DatabaseConfig::new(&self.path, None))
+        database_of(self.set().summary.kind, &self.path)
     }
 
     /// Reads the file again; its database must have been reloaded before.
@@ -214,6 +211,18 @@ fn check_elements(blinded: &[u8]) -> papir_core::Result<()> {
     let found = blinded.len();
     let whole = found.max(1).next_multiple_of(ELEMENT_BYTES);
     papir_core::Error::check_length("blinded elements", found, whole)
+}
+
+/// Opens the set at `path` without serving it, and starts no threads. Returns its database, if it
+/// has one.
+pub(crate) fn check(path: &Path) -> Result<Option<DatabaseConfig>, Error> {
+    let set = load(path)?;
+    Ok(database_of(set.summary.kind, path))
+}
+
+/// The database in the file of a set; `None` for a set with a filter.
+fn database_of(kind: Kind, path: &Path) -> Option<DatabaseConfig> {
+    (kind == Kind::Retrieval).then(|| DatabaseConfig::new(path, None))
 }
 
 fn load(path: &Path) -> Result<PsiSet, Error> {

@@ -15,6 +15,7 @@ use crate::catalog::{Catalog, CatalogOptions, DatabaseConfig, Sources};
 use crate::clients::RegistryConfig;
 use crate::error::Error;
 use crate::listen::Listen;
+use crate::psi;
 use crate::traces::TraceObserver;
 
 /// Most threads of a batch: more than the cores of any machine.
@@ -176,15 +177,22 @@ impl ServerConfig {
     }
 }
 
-/// Checks names, certificate, tokens and snapshots like [`crate::Server::bind`], without listening.
-/// Takes as long as loading all snapshots.
+/// Checks names, certificate, tokens, snapshots and the set like [`crate::Server::bind`], without
+/// listening. Takes as long as loading all snapshots.
 ///
 /// # Errors
 /// See [`crate::Server::bind`], without [`Error::Listen`].
 pub fn check(config: &ServerConfig) -> Result<(), Error> {
-    config.check_names()?;
     config.check_numbers()?;
-    if config.databases.is_empty() {
+
+    // A start serves the set's database with the others, so their names must differ from its name.
+    let mut config = config.clone();
+    if let Some(path) = &config.psi {
+        let of_set = psi::check(path)?;
+        config.databases.extend(of_set);
+    }
+    config.check_names()?;
+    if config.databases.is_empty() && config.psi.is_none() {
         return Err(Error::NoDatabases);
     }
     Guard::new(&config.protection)?;
@@ -204,6 +212,13 @@ pub fn check(config: &ServerConfig) -> Result<(), Error> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use chacha20::ChaCha20Rng;
+    use papir_core::NoProgress;
+    use papir_lookup::psi::Kind;
+    use papir_store::psi::{PsiOptions, prepare};
+    use rand_core::SeedableRng;
+    use tempfile::TempDir;
+
     use super::*;
 
     fn names(configs: &[DatabaseConfig]) -> Result<(), Error> {
@@ -227,6 +242,31 @@ mod tests {
         for threads in [MAX_THREADS + 1, 1_000_000_000, usize::MAX] {
             let error = check(&with(threads)).unwrap_err();
             assert!(matches!(error, Error::TooManyThreads { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_set_is_checked_like_a_database() {
+        let directory = TempDir::new().unwrap();
+        let source = directory.path().join("set.txt");
+        std::fs::write(&source, "one\ntwo\n").unwrap();
+        let out = directory.path().join("set.psi");
+        let options = PsiOptions {
+            kind: Some(Kind::Filter),
+            ..PsiOptions::new(&source, &out)
+        };
+        prepare(&options, &mut ChaCha20Rng::seed_from_u64(1), &NoProgress).unwrap();
+
+        let with = |psi: &Path| ServerConfig {
+            psi: Some(psi.to_owned()),
+            ..ServerConfig::default()
+        };
+        check(&with(&out)).unwrap();
+
+        // A text is no set, and neither is a file that does not exist.
+        for other in [source, directory.path().join("missing.psi")] {
+            let error = check(&with(&other)).unwrap_err();
+            assert!(matches!(error, Error::Load { .. }), "{error}");
         }
     }
 
