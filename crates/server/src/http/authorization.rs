@@ -1,10 +1,9 @@
 //! Permissions of a request: bearer tokens and required scopes.
 
-use std::convert::Infallible;
-
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, header};
+use axum::response::{IntoResponse, Response};
 use papir_protocol::path;
 
 use super::problem::Problem;
@@ -74,20 +73,23 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 /// Handlers extract the permissions that the guard stored with the request.
 impl<S: Sync> FromRequestParts<S> for Grant {
-    type Rejection = Infallible;
+    type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(parts
-            .extensions
-            .get::<Self>()
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+        // A request without permissions has not passed the guard, so its token is unchecked. It
+        // must not have the permissions of a service without tokens.
+        let grant = parts.extensions.get::<Self>();
+        grant
             .cloned()
-            .unwrap_or_else(Self::everything))
+            .ok_or_else(|| Problem::Internal.into_response())
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use axum::http::{Request, StatusCode};
+
     use super::*;
 
     #[test]
@@ -110,6 +112,19 @@ mod tests {
             required_scope(&Method::POST, "/v1/databases/words/clients"),
             Some(Scope::Query)
         );
+    }
+
+    #[tokio::test]
+    async fn a_request_that_has_not_passed_the_guard_has_no_permissions() {
+        let (mut parts, ()) = Request::new(()).into_parts();
+        let refused = Grant::from_request_parts(&mut parts, &()).await;
+        assert!(
+            refused.is_err_and(|response| response.status() == StatusCode::INTERNAL_SERVER_ERROR)
+        );
+
+        parts.extensions.insert(Grant::everything());
+        let granted = Grant::from_request_parts(&mut parts, &()).await;
+        assert!(granted.is_ok_and(|grant| grant == Grant::everything()));
     }
 
     #[test]
