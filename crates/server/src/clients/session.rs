@@ -48,7 +48,7 @@ pub(crate) fn keys(
 /// Takes a ticket for each of the concatenated queries; none for one whose key was sent ahead.
 ///
 /// The claims of their numbers are on disk on return, also on error, unless the client or its keys
-/// are refused or a query does not parse.
+/// are refused, a query does not parse, or there are more or fewer numbers than queries.
 pub(crate) fn tickets(
     registry: Option<&Registry>,
     target: &Target,
@@ -60,29 +60,38 @@ pub(crate) fn tickets(
 
     let registry = registry.ok_or(ClientError::NoRegistry)?;
     let id = credentials.client.ok_or(ClientError::NoClient)?;
+    // Before the claims: a query that was damaged on its way must not use up the number, with which
+    // the client may send the intact one.
     target.database.check_queries(queries, target.newest)?;
     registry.tickets(target, id, &credentials.tickets, queries)
 }
 
-/// The claims of queries, one for each number.
-fn claims(
-    database: &Database,
-    numbers: &[u64],
-    queries: &[&[u8]],
-) -> Result<Vec<Claim>, ClientError> {
-    let mut claims = Vec::with_capacity(queries.len());
-    for (&number, query) in numbers.iter().zip(queries) {
-        // A number of the other kind belongs to no such query.
-        if (number >= SENT_AHEAD) != database.is_sent_ahead(query) {
-            return Err(ClientError::TicketUsed { number });
+/// The claims of queries.
+#[derive(Default)]
+struct Claims {
+    of_queries: Vec<Claim>,
+    /// The first number of the other kind than its query. It belongs to no such query, so it is not
+    /// claimed.
+    misplaced: Option<u64>,
+}
+
+impl Claims {
+    /// The claims of a request with as many numbers as queries.
+    fn new(database: &Database, numbers: &[u64], queries: &[&[u8]]) -> Self {
+        let mut claims = Self::default();
+        for (&number, query) in numbers.iter().zip(queries) {
+            if (number >= SENT_AHEAD) != database.is_sent_ahead(query) {
+                claims.misplaced = claims.misplaced.or(Some(number));
+                continue;
+            }
+            claims.of_queries.push(Claim {
+                number,
+                version: database.version(),
+                hash: *blake3::hash(query).as_bytes(),
+            });
         }
-        claims.push(Claim {
-            number,
-            version: database.version(),
-            hash: *blake3::hash(query).as_bytes(),
-        });
+        claims
     }
-    Ok(claims)
 }
 
 impl Registry {
@@ -185,6 +194,7 @@ impl Registry {
     ) -> Result<Vec<Option<Vec<u8>>>, ClientError> {
         let database = &*target.database;
         let parts: Vec<&[u8]> = database.split(queries).collect();
+        // Nothing says which number belongs to which query, so none can be claimed.
         if numbers.len() != parts.len() {
             return Err(ClientError::TicketCount {
                 found: numbers.len(),
@@ -192,18 +202,25 @@ impl Registry {
             });
         }
 
-        let claims = claims(database, numbers, &parts)?;
+        let claims = Claims::new(database, numbers, &parts);
         let window = window(self.most_ahead(database));
         let taken = self.store.take_tickets(
             database.name(),
             id,
-            &claims,
+            &claims.of_queries,
             |row| {
                 row.queried = true;
                 self.touch(row);
             },
             window,
         );
+
+        // After the claims: the service has seen the other queries of the request as well, so their
+        // numbers must not hide further ones.
+        let taken = match (taken, claims.misplaced) {
+            (Ok(_) | Err(TakeError::NotReady(_)), Some(number)) => Err(TakeError::Used(number)),
+            (taken, _) => taken,
+        };
         let tickets = match taken {
             Ok(tickets) => tickets,
             Err(error) => return Err(self.refusal(target, id, numbers, error)),

@@ -181,6 +181,8 @@ async fn claim_numbers(
     headers: &HeaderMap,
     problem: Problem,
 ) -> Problem {
+    // Every other refusal either comes from the registry, after its claims, or lets the client send
+    // the same queries again, as `busy` does. A claim here would then refuse them.
     let Problem::Query(QueryError::WrongVersion { .. }) = problem else {
         return problem;
     };
@@ -199,6 +201,8 @@ async fn claim_numbers(
     }
 
     let Some(permit) = app.claims.admit(key) else {
+        // Not the refusal for the version: a client that knows it moves on, and the numbers would
+        // stay unclaimed.
         return Problem::Busy { after: FULL_ADVICE };
     };
     let turns = Arc::clone(&app.claims);

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use papir_core::envelope::{self, Header, Kind};
+use papir_core::scheme::SENT_AHEAD;
 use papir_server::Database;
 use tempfile::TempDir;
 
@@ -192,6 +193,34 @@ fn a_query_for_another_version_claims_the_number() {
         "answered",
         "the first claim stays"
     );
+}
+
+/// The service has seen both queries, although it answers neither.
+#[test]
+fn a_number_of_the_wrong_kind_leaves_no_other_unclaimed() {
+    let directory = TempDir::new().unwrap();
+    let server = start(registry(directory.path()));
+    let mut client = registered(&server);
+    client.wait_for("tickets_ready", 1);
+    let queries = [client.query(7), client.query(8)];
+    let other = client.query(9);
+    let body = [&queries[0].bytes[..], &queries[1].bytes].concat();
+
+    // The second query is whole, so its number cannot be that of a key that was sent ahead.
+    let refused = client.ask_with(&format!("0,{}", SENT_AHEAD + 1), &body);
+    assert_eq!(
+        (refused.status, refused.code().as_str()),
+        (410, "ticket_used")
+    );
+    assert_eq!(client.status()["next_ticket"], 1);
+
+    let second = client.ask_with("0", &other.bytes);
+    assert_eq!(
+        (second.status, second.code().as_str()),
+        (410, "ticket_used"),
+        "the number belongs to the first query"
+    );
+    assert_eq!(client.ask_with("0", &queries[0].bytes).status, 200);
 }
 
 /// Queries may be lost before the service sees them, so that a client is far ahead. From the first
