@@ -1,14 +1,19 @@
 //! Memory for answers until their clients have received them.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::limits::ClientKey;
 use super::memory::{HeldBytes, Memory, Relief};
 
-/// Ends a response that takes long. Returns false if it does not.
-pub(crate) type End = Box<dyn Fn() -> bool + Send + Sync>;
+/// A response until its client has received it.
+pub(crate) trait PendingResponse: Send + Sync {
+    /// Returns whether it takes long.
+    fn takes_long(&self) -> bool;
+
+    /// Ends it, if it still takes long.
+    fn end(&self);
+}
 
 /// Bounds the memory of answers.
 pub(crate) struct Answers {
@@ -25,7 +30,7 @@ struct Held {
 /// An answer that is computed or sent.
 struct Entry {
     client: ClientKey,
-    end: End,
+    response: Box<dyn PendingResponse>,
 }
 
 /// The memory of one answer. Counted until dropped.
@@ -57,7 +62,7 @@ impl Answers {
         self: &Arc<Self>,
         client: &ClientKey,
         bytes: usize,
-        end: End,
+        response: Box<dyn PendingResponse>,
     ) -> Option<HeldAnswer> {
         let mut held = self.memory.begin(client.clone());
         if !held.grow(bytes) && !held.grow_alone(bytes) {
@@ -67,7 +72,7 @@ impl Answers {
 
         let entry = Entry {
             client: client.clone(),
-            end,
+            response,
         };
         let mut all = self.held();
         all.next += 1;
@@ -81,13 +86,29 @@ impl Answers {
         })
     }
 
-    /// Ends one response that takes long. Clients that hold more come first.
+    /// Ends one response that takes long, of the client that holds the most.
     fn end_one(&self) {
         let held = self.held();
-        let mut entries: Vec<&Entry> = held.answers.values().collect();
-        // Each client is asked once: what it holds may change meanwhile.
-        entries.sort_by_cached_key(|entry| Reverse(self.memory.bytes_of(&entry.client)));
-        let _ = entries.into_iter().any(|entry| (entry.end)());
+
+        // One pass without a list of the entries: all responses that begin or end wait for this
+        // lock, and many are held when the memory is full.
+        let mut most = 0;
+        let mut heaviest: Option<&Entry> = None;
+        for entry in held.answers.values() {
+            if !entry.response.takes_long() {
+                continue;
+            }
+
+            let bytes = self.memory.bytes_of(&entry.client);
+            if heaviest.is_none() || bytes > most {
+                most = bytes;
+                heaviest = Some(entry);
+            }
+        }
+
+        if let Some(entry) = heaviest {
+            entry.response.end();
+        }
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -111,19 +132,59 @@ impl Drop for HeldAnswer {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
-
     use super::*;
+
+    fn key(number: u32) -> ClientKey {
+        ClientKey::Address(std::net::Ipv4Addr::from(number).into())
+    }
+
+    /// The calls that responses get, by client.
+    #[derive(Default)]
+    struct Calls {
+        looks: Mutex<Vec<u32>>,
+        ends: Mutex<Vec<u32>>,
+    }
+
+    impl Calls {
+        fn looks(&self) -> Vec<u32> {
+            self.looks.lock().unwrap().clone()
+        }
+
+        fn ends(&self) -> Vec<u32> {
+            self.ends.lock().unwrap().clone()
+        }
+    }
+
+    /// A response that notes its calls.
+    struct Noted {
+        client: u32,
+        is_long: bool,
+        calls: Arc<Calls>,
+    }
+
+    impl PendingResponse for Noted {
+        fn takes_long(&self) -> bool {
+            self.calls.looks.lock().unwrap().push(self.client);
+            self.is_long
+        }
+
+        fn end(&self) {
+            self.calls.ends.lock().unwrap().push(self.client);
+        }
+    }
 
     #[test]
     fn a_full_memory_ends_a_long_response_of_the_client_with_the_most() {
-        let key = |number: u32| ClientKey::Address(std::net::Ipv4Addr::from(number).into());
         let answers = Answers::new(1000);
-        let ended = Arc::new(AtomicU32::new(0));
+        let calls = Arc::<Calls>::default();
         let hold = |client: u32, bytes: usize, is_long: bool| {
-            let ended = Arc::clone(&ended);
-            let end = move || is_long && ended.swap(client, Ordering::Relaxed) != client;
-            answers.hold(&key(client), bytes, Box::new(end))
+            let calls = Arc::clone(&calls);
+            let response = Noted {
+                client,
+                is_long,
+                calls,
+            };
+            answers.hold(&key(client), bytes, Box::new(response))
         };
 
         let _brief = hold(1, 250, false).unwrap();
@@ -132,8 +193,8 @@ mod tests {
 
         assert!(hold(5, 100, true).is_none(), "the memory is full");
         assert_eq!(
-            ended.load(Ordering::Relaxed),
-            2,
+            calls.ends(),
+            [2],
             "of those that take long, the client with the most"
         );
 
@@ -144,9 +205,40 @@ mod tests {
     }
 
     #[test]
+    fn a_full_memory_looks_at_each_response_once_and_ends_one() {
+        const RESPONSES: u32 = 40;
+        let answers = Answers::new(RESPONSES as usize);
+        let calls = Arc::<Calls>::default();
+        let hold = |number: u32| {
+            let response = Noted {
+                client: number,
+                is_long: true,
+                calls: Arc::clone(&calls),
+            };
+            answers.hold(&key(number), 1, Box::new(response))
+        };
+        let held: Vec<HeldAnswer> = (0..RESPONSES).map(|number| hold(number).unwrap()).collect();
+
+        assert!(hold(RESPONSES).is_none(), "the memory is full");
+        let mut looks = calls.looks();
+        looks.sort_unstable();
+        assert_eq!(looks, Vec::from_iter(0..RESPONSES));
+        assert_eq!(calls.ends().len(), 1);
+        drop(held);
+    }
+
+    #[test]
     fn one_answer_may_be_longer_than_the_limit() {
         let answers = Answers::new(10);
-        let hold = || answers.hold(&ClientKey::Local, 50, Box::new(|| false));
+        let calls = Arc::<Calls>::default();
+        let hold = || {
+            let response = Noted {
+                client: 0,
+                is_long: false,
+                calls: Arc::clone(&calls),
+            };
+            answers.hold(&ClientKey::Local, 50, Box::new(response))
+        };
         let only = hold().unwrap();
         assert!(hold().is_none());
 

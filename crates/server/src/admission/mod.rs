@@ -22,7 +22,7 @@ mod queue;
 mod semaphore;
 mod turns;
 
-pub(crate) use answers::{Answers, End, HeldAnswer};
+pub(crate) use answers::{Answers, HeldAnswer, PendingResponse};
 pub(crate) use executor::{Capacity, Executor, Ongoing, Work, answer_pool, catch_panic};
 pub(crate) use limiter::{ClientLimiter, ClientSlot};
 pub(crate) use limits::ClientKey;

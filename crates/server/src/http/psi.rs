@@ -15,7 +15,7 @@ use super::headers::{BINARY, named_version, version_header};
 use super::problem::Problem;
 use super::routes::Routes;
 use super::tracked_body::Held;
-use super::unread::{BodyMemory, end_of};
+use super::unread::{BodyMemory, response_on};
 use crate::access::Grant;
 use crate::admission::ClientKey;
 use crate::catalog::QueryError;
@@ -143,9 +143,8 @@ async fn evaluate(
     } = body::read(body, BODY_BYTES, app.body_timeout, held).await?;
 
     let activity = activity.map(|Extension(activity)| activity);
-    let memory = app
-        .answers
-        .hold(&client, blinded.len(), end_of(activity, app.body_timeout));
+    let pending = response_on(activity, app.body_timeout);
+    let memory = app.answers.hold(&client, blinded.len(), pending);
     let memory = memory.ok_or(Problem::Busy { after: FULL_ADVICE })?;
 
     let elements = blinded.len() / ELEMENT_BYTES;

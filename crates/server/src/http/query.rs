@@ -17,7 +17,7 @@ use super::headers::{BINARY, NamePath, credentials, database_name, named_version
 use super::problem::Problem;
 use super::routes::Routes;
 use super::tracked_body::Held;
-use super::unread::end_of;
+use super::unread::response_on;
 use crate::admission::{ClientKey, ClientSlot, Permit, WorkTurns};
 use crate::catalog::{Candidates, QueryError};
 use crate::clients::{ClientError, Credentials};
@@ -266,9 +266,8 @@ async fn submit(
     let target = candidates.choose(&queries)?;
     let version = target.database.version();
     let bytes = target.database.answer_bytes(&queries);
-    let memory = app
-        .answers
-        .hold(&client, bytes, end_of(activity, app.body_timeout));
+    let pending = response_on(activity, app.body_timeout);
+    let memory = app.answers.hold(&client, bytes, pending);
     let memory = memory.ok_or(Problem::Busy { after: FULL_ADVICE })?;
 
     // Only a request that has arrived takes a place: an upload, however slow, keeps nobody waiting.

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use super::body::FULL_ADVICE;
 use super::problem::Problem;
 use super::tracked_body::{Held, PIECE};
-use crate::admission::{ClientKey, End};
+use crate::admission::{ClientKey, PendingResponse};
 use crate::listen::Activity;
 use crate::service::App;
 
@@ -65,8 +65,8 @@ impl ResponseReader {
         }
 
         let bytes = STREAM_BYTES.saturating_add(body_bytes(&response));
-        let end = end_of(self.activity, app.body_timeout);
-        let Some(memory) = app.descriptions.hold(&self.key, bytes, end) else {
+        let pending = response_on(self.activity, app.body_timeout);
+        let Some(memory) = app.descriptions.hold(&self.key, bytes, pending) else {
             return Problem::Busy { after: FULL_ADVICE }.into_response();
         };
 
@@ -87,13 +87,33 @@ fn body_bytes(response: &Response) -> usize {
     }
 }
 
-/// Ends a response whose connection has sent one for longer than `limit`.
-pub(super) fn end_of(activity: Option<Arc<Activity>>, limit: Duration) -> End {
-    Box::new(move || {
-        activity
-            .as_ref()
-            .is_some_and(|activity| activity.evict_if_slow(limit))
-    })
+/// A response on a connection.
+struct OnConnection {
+    /// `None` for a service without a listener.
+    activity: Option<Arc<Activity>>,
+    /// Time after which it takes long.
+    limit: Duration,
+}
+
+impl PendingResponse for OnConnection {
+    fn takes_long(&self) -> bool {
+        let activity = self.activity.as_ref();
+        activity.is_some_and(|activity| activity.is_slow(self.limit))
+    }
+
+    fn end(&self) {
+        if let Some(activity) = &self.activity {
+            activity.evict_if_slow(self.limit);
+        }
+    }
+}
+
+/// A response that takes long once its connection has sent one for longer than `limit`.
+pub(super) fn response_on(
+    activity: Option<Arc<Activity>>,
+    limit: Duration,
+) -> Box<dyn PendingResponse> {
+    Box::new(OnConnection { activity, limit })
 }
 
 #[cfg(test)]

@@ -123,12 +123,16 @@ impl Activity {
         (long && !self.is_answering()).then_some(since)
     }
 
+    /// Returns whether one of its responses has taken longer than `limit`.
+    pub(crate) fn is_slow(&self, limit: Duration) -> bool {
+        let since = self.sending().iter().map(|transfer| transfer.since).min();
+        since.is_some_and(|since| elapsed(since) > limit)
+    }
+
     /// Asks the connection to close if one of its responses has taken longer than `limit`. Returns
     /// whether one has.
     pub(crate) fn evict_if_slow(&self, limit: Duration) -> bool {
-        let since = self.sending().iter().map(|transfer| transfer.since).min();
-        let slow = since.is_some_and(|since| elapsed(since) > limit);
-
+        let slow = self.is_slow(limit);
         if slow {
             self.evict();
         }
