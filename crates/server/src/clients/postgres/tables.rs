@@ -21,6 +21,28 @@ use crate::clients::tables::{ROOM, ReadTables, Result, Storage, Tables};
 const RESERVED: &str = "20 s";
 /// Time for which a service counts as running after its last word.
 const HEARD: &str = "60 s";
+/// Key of the lock that a service holds while it forgets digests.
+const FORGETTING: i64 = 0x7061_7069_7201;
+/// Fewest bytes of a digest's row: its header, digest, client and time.
+const LEAST_DIGEST_BYTES: i64 = 88;
+
+// Several services sweep at the same time, each after it has renewed rows of its own. One that
+// waited for a row of another could be waited for in turn. So a sweep passes over locked rows: a
+// service that renews one is running, and one that removes it needs no help.
+const SWEEP_ANSWERED: &str = "
+    WITH expired AS (
+        SELECT database, version, service FROM papir.answered
+        WHERE seen < now() - $1::text::interval
+        FOR UPDATE SKIP LOCKED)
+    DELETE FROM papir.answered a USING expired e
+    WHERE a.database = e.database AND a.version = e.version AND a.service = e.service";
+const SWEEP_PREPARING: &str = "
+    WITH expired AS (
+        SELECT client, version, number FROM papir.preparing
+        WHERE until < now()
+        FOR UPDATE SKIP LOCKED)
+    DELETE FROM papir.preparing p USING expired e
+    WHERE p.client = e.client AND p.version = e.version AND p.number = e.number";
 
 /// The tables in PostgreSQL.
 pub(in crate::clients) struct Shared {
@@ -144,12 +166,11 @@ impl Storage for Shared {
 
             // Removed before the query: the versions of a service that crashed are not answered.
             let heard: &[Parameter<'_>] = &[(&HEARD, Type::TEXT)];
-            tables.execute(
-                "DELETE FROM papir.answered WHERE seen < now() - $1::text::interval",
-                heard,
-            )?;
-            tables.execute("DELETE FROM papir.preparing WHERE until < now()", &[])?;
+            tables.execute(SWEEP_ANSWERED, heard)?;
+            tables.execute(SWEEP_PREPARING, &[])?;
 
+            // Expired rows that are locked count: their service may be renewing them, and tickets of
+            // a version that it answers must stay.
             let rows = tables.query(
                 "SELECT DISTINCT version FROM papir.answered WHERE database = $1",
                 &[(&database, Type::TEXT)],
@@ -489,14 +510,28 @@ impl Tables for Within<'_, '_> {
     }
 
     fn forget_old_keys(&mut self, time: u64, most: u64, chunk: u64) -> Result<u64> {
-        // The old ones come first, so that one limit holds for both reasons.
+        // The old ones come first, so that one limit holds for both reasons. The counts end where
+        // they no longer matter. All rows are counted only if the table is so large that it may
+        // have too many: a service sweeps every few seconds.
         const FORGET: &str = "
             WITH counted AS (
-                SELECT count(*) AS present, count(*) FILTER (WHERE noted < $1) AS old
-                FROM papir.digests)
+                SELECT (SELECT count(*) FROM (
+                            SELECT FROM papir.digests WHERE noted < $1 LIMIT $3) AS o) AS old,
+                       CASE WHEN pg_relation_size('papir.digests') / $4 <= $2 THEN 0
+                            ELSE (SELECT count(*) FROM (
+                                      SELECT FROM papir.digests LIMIT $2 + $3) AS p)
+                       END AS present)
             DELETE FROM papir.digests WHERE digest IN (
                 SELECT digest FROM papir.digests ORDER BY noted
                 LIMIT (SELECT least($3, greatest(old, present - $2)) FROM counted))";
+
+        // One service at a time: two could each lock rows that the other one wants. The lock is not
+        // waited for, since its holder does this work.
+        let lock = "SELECT pg_try_advisory_xact_lock($1)";
+        let locked = self.query(lock, &[(&FORGETTING, Type::INT8)])?;
+        if !locked.first().is_some_and(|row| row.get(0)) {
+            return Ok(0);
+        }
 
         self.execute(
             FORGET,
@@ -504,6 +539,7 @@ impl Tables for Within<'_, '_> {
                 (&signed(time), Type::INT8),
                 (&signed(most), Type::INT8),
                 (&signed(chunk), Type::INT8),
+                (&LEAST_DIGEST_BYTES, Type::INT8),
             ],
         )
     }
@@ -511,54 +547,4 @@ impl Tables for Within<'_, '_> {
 
 #[cfg(all(test, unix))]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use papir_testkit::postgres::{PASSWORD, Server};
-
-    use super::*;
-
-    #[test]
-    fn services_share_the_work_and_know_each_others_versions() {
-        let server = Server::start("");
-        let address = server.address("papir");
-        let password = Some(PASSWORD.to_owned());
-        let login = Login {
-            address,
-            password,
-            ..Login::default()
-        };
-
-        let [one, two] = [(); 2].map(|()| Shared::open(&login).unwrap());
-        let [old, new] = [1, 2].map(|byte| Version([byte; 8]));
-        let reserve = |service: &Shared, number| {
-            service
-                .reserve_ticket(ClientId::of(7), old, number)
-                .unwrap()
-        };
-
-        assert!(
-            reserve(&one, 0) && reserve(&one, 0),
-            "again by the same service"
-        );
-        assert!(!reserve(&two, 0) && reserve(&two, 1));
-
-        one.release_tickets().unwrap();
-        assert!(reserve(&two, 0) && !reserve(&one, 1));
-
-        server.sql(
-            "papir",
-            "UPDATE papir.preparing SET until = now() - interval '1 s'",
-        );
-        assert!(reserve(&one, 0), "a service that crashed");
-
-        assert_eq!(one.note_versions("a", &[old]).unwrap(), [old]);
-        let mut both = two.note_versions("a", &[new]).unwrap();
-        both.sort_unstable();
-        assert_eq!(both, [old, new]);
-
-        server.sql(
-            "papir",
-            "UPDATE papir.answered SET seen = now() - interval '1 h'",
-        );
-        assert_eq!(two.note_versions("a", &[new]).unwrap(), [new]);
-    }
-}
+mod tests;
