@@ -83,24 +83,39 @@ fn logs_do_not_depend_on_the_queries() {
     }
     let log = Log::default();
     let json = Log::default();
+    subscribe(&log, &json);
+    let server = Running::start(config(), vec![indexed("table", "plain", 60_000)]);
+
+    let logs = logs_of_two_indices(&server, &log, &json);
+    assert_eq!(logs[0], logs[1]);
+    check_lines(&logs[0]);
+    check_json_lines(&json.take_json(), 2 * logs[0].len());
+    check_request_ids(&server, &log);
+}
+
+/// Writes all log lines of this process to both logs.
+fn subscribe(log: &Log, json: &Log) {
+    let plain = layer()
+        .with_writer(log.clone())
+        .without_time()
+        .with_ansi(false);
+    let structured = layer()
+        .json()
+        .flatten_event(true)
+        .with_span_list(false)
+        .with_writer(json.clone());
+
     tracing_subscriber::registry()
         // The finest level of a service's log: spans of traces are finer.
         .with(LevelFilter::DEBUG)
-        .with(
-            layer()
-                .with_writer(log.clone())
-                .without_time()
-                .with_ansi(false),
-        )
-        .with(
-            layer()
-                .json()
-                .flatten_event(true)
-                .with_span_list(false)
-                .with_writer(json.clone()),
-        )
+        .with(plain)
+        .with(structured)
         .init();
-    let server = Running::start(config(), vec![indexed("table", "plain", 60_000)]);
+}
+
+/// The log lines of valid queries, and of forged ones beyond the last record, for each of two
+/// indices.
+fn logs_of_two_indices(server: &Running, log: &Log, json: &Log) -> Vec<Vec<String>> {
     let lookup = lookup(&server.url(), "table");
     let url = format!("{}/v1/databases/table/query", server.url());
     let header = Header {
@@ -111,7 +126,7 @@ fn logs_do_not_depend_on_the_queries() {
     let post = |body: &[u8]| send("POST", &url, &[("x-request-id", "request-7")], body);
     log.take();
     json.take_json();
-    // Valid queries, and forged ones beyond the last record, each for two indices.
+
     let mut logs = Vec::new();
     for (index, beyond) in [(3u64, 71_234u64), (54_321, 98_765)] {
         let good = lookup
@@ -120,13 +135,17 @@ fn logs_do_not_depend_on_the_queries() {
             .queries()
             .concat();
         assert_eq!(post(&good).status, 200);
+
         let mut payload = good[24..good.len() - 8].to_vec();
         payload[17..25].copy_from_slice(&beyond.to_le_bytes());
         assert_eq!(post(&seal(&header, &payload)).status, 400);
         logs.push(log.take());
     }
-    assert_eq!(logs[0], logs[1]);
-    let text = logs[0].join("\n");
+    logs
+}
+
+fn check_lines(lines: &[String]) {
+    let text = lines.join("\n");
     for expected in [
         "status=200",
         "status=400",
@@ -136,16 +155,18 @@ fn logs_do_not_depend_on_the_queries() {
     ] {
         assert!(text.contains(expected), "no {expected} in\n{text}");
     }
+
     assert!(
-        logs[0]
+        lines
             .iter()
             .all(|line| line.contains("request{id=request-7}: ")),
         "{text}"
     );
     assert!(!text.contains("127.0.0.1"), "the client's address\n{text}");
+}
 
-    let lines = json.take_json();
-    assert_eq!(lines.len(), 2 * logs[0].len());
+fn check_json_lines(lines: &[Value], count: usize) {
+    assert_eq!(lines.len(), count);
     assert!(
         lines.iter().all(|line| line["span"]["id"] == "request-7"),
         "{lines:?}"
@@ -157,7 +178,10 @@ fn logs_do_not_depend_on_the_queries() {
             .count(),
         2
     );
+}
 
+/// Each request has an id: its own, if that is a valid one.
+fn check_request_ids(server: &Running, log: &Log) {
     let health = format!("{}/healthz", server.url());
     let list = format!("{}/v1/databases", server.url());
     let first = get(&health);
@@ -170,12 +194,9 @@ fn logs_do_not_depend_on_the_queries() {
         ids[0] != ids[1] && ids.iter().all(|id| id.len() == 16),
         "{ids:?}"
     );
-    let refused = send(
-        "GET",
-        &format!("{}/nothing", server.url()),
-        &[("x-request-id", "not one")],
-        b"",
-    );
+
+    let nothing = format!("{}/nothing", server.url());
+    let refused = send("GET", &nothing, &[("x-request-id", "not one")], b"");
     assert!(
         refused
             .header("x-request-id")
@@ -185,6 +206,7 @@ fn logs_do_not_depend_on_the_queries() {
         send("GET", &health, &[("x-request-id", "mine")], b"").header("x-request-id"),
         Some("mine")
     );
+
     let text = log.take().join("\n");
     assert!(
         ids.iter()

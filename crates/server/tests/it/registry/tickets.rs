@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::support::clients::{SMALL, prepared_stateful, registered, registry, start, start_with};
 use crate::support::faulty::{Fault, FaultyDatabase, Latch};
-use crate::support::{self, send};
+use crate::support::{self, Running, send};
 
 #[test]
 fn only_the_identical_query_is_answered_again() {
@@ -51,69 +51,12 @@ fn a_refused_query_uses_no_ticket() {
     let other = registered(&server);
     client.wait_for("tickets_ready", 1);
     other.wait_for("tickets_ready", 1);
+
     let query = client.query(7);
-    let url = format!("{}/v1/databases/table/query", server.url());
-    let code = |headers: &[(&str, &str)], body: &[u8]| {
-        let reply = send("POST", &url, headers, body);
-        (reply.status, reply.code())
-    };
-    let id = ("papir-client", client.id.as_str());
-    let damaged = [
-        &query.bytes[..20],
-        &[query.bytes[20] ^ 1],
-        &query.bytes[21..],
-    ]
-    .concat();
-    let header = Header {
-        kind: Kind::Query,
-        scheme: 0xfff0,
-        version: papir_core::Version([9; 8]),
-    };
-    let old = envelope::seal(&header, &query.bytes[24..query.bytes.len() - 8]);
-    for (headers, body, expected) in [
-        (vec![], &query.bytes, (400, "no_client")),
-        (
-            vec![("papir-client", "nobody")],
-            &query.bytes,
-            (400, "malformed"),
-        ),
-        (
-            vec![("papir-client", &*"0".repeat(32))],
-            &query.bytes,
-            (410, "client_gone"),
-        ),
-        (vec![id], &query.bytes, (400, "ticket_count")),
-        (
-            vec![id, ("papir-ticket", "0,1")],
-            &query.bytes,
-            (400, "ticket_count"),
-        ),
-        (
-            vec![id, ("papir-ticket", "-1")],
-            &query.bytes,
-            (400, "malformed"),
-        ),
-        (
-            vec![id, ("papir-ticket", "0")],
-            &damaged,
-            (400, "wrong_length"),
-        ),
-        (
-            vec![("papir-client", &*"0".repeat(32)), ("papir-ticket", "0")],
-            &old,
-            (410, "client_gone"),
-        ),
-        (vec![id], &old, (409, "wrong_version")),
-        (
-            vec![id, ("papir-ticket", "18446744073709551615")],
-            &query.bytes,
-            (410, "ticket_used"),
-        ),
-    ] {
-        let found = code(&headers, body);
-        assert_eq!((found.0, found.1.as_str()), expected, "{headers:?}");
-    }
+    refuses_wrong_headers(&server, &client.id, &query.bytes);
+    refuses_wrong_queries(&server, &client.id, &query.bytes);
     assert_eq!(client.status()["tickets_used"], 0);
+
     // A number with another client's id: numbers belong to one client, so both tickets stay unused.
     let theirs = other.ask_with("0", &query.bytes);
     assert!(
@@ -128,6 +71,57 @@ fn a_refused_query_uses_no_ticket() {
         ),
         (1.into(), 1.into())
     );
+}
+
+/// Checks that a query with these headers is refused with a status and a code.
+#[track_caller]
+fn refuses(server: &Running, headers: &[(&str, &str)], body: &[u8], refusal: (u16, &str)) {
+    let url = format!("{}/v1/databases/table/query", server.url());
+    let reply = send("POST", &url, headers, body);
+    let found = (reply.status, reply.code());
+    assert_eq!((found.0, found.1.as_str()), refusal, "{headers:?}");
+}
+
+/// A valid query of a client, with ids and numbers that are missing or wrong.
+fn refuses_wrong_headers(server: &Running, id: &str, query: &[u8]) {
+    let own = ("papir-client", id);
+    let unknown = "0".repeat(32);
+    for (headers, refusal) in [
+        (vec![], (400, "no_client")),
+        (vec![("papir-client", "nobody")], (400, "malformed")),
+        (
+            vec![("papir-client", unknown.as_str())],
+            (410, "client_gone"),
+        ),
+        (vec![own], (400, "ticket_count")),
+        (vec![own, ("papir-ticket", "0,1")], (400, "ticket_count")),
+        (vec![own, ("papir-ticket", "-1")], (400, "malformed")),
+        (
+            vec![own, ("papir-ticket", "18446744073709551615")],
+            (410, "ticket_used"),
+        ),
+    ] {
+        refuses(server, &headers, query, refusal);
+    }
+}
+
+/// A query of a client that is damaged, and one for another version.
+fn refuses_wrong_queries(server: &Running, id: &str, query: &[u8]) {
+    let own = ("papir-client", id);
+    let number = ("papir-ticket", "0");
+    let damaged = [&query[..20], &[query[20] ^ 1], &query[21..]].concat();
+    refuses(server, &[own, number], &damaged, (400, "wrong_length"));
+
+    let header = Header {
+        kind: Kind::Query,
+        scheme: 0xfff0,
+        version: papir_core::Version([9; 8]),
+    };
+    let old = envelope::seal(&header, &query[24..query.len() - 8]);
+    let unknown = "0".repeat(32);
+    let of_unknown = [("papir-client", unknown.as_str()), number];
+    refuses(server, &of_unknown, &old, (410, "client_gone"));
+    refuses(server, &[own], &old, (409, "wrong_version"));
 }
 
 /// The service has seen such a query, although it answers none of its version.
