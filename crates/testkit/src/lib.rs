@@ -4,8 +4,8 @@
 //! it for every scheme in the registry. [`noise`] compares measured noise with a bound.
 //! [`stateful`] is a scheme with client keys, tickets and state, for testing code around such
 //! schemes. [`device`] multiplies matrices as a GPU does. [`postgres`] runs servers, [`proxy`]
-//! records connections, and [`sockets`] makes folders for sockets. For tests only: failures panic
-//! with the reason.
+//! records connections, and [`sockets`] makes folders for sockets. [`Stuck`] is a generator that
+//! repeats itself. For tests only: failures panic with the reason.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod conformance;
@@ -17,3 +17,6 @@ pub mod proxy;
 #[cfg(unix)]
 pub mod sockets;
 pub mod stateful;
+mod stuck;
+
+pub use stuck::Stuck;

@@ -366,36 +366,12 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
-    use std::convert::Infallible;
-
-    use rand_core::{TryCryptoRng, TryRng};
+    use papir_testkit::Stuck;
 
     use super::*;
 
     const SLOT: &str = "c6ea1f714556fb50dc4b4d987addd207";
     const OTHER_SLOT: &str = "c6ea1f714556fb50dc4b4d987addd208";
-
-    /// A generator that always returns the same bytes, as after a restored machine.
-    struct Stuck;
-
-    impl TryRng for Stuck {
-        type Error = Infallible;
-
-        fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-            Ok(7)
-        }
-
-        fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-            Ok(7)
-        }
-
-        fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-            bytes.fill(7);
-            Ok(())
-        }
-    }
-
-    impl TryCryptoRng for Stuck {}
 
     /// A file of format 1, which the slot's name does not enter.
     fn old_file(record: &[u8], passphrase: Option<&Passphrase>) -> Vec<u8> {

@@ -70,12 +70,12 @@ pub(super) fn of_registration(
 
 #[cfg(test)]
 mod tests {
+    use papir_testkit::Stuck;
     use rand_core::Rng;
 
     use super::*;
     use crate::Version;
     use crate::envelope::Kind;
-    use crate::hedge::testing::Stuck;
 
     fn header(kind: Kind, scheme: u16, version: u8) -> Header {
         Header {

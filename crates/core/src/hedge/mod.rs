@@ -128,39 +128,11 @@ impl fmt::Debug for Hedged {
 }
 
 #[cfg(test)]
-pub(crate) mod testing {
-    use super::*;
-
-    /// A generator that always returns the same bytes, as after a restored machine.
-    #[derive(Clone)]
-    pub(crate) struct Stuck;
-
-    impl TryRng for Stuck {
-        type Error = Infallible;
-
-        fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-            Ok(7)
-        }
-
-        fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-            Ok(7)
-        }
-
-        fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-            bytes.fill(7);
-            Ok(())
-        }
-    }
-
-    impl TryCryptoRng for Stuck {}
-}
-
-#[cfg(test)]
 mod tests {
     use chacha20::ChaCha20Rng;
+    use papir_testkit::Stuck;
     use rand_core::{Rng, SeedableRng};
 
-    use super::testing::Stuck;
     use super::*;
 
     #[test]

@@ -51,9 +51,9 @@ pub fn system_rng() -> impl CryptoRng + Clone + Send + Sync + 'static {
 
 #[cfg(test)]
 mod tests {
+    use papir_testkit::Stuck;
     use rand_core::Rng;
 
-    use super::super::testing::Stuck;
     use super::*;
 
     #[test]
