@@ -7,10 +7,8 @@ use papir_client::Error;
 use papir_client::core::{CheckpointSettings, Pin, PinnedOwner, Session, Settings};
 use papir_lookup::Wanted;
 
-use crate::peer::{EPOCH, Peer, Reply, record, rng, short};
-use crate::signing::{
-    append_delta, delta_of, given, owner, pinning, sign, sign_again, signed, simple,
-};
+use crate::peer::{EPOCH, Peer, Reply, record, rng, short, simple};
+use crate::signing::{append_delta, delta_of, given, owner, pinning, sign, sign_again, signed};
 
 fn events(peer: &Peer) -> Vec<String> {
     short(&peer.take())

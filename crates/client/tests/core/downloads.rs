@@ -2,23 +2,13 @@
 
 use papir_client::Error;
 use papir_client::core::{DownloadLimit, Settings, psi};
-use papir_core::{Goal, NoProgress};
 use papir_protocol::{PsiInfo, path};
-use papir_schemes::registry;
 
-use crate::peer::{Peer, json, records, rng, short};
-
-fn peer() -> Peer {
-    let scheme = registry::by_name("simple").unwrap();
-    let server = scheme
-        .setup(&records(1), Goal::Balanced, &mut rng(1), &NoProgress)
-        .unwrap();
-    Peer::new(server)
-}
+use crate::peer::{Peer, json, short, simple};
 
 #[test]
 fn a_public_part_over_the_limit_is_not_fetched() {
-    let mut peer = peer();
+    let mut peer = Peer::new(simple(1));
     let length = peer.newest().bundle.len() as u64;
     let limited = |limit| Settings {
         download_limit: DownloadLimit(limit),
@@ -38,7 +28,7 @@ fn a_public_part_over_the_limit_is_not_fetched() {
 
 #[test]
 fn a_filter_over_the_limit_is_refused_before_an_element_is_sent() {
-    let mut peer = peer();
+    let mut peer = Peer::new(simple(1));
     let settings = Settings {
         download_limit: DownloadLimit(99),
         ..Settings::default()

@@ -2,23 +2,13 @@
 
 use papir_client::Error;
 use papir_client::core::{Response, Session, Settings};
-use papir_core::{Goal, NoProgress};
 use papir_lookup::Wanted;
-use papir_schemes::registry;
 
-use crate::peer::{Peer, records, rng};
-
-fn peer() -> Peer {
-    let scheme = registry::by_name("simple").unwrap();
-    let server = scheme
-        .setup(&records(1), Goal::Balanced, &mut rng(1), &NoProgress)
-        .unwrap();
-    Peer::new(server)
-}
+use crate::peer::{Peer, simple};
 
 /// The error of a session whose every request is answered by this status and header.
 fn refused(status: u16, location: Option<&str>) -> Error {
-    let mut peer = peer();
+    let mut peer = Peer::new(simple(1));
     let opening = Session::open(peer.service().unwrap(), Settings::default());
     let opened = peer.run_through(opening, &mut |_, _| {
         Ok(Response {
@@ -50,7 +40,7 @@ fn refusals_of_other_servers_say_what_to_do() {
 
 #[test]
 fn a_query_that_is_too_long_for_a_proxy_has_its_length_in_the_error() {
-    let mut peer = peer();
+    let mut peer = Peer::new(simple(1));
     let mut session = peer.open(Settings::default()).unwrap();
     let mut sent = 0;
     let looked_up = peer.run_through(session.get(&[Wanted::Index(1)]), &mut |_, call| {

@@ -5,22 +5,15 @@ use std::time::Duration;
 
 use papir_client::Error;
 use papir_client::core::{Method, Pin, Platform, Request, Service, Session, Settings, Step, Task};
-use papir_core::erased::ErasedServer;
 use papir_core::{Error as CoreError, Goal, NoProgress};
 use papir_lookup::Wanted;
 use papir_schemes::registry;
 
 use crate::peer::{
     Call, Event, FixedPlatform, MAX_BATCH, Peer, Reply, queries, record, records, rng, short,
+    simple,
 };
 use crate::registered;
-
-fn simple(seed: u64) -> Box<dyn ErasedServer> {
-    let scheme = registry::by_name("simple").unwrap();
-    scheme
-        .setup(&records(seed), Goal::Balanced, &mut rng(seed), &NoProgress)
-        .unwrap()
-}
 
 fn open(seed: u64) -> (Peer, Session) {
     let mut peer = Peer::new(simple(seed));

@@ -2,19 +2,14 @@
 
 use papir_client::Error;
 use papir_client::core::{Response, Session, Settings};
-use papir_core::erased::ErasedServer;
-use papir_core::{Goal, NoProgress};
 use papir_lookup::{Root, Wanted};
 use papir_protocol::header;
-use papir_schemes::registry;
 
-use crate::peer::{Call, Event, Offer, Peer, record, records, rng, short};
+use crate::peer::{Call, Event, Offer, Peer, record, short, simple};
 
-fn simple(seed: u64) -> Offer {
-    let scheme = registry::by_name("simple").unwrap();
-    let server: Box<dyn ErasedServer> = scheme
-        .setup(&records(seed), Goal::Balanced, &mut rng(seed), &NoProgress)
-        .unwrap();
+/// A database whose public part is stored: it is long enough.
+fn stored(seed: u64) -> Offer {
+    let server = simple(seed);
     assert!(server.public().len() > 16 << 10);
     server.into()
 }
@@ -48,8 +43,8 @@ fn offered(peer: &mut Peer, settings: Settings) -> (Option<String>, u64) {
 
 #[test]
 fn a_copy_of_the_described_version_is_offered_and_used() {
-    let first = simple(1);
-    let second = simple(2);
+    let first = stored(1);
+    let second = stored(2);
     let length = first.bundle.len() as u64;
     let tag = format!("\"{}\"", first.server.version());
     let mut damaged = copy(&first, &first);
@@ -90,7 +85,7 @@ fn a_copy_of_the_described_version_is_offered_and_used() {
 
 /// Opens a session with a copy. `tamper` changes the responses with the public part.
 fn open_tampered(copied: bool, tamper: fn(&mut Response)) -> (Result<Session, Error>, usize) {
-    let offer = simple(1);
+    let offer = stored(1);
     let mut peer = Peer::new(offer.clone());
     peer.copy = copied.then(|| copy(&offer, &offer));
     let mut asked = 0;
@@ -132,7 +127,7 @@ fn a_confirmation_counts_only_for_an_offered_copy_of_this_version() {
 
 #[test]
 fn a_copy_without_the_trusted_root_is_refused() {
-    let offer = simple(1);
+    let offer = stored(1);
     let mut peer = Peer::new(offer.clone());
     peer.copy = Some(copy(&offer, &offer));
     let settings = Settings {

@@ -7,8 +7,8 @@ use papir_core::{Goal, NoProgress, RecordBuffer};
 use papir_lookup::{Commitment, Root, Wanted};
 use papir_schemes::registry;
 
-use crate::peer::{Offer, Peer, Reply, rng};
-use crate::signing::{append_delta, delta_of, given, owner, pinning, sign, signed, simple};
+use crate::peer::{Offer, Peer, Reply, rng, simple};
+use crate::signing::{append_delta, delta_of, given, owner, pinning, sign, signed};
 
 #[test]
 fn the_key_of_a_first_checkpoint_does_not_replace_a_pinned_root() {

@@ -7,8 +7,8 @@ use papir_client::Error;
 use papir_client::core::{Pin, PinnedOwner, Session, Settings};
 use papir_lookup::Wanted;
 
-use crate::peer::{Call, EPOCH, Peer, record, short};
-use crate::signing::{append, given, owner, pinning, sign, signed, simple};
+use crate::peer::{Call, EPOCH, Peer, record, short, simple};
+use crate::signing::{append, given, owner, pinning, sign, signed};
 
 /// The key that is stolen, and replaced.
 const STOLEN: u64 = 1;

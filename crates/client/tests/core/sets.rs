@@ -7,8 +7,8 @@ use papir_lookup::Root;
 use papir_protocol::{PsiInfo, path};
 use papir_schemes::registry;
 
-use crate::peer::{Event, Offer, Peer, Reply, json, rng};
-use crate::signing::{given, owner, signed, simple};
+use crate::peer::{Event, Offer, Peer, Reply, json, rng, simple};
+use crate::signing::{given, owner, signed};
 use crate::traces::world::table;
 
 /// Intersects one element with the set whose elements are looked up in the peer's database.

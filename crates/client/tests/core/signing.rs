@@ -5,12 +5,9 @@ use papir_checkpoint::{
     Base, Certificate, Kind, Log, SigningKey, Statement, VerifyingKey, public_part_hash,
 };
 use papir_client::core::{CheckpointSettings, Pin, Settings};
-use papir_core::erased::ErasedServer;
-use papir_core::{Goal, NoProgress};
 use papir_protocol::DeltaInfo;
-use papir_schemes::registry;
 
-use crate::peer::{EPOCH, Offer, Peer, records, rng};
+use crate::peer::{EPOCH, Offer, Peer, rng};
 
 /// An owner's key.
 pub fn owner(seed: u64) -> SigningKey {
@@ -86,14 +83,6 @@ pub fn signed(offer: impl Into<Offer>, key: &SigningKey) -> Peer {
 /// Signs a further version: the newest of the service.
 pub fn sign(peer: &mut Peer, key: &SigningKey, more: &[Certificate]) {
     peer.log = Some(append(peer.log.as_ref(), peer.newest(), key, more));
-}
-
-/// A database of this seed.
-pub fn simple(seed: u64) -> Box<dyn ErasedServer> {
-    let scheme = registry::by_name("simple").unwrap();
-    scheme
-        .setup(&records(seed), Goal::Balanced, &mut rng(seed), &NoProgress)
-        .unwrap()
 }
 
 /// Pins roots too.

@@ -37,11 +37,12 @@ use papir_client::core::{
     Failure, Method, PinnedOwner, Place, Platform, Request, Response, SavedRegistration, Service,
     Session, Settings, Step, Task, Token,
 };
-use papir_core::erased::ErasedSession;
+use papir_core::erased::{ErasedServer, ErasedSession};
 use papir_core::scheme::SENT_AHEAD;
-use papir_core::{RecordBuffer, envelope};
+use papir_core::{Goal, NoProgress, RecordBuffer, envelope};
 use papir_lookup::Root;
 use papir_protocol::{DatabaseList, DeltaInfo, code, header};
+use papir_schemes::registry;
 use rand_core::SeedableRng;
 
 use replies::read;
@@ -58,6 +59,14 @@ pub fn record(seed: u64, index: u64) -> Vec<u8> {
 
 pub fn records(seed: u64) -> RecordBuffer {
     RecordBuffer::from_records((0..RECORDS).map(|index| record(seed, index))).unwrap()
+}
+
+/// A database under `simple`: the version made from `seed`.
+pub fn simple(seed: u64) -> Box<dyn ErasedServer> {
+    let scheme = registry::by_name("simple").unwrap();
+    scheme
+        .setup(&records(seed), Goal::Balanced, &mut rng(seed), &NoProgress)
+        .unwrap()
 }
 
 pub fn rng(seed: u64) -> ChaCha20Rng {
