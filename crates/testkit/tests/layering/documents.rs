@@ -1,11 +1,14 @@
 //! Documents that name files of the repository.
 
+use std::collections::BTreeSet;
 use std::fs;
 
-use super::{root, under};
+use super::{members, root, under};
 
 /// The list of the decisions, by subject.
 const DECISIONS: &str = "docs/decisions/README.md";
+/// Crates for development, which the picture of the layers leaves out.
+const UNDRAWN: &[&str] = &["features", "fuzz", "house", "reference", "testkit"];
 
 /// A text with one space in place of each gap.
 fn on_one_line(text: &str) -> String {
@@ -31,6 +34,45 @@ fn every_decision_is_in_the_list_with_its_title() {
         count += 1;
     }
     assert_eq!(list.matches("- [").count(), count, "each stands once");
+}
+
+/// The crates in a line of the picture: its words, without the caption at the left and without
+/// what stands in parentheses.
+fn drawn(line: &str) -> Vec<&str> {
+    let drawing = if line.starts_with("  ") {
+        line
+    } else {
+        let gap = line.trim_start().split_once("  ");
+        gap.unwrap_or_else(|| panic!("no caption: {line}")).1
+    };
+
+    let mut words = Vec::new();
+    for part in drawing.split('(') {
+        let outside = part.rsplit(')').next().unwrap();
+        words.extend(outside.split(|letter: char| !letter.is_ascii_alphabetic()));
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[test]
+fn the_picture_of_the_layers_has_every_crate_and_no_other() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, layers) = text.split_once("\n## Layers\n").unwrap();
+    let (_, picture) = layers.split_once("\n```\n").unwrap();
+    let (picture, _) = picture.split_once("\n```\n").unwrap();
+    let found: BTreeSet<&str> = picture.lines().flat_map(drawn).collect();
+
+    let members = members();
+    let mut expected = BTreeSet::new();
+    for package in &members {
+        let name = package.name.as_str();
+        let name = name.strip_prefix("papir-").unwrap_or(name);
+        if !UNDRAWN.contains(&name) {
+            expected.insert(name);
+        }
+    }
+    assert_eq!(found, expected);
 }
 
 /// The text of a section of ARCHITECTURE, from its first words to the next heading.
