@@ -358,6 +358,16 @@ fn check_agreement(
     keyword: Option<&KeywordLayout>,
     commitment_top: Option<[u8; 32]>,
 ) -> CoreResult<()> {
+    // The version in the metadata finds the delta and the kept versions of a snapshot.
+    let found = server.version().to_string();
+    if found != metadata.version {
+        return Err(CoreError::malformed(
+            "section `metadata`",
+            format!("version {}", metadata.version),
+            format!("version {found}"),
+        ));
+    }
+
     let prepared = server.describe().shape;
     let plain = match commitment_top {
         Some(top) => *Commitment::of_prepared(&prepared, top)?.shape(),
@@ -395,4 +405,50 @@ fn check_shape(what: &'static str, records: u64, bits: u64, expected: &Shape) ->
         format!("{records} records of {bits} bits"),
         expected,
     ))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use chacha20::ChaCha20Rng;
+    use papir_core::scheme::Goal;
+    use papir_core::{NoProgress, RecordBuffer};
+    use rand_core::SeedableRng;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn metadata_of_another_version_is_refused() {
+        let scheme = registry::by_name("simple").unwrap();
+        let records = RecordBuffer::from_records((0..50_u8).map(|byte| vec![byte; 8])).unwrap();
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let server = scheme
+            .setup(&records, Goal::Balanced, &mut rng, &NoProgress)
+            .unwrap();
+        let shape = server.describe().shape;
+        let of = |version: String| -> Metadata {
+            serde_json::from_value(json!({
+                "name": "table",
+                "created": "2026-01-01T00:00:00Z",
+                "papir": "0.1.0",
+                "source": { "file": "table.csv", "format": "csv", "bytes": 400, "entries": 50 },
+                "scheme": "simple",
+                "version": version,
+                "records": shape.records(),
+                "record_bits": shape.record_bits(),
+                "keyword": null,
+            }))
+            .unwrap()
+        };
+
+        let own = of(server.version().to_string());
+        check_agreement(&own, server.as_ref(), None, None).unwrap();
+        let other = of("0707070707070707".to_owned());
+        let refused = check_agreement(&other, server.as_ref(), None, None).unwrap_err();
+        assert!(
+            refused.to_string().contains("0707070707070707"),
+            "{refused}"
+        );
+    }
 }
