@@ -210,11 +210,15 @@ def test_other_threads_run_during_a_lookup(service: pypapir.Service, tmp_path: P
     counter = threading.Thread(target=count)
     counter.start()
     before = counted
-    for _ in range(20):
+    lookups = 0
+    # Between two lookups, the other thread counts once at most. Only if it runs during them, too, it
+    # gets ahead of them, on a busy machine after more of them.
+    while counted - before <= 20 + lookups and lookups < 20_000:
         words.get("word 3")
+        lookups += 1
     stop.set()
     counter.join()
-    assert counted - before > 20
+    assert lookups < 20_000
 
 
 def test_a_service_that_is_gone_is_a_network_error(tmp_path: Path) -> None:
@@ -278,7 +282,8 @@ def test_control_c_ends_a_wait(tmp_path: Path, control_c: Callable[[], None]) ->
             pypapir.connect(f"http://127.0.0.1:{silent.getsockname()[1]}", state=tmp_path / "state")
     ((accepted, connection),) = connections
     connection.close()
-    assert time.monotonic() - accepted < 10
+    # A busy machine may take long, but a call that is not interrupted never ends.
+    assert time.monotonic() - accepted < 300
 
 
 def test_a_fork_is_told_to_connect_again(tmp_path: Path) -> None:

@@ -376,11 +376,8 @@ fn a_collector_that_hangs_or_is_away_delays_no_lookup() {
         send(Signal::TERM, &service);
         let begin = Instant::now();
         assert_eq!(service.wait(), Some(0));
-        assert!(
-            begin.elapsed() < Duration::from_secs(30),
-            "{:?}",
-            begin.elapsed()
-        );
+        // A service that waited for the collector without a limit would not stop at all.
+        assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
     }
     assert!(
         !hanging.bodies.lock().unwrap().is_empty(),

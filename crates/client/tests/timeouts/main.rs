@@ -19,10 +19,17 @@ use services::Service;
 const HANGS: Duration = Duration::from_secs(300);
 /// The timeout of the calls.
 const TIMEOUT: Duration = Duration::from_millis(400);
+/// A timeout within which any service responds, and which is shorter than the pause that a busy one
+/// asks for.
+const LONG_TIMEOUT: Duration = Duration::from_secs(19);
 
 fn options() -> Options {
+    within(TIMEOUT)
+}
+
+fn within(timeout: Duration) -> Options {
     Options {
-        timeout: Some(TIMEOUT),
+        timeout: Some(timeout),
         ..Options::default()
     }
 }
@@ -88,7 +95,7 @@ fn a_service_that_sends_byte_by_byte_is_not_waited_for() {
 fn a_busy_service_is_the_error_and_not_the_timeout() {
     let service = Service::busy();
     let (what, call) = CALLS[0];
-    let error = error(what, call, &service.url, options());
+    let error = error(what, call, &service.url, within(LONG_TIMEOUT));
     assert!(matches!(error, Error::Http { status: 503, .. }), "{error}");
 }
 
@@ -180,7 +187,7 @@ mod asynchronous {
     fn a_busy_service_is_the_error_and_not_the_timeout() {
         let service = Service::busy();
         for in_place in PLACES {
-            let error = open(&service.url, &options(), in_place);
+            let error = open(&service.url, &within(LONG_TIMEOUT), in_place);
             assert!(matches!(error, Error::Http { status: 503, .. }), "{error}");
         }
     }

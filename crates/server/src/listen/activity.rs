@@ -267,9 +267,10 @@ fn remaining(since: u64, allowed: Duration) -> Duration {
 mod tests {
     use super::*;
 
+    /// Hours, so that no stall of this machine comes near them.
     const TIMEOUTS: Timeouts = Timeouts {
-        idle: Duration::from_secs(20),
-        sending: Duration::from_secs(60),
+        idle: Duration::from_secs(20_000),
+        sending: Duration::from_secs(60_000),
     };
 
     #[test]
@@ -280,7 +281,7 @@ mod tests {
                 .left(&TIMEOUTS)
                 .is_some_and(|left| left.as_secs() >= least)
         };
-        assert!(left(10) && !left(21) && activity.idle_since().is_some());
+        assert!(left(10_000) && !left(20_001) && activity.idle_since().is_some());
 
         let mut request = activity.begin(Exchange::Serial);
         assert_eq!(
@@ -289,10 +290,10 @@ mod tests {
         );
 
         request.send();
-        assert!(left(50) && activity.idle_since().is_none());
+        assert!(left(50_000) && activity.idle_since().is_none());
 
         drop(request);
-        assert!(left(10) && !left(21) && activity.idle_since().is_some());
+        assert!(left(10_000) && !left(20_001) && activity.idle_since().is_some());
     }
 
     #[test]
@@ -312,7 +313,7 @@ mod tests {
             "{left:?}"
         );
         assert!(activity.sending_since(Duration::from_millis(4)).is_some());
-        assert!(activity.sending_since(Duration::from_secs(600)).is_none());
+        assert!(activity.sending_since(TIMEOUTS.sending).is_none());
 
         let _answering = activity.begin(Exchange::Multiplexed);
         assert!(activity.sending_since(Duration::ZERO).is_none());
@@ -337,22 +338,18 @@ mod tests {
             "it moves, but has hardly begun"
         );
 
-        request.passed(MIN_RATE as usize * 60);
-        let sending = Timeouts {
-            sending: Duration::from_secs(60),
-            ..brief
-        };
+        request.passed(MIN_RATE as usize * 60_000);
         request.moved();
         activity.wrote();
         assert!(
             activity
-                .left(&sending)
-                .is_some_and(|left| left.as_secs() >= 30),
+                .left(&TIMEOUTS)
+                .is_some_and(|left| left.as_secs() >= 30_000),
             "fast enough"
         );
 
         assert!(activity.evict_if_slow(Duration::from_millis(20)));
-        assert!(!activity.evict_if_slow(Duration::from_secs(600)));
+        assert!(!activity.evict_if_slow(TIMEOUTS.sending));
     }
 
     #[tokio::test]

@@ -428,11 +428,10 @@ fn a_response_that_the_peer_does_not_receive_is_aborted() {
     let (request, answer) = largest_batch(&server);
     let ask = |server: &Running| {
         let mut stream = dial(server.address);
-        stream.write_all(&request).unwrap();
+        stream.write_all(&request).ok()?;
         let mut status = [0; 12];
-        stream.read_exact(&mut status).unwrap();
-        assert_eq!(String::from_utf8_lossy(&status), "HTTP/1.1 200");
-        stream
+        stream.read_exact(&mut status).ok()?;
+        (&status == b"HTTP/1.1 200").then_some(stream)
     };
     let rest = |mut stream: TcpStream| {
         let mut taken = Vec::new();
@@ -440,7 +439,7 @@ fn a_response_that_the_peer_does_not_receive_is_aborted() {
         let _ = stream.read_to_end(&mut taken);
         taken.len()
     };
-    let prompt = rest(ask(&server));
+    let prompt = rest(ask(&server).unwrap());
     assert!(prompt > answer, "{prompt} bytes");
 
     let config = ServerConfig {
@@ -448,7 +447,8 @@ fn a_response_that_the_peer_does_not_receive_is_aborted() {
         ..config()
     };
     let impatient = Running::start(config, vec![large()]);
-    let stream = ask(&impatient);
+    // On a machine that stalls, the request may be cut off before its response begins; then retry.
+    let stream = (0..20).find_map(|_| ask(&impatient)).unwrap();
     until("the service gives up", || {
         let metrics = String::from_utf8(get(&format!("{}/metrics", impatient.url())).body).unwrap();
         metrics.contains("papir_answer_bytes 0\n")

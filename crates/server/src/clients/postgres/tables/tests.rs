@@ -47,9 +47,18 @@ fn services_share_the_work_and_know_each_others_versions() {
         reserve(&one, 0) && reserve(&one, 0),
         "again by the same service"
     );
+    // Reserved and heard for long, whatever time this machine needs.
+    server.sql(
+        "papir",
+        "UPDATE papir.preparing SET until = now() + interval '1 h'",
+    );
     assert!(!reserve(&two, 0) && reserve(&two, 1));
 
     one.release_tickets().unwrap();
+    server.sql(
+        "papir",
+        "UPDATE papir.preparing SET until = now() + interval '1 h'",
+    );
     assert!(reserve(&two, 0) && !reserve(&one, 1));
 
     server.sql(
@@ -59,6 +68,10 @@ fn services_share_the_work_and_know_each_others_versions() {
     assert!(reserve(&one, 0), "a service that crashed");
 
     assert_eq!(one.note_versions("a", &[OLD]).unwrap(), [OLD]);
+    server.sql(
+        "papir",
+        "UPDATE papir.answered SET seen = now() + interval '1 h'",
+    );
     let mut both = two.note_versions("a", &[NEW]).unwrap();
     both.sort_unstable();
     assert_eq!(both, [OLD, NEW]);
