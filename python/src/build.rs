@@ -4,19 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use papir_core::scratch::Scratch;
-use papir_core::{FailureBound, Progress, Records};
+use papir_core::{FailureBound, Records, Run};
 use papir_plan::auto::{AUTO, Auto};
 use papir_plan::rates_file::{self, LoadedRates};
 use papir_plan::shards::{DEFAULT_NETWORK, Machines};
 use papir_schemes::registry;
-use papir_store::{
-    BuildOptions, BuildReport, ChooseBucket, Preparation, PreparedServer, TaskOptions,
-    build_announced, build_records, build_records_with, build_with,
-};
+use papir_store::{Build, BuildOptions, BuildReport, Preparation, PreparedServer, TaskOptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rand_core::CryptoRng;
 
 use crate::errors::{of_core, of_plan, of_store};
 use crate::progress::Reporter;
@@ -108,18 +104,7 @@ fn build_rows(
 
     run_until(py, interrupt, |interrupt| {
         let reporter = Reporter::new(interrupt, progress);
-        let rng = &mut papir_client::system_rng();
-        let Some(choosing) = choosing else {
-            return build_announced(options, &|_| Ok(()), rng, &reporter);
-        };
-
-        let auto = choosing.auto();
-        let bucket: &ChooseBucket<'_> = &|lengths| auto.bucket(lengths);
-        let preparation = Preparation {
-            bucket,
-            prepare: &prepare(&auto),
-        };
-        build_with(options, &preparation, rng, &reporter)
+        run_build(Build::new(options), choosing.as_ref(), &reporter)
     })
 }
 
@@ -136,14 +121,29 @@ fn build_array(
 
     run(py, |interrupt| {
         let reporter = Reporter::new(interrupt, progress);
-        let rng = &mut papir_client::system_rng();
-        let Some(choosing) = choosing else {
-            return build_records(options, &records, rng, &reporter);
-        };
-
-        let auto = choosing.auto();
-        build_records_with(options, &records, &prepare(&auto), rng, &reporter)
+        let build = Build::new(options).records(&records);
+        run_build(build, choosing.as_ref(), &reporter)
     })
+}
+
+/// Runs a build, with the choice of the planner if it chooses the scheme.
+fn run_build(
+    build: Build<'_>,
+    choosing: Option<&Choosing>,
+    reporter: &Reporter<'_>,
+) -> papir_store::Result<BuildReport> {
+    let mut rng = papir_client::system_rng();
+    let run = &mut Run::new(&mut rng, reporter);
+    let Some(choosing) = choosing else {
+        return build.run(run);
+    };
+
+    let auto = choosing.auto();
+    let preparation = Preparation {
+        bucket: &|lengths| auto.bucket(lengths),
+        prepare: &prepare(&auto),
+    };
+    build.prepared_by(&preparation).run(run)
 }
 
 /// The choice that the planner makes.
@@ -180,15 +180,15 @@ impl Choosing {
 /// Prepares records with the scheme that the planner recommends for them.
 fn prepare(
     auto: &Auto<'_>,
-) -> impl Fn(&dyn Records, &mut dyn Scratch, &mut dyn CryptoRng, &dyn Progress) -> PreparedServer {
-    |records, scratch, rng, progress| {
+) -> impl Fn(&dyn Records, &mut dyn Scratch, &mut Run<'_>) -> PreparedServer {
+    |records, scratch, run| {
         let (best, _) = auto.scheme(records)?;
         registry::by_name(best.scheme)?.setup_resumable(
             &best.encoded,
             records,
             scratch,
-            rng,
-            progress,
+            run.rng,
+            run.progress,
         )
     }
 }

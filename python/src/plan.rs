@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use papir_core::{Records, Shape};
+use papir_core::{Records, Run, Shape};
 use papir_plan::database::Database;
 use papir_plan::planner::Demand;
 use papir_plan::rates_file;
@@ -192,8 +192,10 @@ fn surveyed_rows(
     let found = run_until(py, interrupt, |interrupt| {
         survey(
             options,
-            &mut papir_client::system_rng(),
-            &Reporter::new(interrupt, None),
+            &mut Run::new(
+                &mut papir_client::system_rng(),
+                &Reporter::new(interrupt, None),
+            ),
         )
     })?;
     let found = found.map_err(of_store)?;

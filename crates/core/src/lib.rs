@@ -38,6 +38,7 @@ mod prepared;
 mod progress;
 mod records;
 mod redact;
+mod run;
 pub mod scheme;
 pub mod scratch;
 pub mod sections;
@@ -61,6 +62,7 @@ pub use records::{
     Change, Record, RecordBuffer, Records, check_read, copy_packed, extract_bits, read_record,
 };
 pub use redact::without_passwords;
+pub use run::Run;
 pub use shape::{MAX_RECORD_BITS, MAX_RECORDS, Shape};
 pub use sizes::{
     Description, Limits, MAX_MESSAGE_BYTES, MAX_PUBLIC_BYTES, NotPrivate, Privacy, Security, Sizes,

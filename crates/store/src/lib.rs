@@ -2,8 +2,8 @@
 //!
 //! | step | function |
 //! |---|---|
-//! | file, folder, table or standard input → snapshot file | [`build()`] |
-//! | rows or records of a program → snapshot file | [`build()`] of [`Given`], [`build_records`] |
+//! | file, folder, table or standard input → snapshot file | [`Build`] |
+//! | rows or records of a program → snapshot file | [`Build`] of [`Given`], [`Build::records`] |
 //! | plan of a build → columns, then slices, by [`Tasks`] | [`encode_task`], [`prepare_task`] |
 //! | file, folder, table or standard input → shape of its database | [`survey()`] |
 //! | snapshot and changes → next snapshot | [`update()`] |
@@ -37,10 +37,9 @@ mod update;
 mod versions;
 
 pub use build::{
-    BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, PreparedServer, RunTasks,
-    ScratchFolder, Survey, SurveyedKeys, TaskOptions, Tasks, add_rows, build, build_announced,
-    build_records, build_records_with, build_with, check_memory, encode_task, least_memory,
-    prepare_task, survey,
+    Announce, Build, BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, PreparedServer,
+    RunTasks, ScratchFolder, Survey, SurveyedKeys, TaskOptions, Tasks, add_rows, check_memory,
+    encode_task, least_memory, prepare_task, survey,
 };
 pub use delta::{Delta, DeltaMetadata, delta_bytes, delta_file};
 pub use error::{Error, Result};

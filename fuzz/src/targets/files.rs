@@ -3,9 +3,9 @@
 use std::fs;
 
 use papir_core::erased::ErasedSession;
-use papir_core::{NoProgress, Version};
+use papir_core::{NoProgress, Run, Version};
 use papir_store::remote::Manifest;
-use papir_store::{BuildOptions, OpenOptions, Snapshot, Verify, build};
+use papir_store::{Build, BuildOptions, OpenOptions, Snapshot, Verify};
 
 use crate::{Target, outcome, repair};
 
@@ -19,7 +19,9 @@ fn built(scheme: &str, keyed: bool) -> Vec<u8> {
     (options.scheme, options.allow_not_private) = (scheme.to_owned(), true);
     options.key = keyed.then(|| "k".to_owned());
     options.values = vec!["v".to_owned()];
-    build(&options, &mut super::schemes::rng(), &NoProgress).unwrap();
+    Build::new(&options)
+        .run(&mut Run::new(&mut super::schemes::rng(), &NoProgress))
+        .unwrap();
     fs::read(options.out).unwrap()
 }
 

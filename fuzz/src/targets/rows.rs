@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use papir_core::{Error, NoProgress};
+use papir_core::{Error, NoProgress, Run};
 use papir_lookup::BucketTarget;
-use papir_store::{BuildOptions, ChangeColumns, Preparation, Prepare, build_with, read_changes};
+use papir_store::{Build, BuildOptions, ChangeColumns, Preparation, Prepare, read_changes};
 
 use crate::{Target, outcome};
 
@@ -20,7 +20,7 @@ fn rows(extension: &'static str, seeds: Vec<Vec<u8>>) -> Target {
                 let mut options = BuildOptions::new(&source, folder.path().join("out.papir"));
                 options.key = keyed.then(|| "k".to_owned());
                 options.values = values.iter().map(|&name| name.to_owned()).collect();
-                let prepare: &Prepare<'_> = &|content, _, _, _| {
+                let prepare: &Prepare<'_> = &|content, _, _| {
                     Err(Error::out_of_bounds(
                         "records",
                         content.shape().records(),
@@ -31,12 +31,9 @@ fn rows(extension: &'static str, seeds: Vec<Vec<u8>>) -> Target {
                     bucket: &|_| Ok(BucketTarget::default()),
                     prepare,
                 };
-                let built = build_with(
-                    &options,
-                    &preparation,
-                    &mut super::schemes::rng(),
-                    &NoProgress,
-                );
+                let built = Build::new(&options)
+                    .prepared_by(&preparation)
+                    .run(&mut Run::new(&mut super::schemes::rng(), &NoProgress));
                 outcome(&built)
             });
         outcomes.concat().replace(&*source.to_string_lossy(), "")

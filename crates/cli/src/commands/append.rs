@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use papir_core::Run;
 use papir_plan::units::parse_bytes;
 use papir_store::{AppendOptions, Format};
 
@@ -72,7 +73,10 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     };
 
     let start = Instant::now();
-    let appended = papir_store::append(&options, &mut papir::system_rng(), &Bars::new());
+    let appended = papir_store::append(
+        &options,
+        &mut Run::new(&mut papir::system_rng(), &Bars::new()),
+    );
     let report = appended.map_err(update::explain)?;
     update::print_delta(report.as_ref(), start.elapsed(), json)
 }

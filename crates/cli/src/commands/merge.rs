@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use papir_core::Run;
 use papir_store::MergeOptions;
 
 use super::update;
@@ -49,7 +50,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
 
     let start = Instant::now();
-    let merged = papir_store::merge(&options, &mut papir::system_rng(), &Bars::new());
+    let merged = papir_store::merge(
+        &options,
+        &mut Run::new(&mut papir::system_rng(), &Bars::new()),
+    );
     let report = merged.map_err(update::explain)?;
     update::print(&report, start.elapsed(), arguments.json)
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 use papir_client::psi::{Intersection, intersect};
 use papir_client::{Error, Pin, Watcher};
+use papir_core::Run;
 use papir_lookup::psi::Kind;
 use papir_store::psi::{PsiOptions, PsiReport, prepare};
 use serde_json::{Map, Value, json};
@@ -141,7 +142,10 @@ fn prepare_set(arguments: &PrepareArguments) -> Outcome {
         ..PsiOptions::new(&arguments.set, &arguments.out)
     };
 
-    let report = prepare(&options, &mut papir::system_rng(), &Bars::new())?;
+    let report = prepare(
+        &options,
+        &mut Run::new(&mut papir::system_rng(), &Bars::new()),
+    )?;
     describe::print(&described(&report), &mut std::io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use papir_core::Run;
 use papir_store::{Earlier, RollbackOptions};
 
 use super::update;
@@ -63,7 +64,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
 
     let start = Instant::now();
-    let published = papir_store::rollback(&options, &mut papir::system_rng(), &Bars::new());
+    let published = papir_store::rollback(
+        &options,
+        &mut Run::new(&mut papir::system_rng(), &Bars::new()),
+    );
     let report = published.map_err(update::explain)?;
     update::print(&report, start.elapsed(), arguments.json)
 }

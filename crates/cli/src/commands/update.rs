@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use papir_core::Run;
 use papir_lookup::update::ChangeCounts;
 use papir_plan::units::parse_bytes;
 use papir_store::{DeltaReport, UpdateOptions, UpdateReport, Way};
@@ -110,14 +111,16 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let updated = papir_store::update_delta(
             &options,
             arguments.delta_bytes,
-            &mut papir::system_rng(),
-            &Bars::new(),
+            &mut Run::new(&mut papir::system_rng(), &Bars::new()),
         );
         let report = updated.map_err(explain)?;
         return print_delta(report.as_ref(), start.elapsed(), arguments.json);
     }
 
-    let report = papir_store::update(&options, &mut papir::system_rng(), &Bars::new());
+    let report = papir_store::update(
+        &options,
+        &mut Run::new(&mut papir::system_rng(), &Bars::new()),
+    );
     print(&report.map_err(explain)?, start.elapsed(), arguments.json)
 }
 

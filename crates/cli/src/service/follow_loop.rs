@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Run};
 use papir_store::{
     DeltaReport, Error, FollowOptions, Follower, MergeOptions, SkippedRow, Step, TornRow,
     UpdateReport, Way, merge,
@@ -103,7 +103,7 @@ impl Following {
             }
 
             let begin = Instant::now();
-            let step = match follower.step(&mut papir::system_rng(), &NoProgress) {
+            let step = match follower.step(&mut Run::new(&mut papir::system_rng(), &NoProgress)) {
                 Ok(step) => step,
                 // There is no room before a merge, so the next version waits for it.
                 Err(error @ Error::DeltaFull { .. }) if self.merge_at.is_some() => {
@@ -184,7 +184,10 @@ impl Following {
 
         thread::spawn(move || {
             let begin = Instant::now();
-            let outcome = merge(&options, &mut papir::system_rng(), &NoProgress);
+            let outcome = merge(
+                &options,
+                &mut Run::new(&mut papir::system_rng(), &NoProgress),
+            );
             Merged {
                 outcome,
                 time: begin.elapsed(),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Run};
 use papir_store::{MergeOptions, Result, Way, delta_bytes, merge};
 
 /// Time between two looks at the delta.
@@ -48,7 +48,10 @@ impl Merging {
             return Ok(false);
         }
 
-        let report = merge(&self.options, &mut papir::system_rng(), &NoProgress)?;
+        let report = merge(
+            &self.options,
+            &mut Run::new(&mut papir::system_rng(), &NoProgress),
+        )?;
         Ok(report.way != Way::Unchanged)
     }
 }

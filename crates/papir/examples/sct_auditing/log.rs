@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use papir::{BucketTarget, NoProgress, system_rng};
+use papir_core::Run;
 use papir_server::{DatabaseConfig, RegistryConfig, ReloadHandle, Server, ServerConfig};
 use papir_store::{BuildOptions, UpdateOptions};
 use tempfile::TempDir;
@@ -77,7 +78,7 @@ impl Log {
     fn update(&self, end: u64) -> Result<()> {
         let changes = write_entries(&self.folder, "changes.csv", self.entries, end)?;
         let options = UpdateOptions::new(snapshot(&self.folder), changes);
-        papir_store::update(&options, &mut system_rng(), &NoProgress)?;
+        papir_store::update(&options, &mut Run::new(&mut system_rng(), &NoProgress))?;
         Ok(())
     }
 
@@ -102,7 +103,7 @@ fn build(folder: &TempDir, entries: u64) -> Result<()> {
         room: ROOM,
         ..BuildOptions::new(source, snapshot(folder))
     };
-    papir_store::build(&options, &mut system_rng(), &NoProgress)?;
+    papir_store::Build::new(&options).run(&mut Run::new(&mut system_rng(), &NoProgress))?;
     Ok(())
 }
 

@@ -105,8 +105,9 @@ impl Sources {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use chacha20::ChaCha20Rng;
+    use papir_core::Run;
     use papir_store::remote::{PushOptions, push};
-    use papir_store::{BuildOptions, build};
+    use papir_store::{Build, BuildOptions};
     use rand_core::SeedableRng;
 
     use super::*;
@@ -121,7 +122,10 @@ mod tests {
         (options.scheme, options.allow_not_private) = ("plain".to_owned(), true);
         options.record_bytes = Some(8);
 
-        build(&options, &mut ChaCha20Rng::from_seed([1; 32]), &NoProgress).unwrap();
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        Build::new(&options)
+            .run(&mut Run::new(&mut rng, &NoProgress))
+            .unwrap();
 
         let url = format!("file://{}/store/a.papir", folder.path().display());
         let settings = Settings::default();

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use papir_client::{Connection, Freshness, Options};
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Run};
 use papir_server::ServerConfig;
 use papir_store::{MergeOptions, Sign, UpdateOptions, merge, update_delta};
 
@@ -36,7 +36,7 @@ fn publish_by(file: &Path, salt: &str, set: &[u64], deleted: &[u64], sign: Optio
         sign,
         ..UpdateOptions::new(file, changes)
     };
-    update_delta(&options, None, &mut rng(), &NoProgress)
+    update_delta(&options, None, &mut Run::new(&mut rng(), &NoProgress))
         .unwrap()
         .unwrap();
 }
@@ -47,8 +47,7 @@ pub(crate) fn merge_delta(file: &Path, sign: Option<Sign>) {
             sign,
             ..MergeOptions::new(file)
         },
-        &mut rng(),
-        &NoProgress,
+        &mut Run::new(&mut rng(), &NoProgress),
     )
     .unwrap();
 }

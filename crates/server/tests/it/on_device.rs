@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Run};
 use papir_server::{Error, ServerConfig};
 use papir_store::BuildOptions;
 use papir_testkit::device::PlainDevice;
@@ -27,7 +27,9 @@ fn build_simple(directory: &Path, salt: &str) -> std::path::PathBuf {
         scheme: "simple".into(),
         ..BuildOptions::new(source, &out)
     };
-    papir_store::build(&options, &mut rng(), &NoProgress).unwrap();
+    papir_store::Build::new(&options)
+        .run(&mut Run::new(&mut rng(), &NoProgress))
+        .unwrap();
     out
 }
 

@@ -6,7 +6,7 @@ use crate::support::files::{build, build_signed, owner, serving};
 use crate::support::{Running, get, key, rng, value};
 use papir_checkpoint::{Log, Note, Policy, Proof};
 use papir_client::{Connection, Options};
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Run};
 use papir_server::{DatabaseConfig, Error, ServerConfig};
 use papir_store::{Sign, sign};
 use tempfile::TempDir;
@@ -95,7 +95,7 @@ fn a_version_that_is_signed_again_keeps_its_clients() {
         time: Some(START + 60),
         ..Sign::new(owner())
     };
-    sign(&path, &again, &mut rng(), &NoProgress).unwrap();
+    sign(&path, &again, &mut Run::new(&mut rng(), &NoProgress)).unwrap();
     reload(&server);
     assert_eq!(accepted(&server), (before.0 + 1, before.1));
     // The version is the same: queries need no new public part.

@@ -3,17 +3,19 @@
 use papir_core::erased::{ErasedScheme, ErasedServer};
 use papir_core::scratch::Scratch;
 use papir_core::{
-    Candidate, Description, NotPrivate, Progress, Records, Result as CoreResult, Shape, Target,
+    Candidate, Description, NotPrivate, Records, Result as CoreResult, Run, Shape, Target,
 };
 use papir_lookup::{
     BucketTarget, DEFAULT_BUCKET_BYTES, Estimate, LABEL_SLACK, Lengths, choose_bucket, proof_bytes,
 };
 use papir_schemes::registry::{self, OfBatches};
-use rand_core::CryptoRng;
 
 use super::options::BuildOptions;
 use super::scratch::check_memory;
 use crate::error::Result;
+
+/// Takes the sizes of a database that will be prepared, and may refuse them.
+pub type Announce<'a> = dyn Fn(&Description) -> CoreResult<()> + 'a;
 
 /// The scheme of a build, alone or in batches, and the rule that chooses its parameters.
 pub(super) struct ByOptions<'a> {
@@ -107,10 +109,9 @@ impl<'a> ByOptions<'a> {
     pub(super) fn prepare(
         &self,
         records: &dyn Records,
-        announce: &dyn Fn(&Description) -> CoreResult<()>,
+        announce: &Announce<'_>,
         scratch: &mut dyn Scratch,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
+        run: &mut Run<'_>,
     ) -> CoreResult<Box<dyn ErasedServer>> {
         let scheme = self.prepared();
         let candidate = self.candidate(records.shape())?;
@@ -120,7 +121,13 @@ impl<'a> ByOptions<'a> {
             check_memory(&lengths, self.options.scratch.is_some())?;
         }
 
-        scheme.setup_resumable(&candidate.parameters, records, scratch, rng, progress)
+        scheme.setup_resumable(
+            &candidate.parameters,
+            records,
+            scratch,
+            run.rng,
+            run.progress,
+        )
     }
 
     /// The target for buckets that hold values of these lengths. A label names the parameters of

@@ -1,10 +1,9 @@
 //! Reads the source of a build into records.
 
-use papir_core::{Blob, Error as CoreError, Progress, RecordBuffer, Records, Shape};
+use papir_core::{Blob, Error as CoreError, Progress, RecordBuffer, Records, Run, Shape};
 use papir_lookup::{
     BucketTarget, Entry, KeyIds, KeywordLayout, KeywordTable, Lengths, TableOptions, TableReport,
 };
-use rand_core::CryptoRng;
 
 use super::choice::proven;
 use super::options::BuildOptions;
@@ -60,18 +59,17 @@ pub(super) fn target_for(
 pub(super) fn read(
     options: &BuildOptions,
     choose: &ChooseBucket<'_>,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<Content<'static>> {
     if options.format() == Format::Raw {
-        return read_raw(options, progress);
+        return read_raw(options, run.progress);
     }
 
     let Rows {
         entries: rows,
         bytes,
         skipped,
-    } = rows(&options.request(), progress)?;
+    } = rows(&options.request(), run.progress)?;
     let entries = rows.len() as u64;
     if !options.keyed() {
         let records = Box::new(padded(options, &rows)?);
@@ -84,7 +82,7 @@ pub(super) fn read(
         });
     }
 
-    let (records, keys) = arrange_keys(options, rows, choose, rng, progress)?;
+    let (records, keys) = arrange_keys(options, rows, choose, run)?;
     Ok(Content {
         records: Box::new(records),
         entries,
@@ -99,8 +97,7 @@ fn arrange_keys(
     options: &BuildOptions,
     rows: Vec<Entry>,
     choose: &ChooseBucket<'_>,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<(RecordBuffer, Keys)> {
     let lengths = Lengths::of(rows.iter().map(|row| row.value.len()))
         .ok_or_else(|| of_keys(options, CoreError::EmptyDatabase.into()))?;
@@ -116,7 +113,7 @@ fn arrange_keys(
         ids,
         report,
         records,
-    } = papir_lookup::build(rows, &table, rng, progress)
+    } = papir_lookup::build(rows, &table, run.rng, run.progress)
         .map_err(|error| of_keys(options, error))?;
 
     let keys = Keys {

@@ -16,7 +16,7 @@ use std::time::SystemTime;
 use papir_checkpoint::{Leaf, Log};
 use papir_core::erased::ErasedServer;
 use papir_core::scratch::{InMemory, Scratch};
-use papir_core::{Description, Error as CoreError, Goal, Progress, Records, Result as CoreResult};
+use papir_core::{Description, Error as CoreError, Goal, Records, Result as CoreResult, Run};
 use papir_lookup::{Commitment, TableReport};
 use rand_core::CryptoRng;
 
@@ -32,11 +32,11 @@ use choice::ByOptions;
 use content::{Content, Ids, Keys, read};
 use outside::BuildFolder;
 
+pub use choice::Announce;
 pub use content::ChooseBucket;
 pub use options::{BuildOptions, least_memory};
 pub use parts::add_rows;
 pub use scratch::{ScratchFolder, check_memory};
-
 pub use survey::{Survey, SurveyedKeys, survey};
 pub use tasks::{RunTasks, TaskOptions, Tasks, encode_task, prepare_task};
 
@@ -60,90 +60,134 @@ pub struct BuildReport {
     pub checkpoint: Option<Leaf>,
 }
 
-/// Builds a snapshot: reads the source, arranges the keys, prepares the scheme's database and
-/// writes the file. The snapshot appears under its name once it is complete and durable.
-///
-/// # Errors
-/// [`papir_core::Error::NotPrivate`], [`papir_core::Error::UnknownScheme`], and
-/// [`crate::Error::Options`] and [`crate::Error::MissingFeature`]. Errors of the source:
-/// [`crate::Error::MissingColumn`], [`crate::Error::Line`], [`crate::Error::Row`],
-/// [`crate::Error::Unreadable`], [`crate::Error::PartialRecord`], [`crate::Error::DuplicateKey`],
-/// and [`crate::Error::Source`], which names duplicate keys by line. Errors of the scheme, and
-/// [`papir_core::Error::Io`].
-pub fn build(
-    options: &BuildOptions,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
-) -> Result<BuildReport> {
-    build_announced(options, &|_| Ok(()), rng, progress)
+/// A build of a snapshot: from the source of its options, or from records of a program.
+pub struct Build<'a> {
+    options: &'a BuildOptions,
+    records: Option<&'a dyn Records>,
+    announce: &'a Announce<'a>,
+    preparation: Option<&'a Preparation<'a>>,
 }
 
-/// Like [`build()`], and passes the sizes of the database to `announce` once the source is read,
-/// before it is prepared.
-///
-/// # Errors
-/// Errors of [`build()`] and of `announce`.
-pub fn build_announced(
-    options: &BuildOptions,
-    announce: &dyn Fn(&Description) -> CoreResult<()>,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
-) -> Result<BuildReport> {
-    let choice = ByOptions::new(options)?;
-    let bucket: &ChooseBucket<'_> = &|lengths| choice.bucket(lengths);
-    let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
-        choice.prepare(records, announce, scratch, rng, progress)
-    };
+impl<'a> Build<'a> {
+    /// A build with these options, which also choose scheme and parameters.
+    pub fn new(options: &'a BuildOptions) -> Self {
+        Self {
+            options,
+            records: None,
+            announce: &silent,
+            preparation: None,
+        }
+    }
 
-    build_for(
-        options,
-        goal_of(options),
-        &Preparation { bucket, prepare },
-        rng,
-        progress,
-    )
+    /// Takes the records of a program instead of a source. They are looked up by index. The
+    /// options' source names them in errors and metadata, and their columns and format do not
+    /// matter.
+    #[must_use]
+    pub fn records(self, records: &'a dyn Records) -> Self {
+        Self {
+            records: Some(records),
+            ..self
+        }
+    }
+
+    /// Passes the sizes of the database to `announce` once the source is read, before the database
+    /// is prepared. Without effect on a build with a preparation of its own.
+    #[must_use]
+    pub fn announce(self, announce: &'a Announce<'a>) -> Self {
+        Self { announce, ..self }
+    }
+
+    /// Chooses buckets and prepares the database with `preparation` instead of the options' scheme
+    /// and goal. The caller must check that its scheme is private.
+    #[must_use]
+    pub fn prepared_by(self, preparation: &'a Preparation<'a>) -> Self {
+        Self {
+            preparation: Some(preparation),
+            ..self
+        }
+    }
+
+    /// Reads the source, arranges the keys, prepares the scheme's database and writes the file. The
+    /// snapshot appears under its name once it is complete and durable.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::NotPrivate`], [`papir_core::Error::UnknownScheme`], and
+    /// [`crate::Error::Options`] and [`crate::Error::MissingFeature`]. Errors of the source:
+    /// [`crate::Error::MissingColumn`], [`crate::Error::Line`], [`crate::Error::Row`],
+    /// [`crate::Error::Unreadable`], [`crate::Error::PartialRecord`],
+    /// [`crate::Error::DuplicateKey`], and [`crate::Error::Source`], which names duplicate keys by
+    /// line. Errors of the scheme, of the announcement and of the preparation, and
+    /// [`papir_core::Error::Io`].
+    pub fn run(&self, run: &mut Run<'_>) -> Result<BuildReport> {
+        let options = &match self.records {
+            Some(records) => of_records(self.options, records),
+            None => self.options.clone(),
+        };
+        if let Some(preparation) = self.preparation {
+            // No goal chose its parameters.
+            return self.build(options, None, preparation, run);
+        }
+
+        // First of all: a scheme that is unknown or not private is refused before its options are.
+        let choice = ByOptions::new(options)?;
+        let preparation = Preparation {
+            bucket: &|lengths| choice.bucket(lengths),
+            prepare: &|records, scratch, run| choice.prepare(records, self.announce, scratch, run),
+        };
+        self.build(options, goal_of(options), &preparation, run)
+    }
+
+    /// Builds with this preparation. `goal` is recorded in the metadata; `None` if no goal chose the
+    /// parameters.
+    fn build(
+        &self,
+        options: &BuildOptions,
+        goal: Option<Goal>,
+        preparation: &Preparation<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<BuildReport> {
+        options.check()?;
+        let is_read = self.records.is_none() && options.given.is_none();
+        options.check_output(is_read)?;
+        self.check_records(options)?;
+
+        // Read before anything that takes long: a signed file needs a key. Compared again under a
+        // lock just before the file appears.
+        let former = options.former_log()?;
+        let signing = options.signing(former.clone())?;
+        let finish = Finish {
+            options,
+            goal,
+            prepare: preparation.prepare,
+            former,
+            signing: signing.as_ref(),
+        };
+
+        if let Some(memory) = options.memory {
+            return build_bounded(&finish, memory, preparation.bucket, run);
+        }
+        let content = match self.records {
+            Some(records) => content_of(records),
+            None => read(options, preparation.bucket, run)?,
+        };
+        finish.run_in_memory(content, run)
+    }
+
+    /// Refuses a limit of memory for records that are in memory already.
+    fn check_records(&self, options: &BuildOptions) -> Result<()> {
+        if self.records.is_none() || options.memory.is_none() {
+            return Ok(());
+        }
+        Err(Error::options(
+            "records in memory with a limit of memory",
+            "a file, or no limit",
+        ))
+    }
 }
 
-/// Like [`build()`], from records of a program, looked up by index. The options' source names them
-/// in errors and metadata, and their columns and format do not matter.
-///
-/// # Errors
-/// Errors of [`build()`], and [`crate::Error::Options`] with a limit of memory.
-pub fn build_records(
-    options: &BuildOptions,
-    records: &dyn Records,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
-) -> Result<BuildReport> {
-    let options = &of_records(options, records);
-    let choice = ByOptions::new(options)?;
-
-    let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
-        choice.prepare(records, &|_| Ok(()), scratch, rng, progress)
-    };
-    build_records_for(options, goal_of(options), records, prepare, rng, progress)
-}
-
-/// Like [`build_records`], but prepares the database with `prepare` instead of the options' scheme
-/// and goal. The caller must check that its scheme is private.
-///
-/// # Errors
-/// Errors of [`build_records`] and of `prepare`.
-pub fn build_records_with(
-    options: &BuildOptions,
-    records: &dyn Records,
-    prepare: &Prepare<'_>,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
-) -> Result<BuildReport> {
-    build_records_for(
-        &of_records(options, records),
-        None,
-        records,
-        prepare,
-        rng,
-        progress,
-    )
+/// The announcement of a build that has none.
+fn silent(_: &Description) -> CoreResult<()> {
+    Ok(())
 }
 
 /// The options for records without columns.
@@ -158,43 +202,16 @@ fn of_records(options: &BuildOptions, records: &dyn Records) -> BuildOptions {
     }
 }
 
-/// Builds a snapshot of records in memory. `goal` is recorded in the metadata.
-fn build_records_for(
-    options: &BuildOptions,
-    goal: Option<Goal>,
-    records: &dyn Records,
-    prepare: &Prepare<'_>,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
-) -> Result<BuildReport> {
-    options.check()?;
-    options.check_output(false)?;
-    if options.memory.is_some() {
-        return Err(Error::options(
-            "records in memory with a limit of memory",
-            "a file, or no limit",
-        ));
-    }
-
-    let former = options.former_log()?;
-    let signing = options.signing(former.clone())?;
+/// Records of a program as the content of a source.
+fn content_of(records: &dyn Records) -> Content<'_> {
     let shape = records.shape();
-    let content = Content {
+    Content {
         records: Box::new(records),
         entries: shape.records(),
         bytes: shape.total_bytes(),
         skipped: Vec::new(),
         keyword: None,
-    };
-
-    let finish = Finish {
-        options,
-        goal,
-        prepare,
-        former,
-        signing: signing.as_ref(),
-    };
-    finish.run_in_memory(content, rng, progress)
+    }
 }
 
 /// The goal that chooses the parameters; `None` if a label or tables do.
@@ -204,8 +221,7 @@ fn goal_of(options: &BuildOptions) -> Option<Goal> {
 
 /// Prepares the scheme's database, with memory of the scratch. Called once the records are read,
 /// since a setup needs their shape.
-pub type Prepare<'a> = dyn Fn(&dyn Records, &mut dyn Scratch, &mut dyn CryptoRng, &dyn Progress) -> PreparedServer
-    + 'a;
+pub type Prepare<'a> = dyn Fn(&dyn Records, &mut dyn Scratch, &mut Run<'_>) -> PreparedServer + 'a;
 
 /// A prepared database.
 pub type PreparedServer = CoreResult<Box<dyn ErasedServer>>;
@@ -218,56 +234,31 @@ pub struct Preparation<'a> {
     pub prepare: &'a Prepare<'a>,
 }
 
-/// Like [`build()`], but chooses buckets and prepares the database with `preparation` instead of
-/// the options' scheme and goal. The caller must check that its scheme is private.
-///
-/// # Errors
-/// Errors of [`build()`] and of `preparation`.
-pub fn build_with(
-    options: &BuildOptions,
-    preparation: &Preparation<'_>,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+/// Builds with at most `memory` bytes. Everything that grows with the database is in the folder of
+/// the build.
+fn build_bounded(
+    finish: &Finish<'_>,
+    memory: u64,
+    bucket: &ChooseBucket<'_>,
+    run: &mut Run<'_>,
 ) -> Result<BuildReport> {
-    build_for(options, None, preparation, rng, progress)
-}
+    let options = finish.options;
+    let mut folder = BuildFolder::open(options, memory, run.rng)?;
 
-/// Builds a snapshot. `goal` is recorded in the metadata; `None` if no goal chose the parameters.
-fn build_for(
-    options: &BuildOptions,
-    goal: Option<Goal>,
-    preparation: &Preparation<'_>,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
-) -> Result<BuildReport> {
-    options.check()?;
-    options.check_output(options.given.is_none())?;
-    let former = options.former_log()?;
-    let signing = options.signing(former.clone())?;
-
-    let finish = Finish {
-        options,
-        goal,
-        prepare: preparation.prepare,
-        former,
-        signing: signing.as_ref(),
-    };
-    let Some(memory) = options.memory else {
-        let content = read(options, preparation.bucket, rng, progress)?;
-        return finish.run_in_memory(content, rng, progress);
-    };
-
-    let mut folder = BuildFolder::open(options, memory, rng)?;
-    // Drawn from the folder's seed: an interrupted build draws the same bytes again.
+    // Drawn from the folder's seed: an interrupted build draws the same bytes again, so that the
+    // parts which it left fit to those that are still missing.
     let mut rng = folder.rng();
-    let content = outside::read(options, preparation.bucket, &mut folder, &mut rng, progress)?;
+    let content = outside::read(options, bucket, &mut folder, &mut rng, run.progress)?;
 
     folder.divide_by(
         options,
         outside::records_part(options),
         content.records.shape(),
     );
-    let report = finish.run(content, &mut folder, &mut rng, progress)?;
+    let run = &mut Run::new(&mut rng, run.progress);
+    let report = finish.run(content, &mut folder, run)?;
+
+    // Only now: until the snapshot has its name, a crash must leave the parts.
     folder.remove();
     Ok(report)
 }
@@ -284,15 +275,10 @@ struct Finish<'a> {
 
 impl Finish<'_> {
     /// [`Self::run`] without a limit of memory. Only tables may be kept in a folder.
-    fn run_in_memory(
-        &self,
-        content: Content<'_>,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<BuildReport> {
+    fn run_in_memory(&self, content: Content<'_>, run: &mut Run<'_>) -> Result<BuildReport> {
         match &self.options.scratch {
-            None => self.run(content, &mut InMemory, rng, progress),
-            Some(folder) => self.run(content, &mut ScratchFolder::open(folder)?, rng, progress),
+            None => self.run(content, &mut InMemory, run),
+            Some(folder) => self.run(content, &mut ScratchFolder::open(folder)?, run),
         }
     }
 
@@ -301,8 +287,7 @@ impl Finish<'_> {
         &self,
         content: Content<'_>,
         scratch: &mut dyn Scratch,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
+        run: &mut Run<'_>,
     ) -> Result<BuildReport> {
         let options = self.options;
 
@@ -310,8 +295,8 @@ impl Finish<'_> {
         let (server, commitment) = prove(
             options.verifiable,
             content.records.as_ref(),
-            progress,
-            |records| Ok((self.prepare)(records, scratch, rng, progress)?),
+            run.progress,
+            |records| Ok((self.prepare)(records, scratch, run)?),
         )?;
         let metadata = metadata(
             options,
@@ -330,7 +315,7 @@ impl Finish<'_> {
         // The scheme has its own copy by now. Free this one before the snapshot is written.
         drop(records);
         let owned = match &keyword {
-            Some(keys) => Some(owned(options, keys, rng)?),
+            Some(keys) => Some(owned(options, keys, run.rng)?),
             None => None,
         };
         let prepared = Prepared {
@@ -340,7 +325,7 @@ impl Finish<'_> {
             server: server.as_ref(),
         };
 
-        let (snapshot_bytes, log) = self.write(&prepared, rng, progress)?;
+        let (snapshot_bytes, log) = self.write(&prepared, run)?;
         Ok(BuildReport {
             metadata,
             description: server.describe(),
@@ -352,19 +337,14 @@ impl Finish<'_> {
     }
 
     /// Writes the snapshot. Returns its length in bytes, and the log of a signed one.
-    fn write(
-        &self,
-        prepared: &Prepared<'_>,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<(u64, Option<Log>)> {
+    fn write(&self, prepared: &Prepared<'_>, run: &mut Run<'_>) -> Result<(u64, Option<Log>)> {
         let options = self.options;
         let mut alone = None;
 
         let saved = save(
             &options.out,
             Readers::Kept,
-            rng.next_u64(),
+            run.rng.next_u64(),
             prepared,
             |version, sink| {
                 // Locked until the file has appeared: nobody publishes between check and rename.
@@ -374,7 +354,7 @@ impl Finish<'_> {
                 delta::remove(&options.out, prepared.server.version())?;
                 sign(self.signing, version, sink)
             },
-            progress,
+            run.progress,
         )?;
 
         drop(alone);

@@ -1,8 +1,7 @@
 //! The shape of a source's database, without preparing it.
 
-use papir_core::{Progress, Shape};
+use papir_core::{Run, Shape};
 use papir_lookup::{BucketTarget, Lengths};
-use rand_core::CryptoRng;
 
 use super::content::{Content, read};
 use super::options::BuildOptions;
@@ -41,17 +40,13 @@ pub struct SurveyedKeys {
     pub lengths: Lengths,
 }
 
-/// Reads a source and arranges its keys, as [`build()`](crate::build()) does before it prepares the
+/// Reads a source and arranges its keys, as a [`Build`](crate::Build) does before it prepares the
 /// database. Without any column, the first column of a CSV file is the key, and the others are the
 /// values.
 ///
 /// # Errors
-/// Errors of [`build()`](crate::build()) up to there.
-pub fn survey(
-    options: &BuildOptions,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
-) -> Result<Survey> {
+/// Errors of [`Build::run`](crate::Build::run) up to there.
+pub fn survey(options: &BuildOptions, run: &mut Run<'_>) -> Result<Survey> {
     let mut options = options.clone();
     if options.format() == Format::Csv && options.key.is_none() && options.values.is_empty() {
         let mut columns = csv_columns(&options.source)?.into_iter();
@@ -65,7 +60,7 @@ pub fn survey(
         entries,
         keyword,
         ..
-    } = read(&options, &|_| Ok(BucketTarget::default()), rng, progress)?;
+    } = read(&options, &|_| Ok(BucketTarget::default()), run)?;
     if entries == 0 {
         return Err(Error::Core(papir_core::Error::EmptyDatabase));
     }

@@ -5,11 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use papir_checkpoint::Leaf;
 use papir_core::sections::SectionSink;
-use papir_core::{Error as CoreError, FailureBound, Goal, Progress, Target, Version};
+use papir_core::{Error as CoreError, FailureBound, Goal, Run, Target, Version};
 use papir_lookup::delta::{DeltaChanges, DeltaPart, SCHEME, table};
 use papir_lookup::{Bundle, KeywordLayout};
 use papir_schemes::registry;
-use rand_core::CryptoRng;
 
 use super::file::delta_file;
 use super::metadata::DeltaMetadata;
@@ -49,20 +48,24 @@ pub(crate) fn write(
     file: &Path,
     base: &Base<'_>,
     changes: &DeltaChanges,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<(DeltaMetadata, Option<Leaf>)> {
     // The seeds of the table and of the scheme are drawn here, when the changes are fixed.
-    let arranged = table(changes, base.layout, rng, progress)?;
+    let arranged = table(changes, base.layout, run.rng, run.progress)?;
     let scheme = registry::by_name(SCHEME)?;
     let target = Target {
         goal: Goal::default(),
         failure: base.failure,
     };
-    let (server, commitment) = prove(base.verifiable, &arranged.records, progress, |records| {
-        let candidate = scheme.candidate_for(records.shape(), target)?;
-        Ok(scheme.setup_candidate(&candidate.parameters, records, rng, progress)?)
-    })?;
+    let (server, commitment) = prove(
+        base.verifiable,
+        &arranged.records,
+        run.progress,
+        |records| {
+            let candidate = scheme.candidate_for(records.shape(), target)?;
+            Ok(scheme.setup_candidate(&candidate.parameters, records, run.rng, run.progress)?)
+        },
+    )?;
     let top = commitment.as_ref().map(|commitment| *commitment.top());
 
     let metadata = metadata_of(base, changes, server.version());
@@ -72,14 +75,17 @@ pub(crate) fn write(
 
     let path = delta_file(file, base.version)?;
     let mut log = None;
-    publish(&path, rng.next_u64(), Readers::Of(file), |sink| {
+    publish(&path, run.rng.next_u64(), Readers::Of(file), |sink| {
         sink.put(DELTA, &[&json])?;
         sink.put(DELTA_CHANGES, &[&changes.encode()])?;
         sink.put(KEYWORD, &[&arranged.layout.encode()])?;
         if let Some(top) = top {
             sink.put(COMMITMENT, &[&top])?;
         }
-        server.save(&mut SchemeSections { sink, progress })?;
+        server.save(&mut SchemeSections {
+            sink,
+            progress: run.progress,
+        })?;
 
         let Some(signing) = base.signing else {
             return Ok(());

@@ -2,8 +2,7 @@
 
 use std::io::stdin;
 
-use papir_core::Progress;
-use rand_core::CryptoRng;
+use papir_core::Run;
 
 use super::arrived::{Arrived, REPLACED, TornRow};
 use super::file::{self, FileState, TextAfter};
@@ -161,7 +160,7 @@ impl Follower {
     /// is not the one that was followed, for a database that was rolled back or built again
     /// meanwhile, and for changes of a slot that do not state what happens to every key. Rows that
     /// were not published arrive again at the next call.
-    pub fn step(&mut self, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Step> {
+    pub fn step(&mut self, run: &mut Run<'_>) -> Result<Step> {
         let Some(taken) = self.take()? else {
             return Ok(Step {
                 trouble: self.trouble(),
@@ -181,7 +180,7 @@ impl Follower {
         };
 
         let was_empty = draft.is_empty();
-        let outcome = self.publish(&mut draft, &arrived, rng, progress);
+        let outcome = self.publish(&mut draft, &arrived, run);
         match outcome {
             Ok(step) => {
                 self.pass(&arrived, step.published.is_some());
@@ -316,13 +315,7 @@ impl Follower {
         Ok(())
     }
 
-    fn publish(
-        &self,
-        draft: &mut Draft,
-        arrived: &Arrived,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Step> {
+    fn publish(&self, draft: &mut Draft, arrived: &Arrived, run: &mut Run<'_>) -> Result<Step> {
         let skipped = self.add(draft, arrived)?;
 
         // In the same version as the rows: after a crash, none of them is missing or in twice.
@@ -330,7 +323,7 @@ impl Follower {
             draft.followed.clone_from(&arrived.after);
         }
 
-        let published = draft.publish(self.options.most, rng, progress)?;
+        let published = draft.publish(self.options.most, run)?;
         Ok(Step {
             published,
             skipped,

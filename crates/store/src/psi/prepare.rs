@@ -6,12 +6,11 @@ use std::time::SystemTime;
 use papir_core::erased::ErasedServer;
 use papir_core::scheme::Goal;
 use papir_core::sections::SectionSink;
-use papir_core::{Description, Progress, Version};
+use papir_core::{Description, Run, Version};
 use papir_lookup::oprf::Key;
 use papir_lookup::psi::{Filter, Kind, Masked, mask};
 use papir_lookup::{KeywordTable, TableOptions};
 use papir_schemes::registry::{self, OfBatches};
-use rand_core::CryptoRng;
 
 use super::rows::rows;
 use super::set::{FILTER, HEADER, KEY, PsiSummary};
@@ -83,11 +82,7 @@ pub struct PsiReport {
 /// # Errors
 /// [`Error::Options`] for a filter of labels, errors of the source and of the scheme, and
 /// [`papir_core::Error::Io`].
-pub fn prepare(
-    options: &PsiOptions,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
-) -> Result<PsiReport> {
+pub fn prepare(options: &PsiOptions, run: &mut Run<'_>) -> Result<PsiReport> {
     if options.labels && options.kind == Some(Kind::Filter) {
         return Err(Error::options(
             "a filter of a set with labels",
@@ -97,11 +92,11 @@ pub fn prepare(
 
     let batches = registry::batches_over(&options.scheme)?;
     check_output(&options.out, &[&options.source], options.force)?;
-    let rows = rows(&options.source, options.labels, progress)?;
-    let key = Key::generate(rng)?;
+    let rows = rows(&options.source, options.labels, run.progress)?;
+    let key = Key::generate(run.rng)?;
     let entries = rows.len() as u64;
-    let masked =
-        mask(&key, rows, options.labels, progress).map_err(Error::of_source(&options.source))?;
+    let masked = mask(&key, rows, options.labels, run.progress)
+        .map_err(Error::of_source(&options.source))?;
 
     let set = Set {
         options,
@@ -118,8 +113,8 @@ pub fn prepare(
     };
 
     match kind {
-        Kind::Filter => set.write_filter(&masked, rng, progress),
-        Kind::Retrieval => set.write_table(batches, masked, rng, progress),
+        Kind::Filter => set.write_filter(&masked, run),
+        Kind::Retrieval => set.write_table(batches, masked, run),
     }
 }
 
@@ -142,21 +137,21 @@ impl Set<'_> {
         }
     }
 
-    fn write_filter(
-        &self,
-        masked: &Masked,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<PsiReport> {
-        let summary = self.summary(Kind::Filter, masked, Version::random(rng));
+    fn write_filter(&self, masked: &Masked, run: &mut Run<'_>) -> Result<PsiReport> {
+        let summary = self.summary(Kind::Filter, masked, Version::random(run.rng));
         let filter = Filter::new(masked.names()).encode();
 
         // Readable by the owner only: the file contains the key that masks the elements.
-        progress.stage("writing", filter.len() as u64);
-        let file_bytes = publish(&self.options.out, rng.next_u64(), Readers::Owner, |sink| {
-            self.put(sink, &summary)?;
-            Ok(sink.put(FILTER, &[&filter])?)
-        })?;
+        run.progress.stage("writing", filter.len() as u64);
+        let file_bytes = publish(
+            &self.options.out,
+            run.rng.next_u64(),
+            Readers::Owner,
+            |sink| {
+                self.put(sink, &summary)?;
+                Ok(sink.put(FILTER, &[&filter])?)
+            },
+        )?;
 
         Ok(PsiReport {
             summary,
@@ -196,26 +191,27 @@ impl Set<'_> {
         &self,
         batches: OfBatches,
         mut masked: Masked,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
+        run: &mut Run<'_>,
     ) -> Result<PsiReport> {
         // Taken, not copied: the entries may take much of the memory.
         let elements = masked.entries.len() as u64;
         let entries = std::mem::take(&mut masked.entries);
-        let table = papir_lookup::build(entries, &TableOptions::default(), rng, progress)?;
+        let table = papir_lookup::build(entries, &TableOptions::default(), run.rng, run.progress)?;
 
         let shape = papir_core::Records::shape(&table.records);
         let candidate = batches.candidate(shape, Goal::Balanced, self.capacity(shape.records()))?;
-        let server =
-            batches
-                .scheme
-                .setup_candidate(&candidate.parameters, &table.records, rng, progress)?;
+        let server = batches.scheme.setup_candidate(
+            &candidate.parameters,
+            &table.records,
+            run.rng,
+            run.progress,
+        )?;
 
         let summary = PsiSummary {
             elements,
             ..self.summary(Kind::Retrieval, &masked, server.version())
         };
-        let file_bytes = self.publish_table(&summary, &table, server.as_ref(), rng, progress)?;
+        let file_bytes = self.publish_table(&summary, &table, server.as_ref(), run)?;
 
         Ok(PsiReport {
             summary,
@@ -232,21 +228,25 @@ impl Set<'_> {
         summary: &PsiSummary,
         table: &KeywordTable,
         server: &dyn ErasedServer,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
+        run: &mut Run<'_>,
     ) -> Result<u64> {
         let metadata = self.metadata(table, server);
         let prepared = Prepared {
             metadata: &metadata,
-            keyword: Some(Keyword::new(None, &table.layout, &table.ids, rng)?),
+            keyword: Some(Keyword::new(None, &table.layout, &table.ids, run.rng)?),
             commitment: None,
             server,
         };
 
-        publish(&self.options.out, rng.next_u64(), Readers::Owner, |sink| {
-            self.put(sink, summary)?;
-            put(sink, &prepared, progress)
-        })
+        publish(
+            &self.options.out,
+            run.rng.next_u64(),
+            Readers::Owner,
+            |sink| {
+                self.put(sink, summary)?;
+                put(sink, &prepared, run.progress)
+            },
+        )
     }
 
     /// Writes the sections that every set has.

@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use papir_core::Progress;
+use papir_core::{Progress, Run};
 use papir_lookup::delta::MAX_DELTA_BYTES;
-use rand_core::CryptoRng;
 
 use super::draft::Draft;
 use super::report::DeltaReport;
@@ -52,11 +51,9 @@ impl AppendOptions {
 /// # Errors
 /// [`Error::Options`] for a database with keys, or one that cannot have a delta; otherwise the
 /// errors of [`super::update_delta()`], naming the source and its line.
-pub fn append(
-    options: &AppendOptions,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
-) -> Result<Option<DeltaReport>> {
+pub fn append(options: &AppendOptions, run: &mut Run<'_>) -> Result<Option<DeltaReport>> {
+    // Locked before the delta is read: one that is published before this one is written would be
+    // lost, and its records have the same numbers.
     let _lock = lock_deltas(&options.file)?;
     let mut draft = Draft::open(&options.file, options.sign.as_ref())?;
 
@@ -68,7 +65,7 @@ pub fn append(
         Error::options(found, "new keys with their values: `papir update --delta`")
     })?;
 
-    let records = read(options, &draft, progress)?;
+    let records = read(options, &draft, run.progress)?;
     if records.is_empty() {
         return Ok(None);
     }
@@ -82,7 +79,7 @@ pub fn append(
     }
 
     draft.add(changes, &options.source)?;
-    draft.publish(options.most, rng, progress)
+    draft.publish(options.most, run)
 }
 
 /// A record to append.

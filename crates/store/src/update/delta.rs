@@ -1,7 +1,6 @@
 //! Publishes changes as a delta beside the snapshot.
 
-use papir_core::Progress;
-use rand_core::CryptoRng;
+use papir_core::Run;
 
 use super::draft::Draft;
 use super::options::UpdateOptions;
@@ -20,17 +19,19 @@ use crate::source::read_changes;
 pub fn update_delta(
     options: &UpdateOptions,
     most: Option<u64>,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<Option<DeltaReport>> {
     refuse_options(options)?;
+
+    // Locked before the delta is read: one that is published before this one is written would be
+    // lost.
     let _lock = lock_deltas(&options.file)?;
     let mut draft = Draft::open(&options.file, options.sign.as_ref())?;
 
     let columns = options.columns(draft.metadata(), draft.longest())?;
-    let rows = read_changes(&options.changes, options.format, &columns, progress)?;
+    let rows = read_changes(&options.changes, options.format, &columns, run.progress)?;
     draft.add(rows, &options.changes)?;
-    draft.publish(most, rng, progress)
+    draft.publish(most, run)
 }
 
 /// Refuses options of an update that a delta does not have.

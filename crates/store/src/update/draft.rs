@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use papir_checkpoint::Log;
-use papir_core::{Description, Progress, Shape};
+use papir_core::{Description, Run, Shape};
 use papir_lookup::delta::{DeltaChanges, MAX_DELTA_BYTES, MAX_DELTA_VALUE_BYTES};
-use rand_core::CryptoRng;
 
 use super::indexed::{BadLine, resolve};
 use super::report::DeltaReport;
@@ -187,8 +186,7 @@ impl Draft {
     pub(crate) fn publish(
         &self,
         most: Option<u64>,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
+        run: &mut Run<'_>,
     ) -> Result<Option<DeltaReport>> {
         if self.changes.is_empty() {
             return Ok(None);
@@ -213,7 +211,7 @@ impl Draft {
             ..base_of(&self.base, &description, self.records)
         };
 
-        let (metadata, checkpoint) = write(&self.file, &base, &self.changes, rng, progress)?;
+        let (metadata, checkpoint) = write(&self.file, &base, &self.changes, run)?;
         Ok(Some(DeltaReport {
             metadata,
             rows: self.rows,

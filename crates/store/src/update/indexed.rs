@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use papir_core::cost::Rates;
-use papir_core::{Change, PreparedRecords, Progress, Shape};
+use papir_core::{Change, PreparedRecords, Run, Shape};
 use papir_lookup::update::ChangeCounts;
-use rand_core::CryptoRng;
 
 use super::options::UpdateOptions;
 use super::overlay::Overlay;
@@ -20,14 +19,13 @@ use crate::source::{ChangeRow, read_changes};
 pub(super) fn update(
     options: &UpdateOptions,
     snapshot: &Snapshot,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<(ChangeCounts, Option<Next>)> {
     let below = PreparedRecords::new(snapshot.server.as_ref());
     let below = snapshot.records(&below)?;
     let shape = below.shape();
     let columns = options.columns(&snapshot.metadata, shape.record_bytes() as u64)?;
-    let rows = read_changes(&options.changes, options.format, &columns, progress)?;
+    let rows = read_changes(&options.changes, options.format, &columns, run.progress)?;
 
     let (changes, counts) = resolve(
         &shape,
@@ -36,7 +34,7 @@ pub(super) fn update(
     )?;
     if !options.rebuild {
         let inserted = counts.inserted;
-        let next = apply(&options.rates, snapshot, &changes, inserted, rng, progress)?;
+        let next = apply(&options.rates, snapshot, &changes, inserted, run)?;
         return Ok((counts, next));
     }
 
@@ -48,7 +46,7 @@ pub(super) fn update(
         records,
         room: 0,
     };
-    let next = set_up_all(snapshot, &changes, records, way, rng, progress)?;
+    let next = set_up_all(snapshot, &changes, records, way, run)?;
     Ok((counts, Some(next)))
 }
 
@@ -59,14 +57,13 @@ pub(super) fn apply(
     snapshot: &Snapshot,
     changes: &[Change],
     inserted: u64,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<Option<Next>> {
     if changes.is_empty() {
         return Ok(None);
     }
     if inserted == 0 {
-        let (server, commitment, way) = apply_changes(snapshot, changes, rates, rng, progress)?;
+        let (server, commitment, way) = apply_changes(snapshot, changes, rates, run)?;
         return Ok(Some(Next {
             server,
             commitment,
@@ -78,7 +75,7 @@ pub(super) fn apply(
     let before = snapshot.server.describe().shape.records();
     let records = before + inserted;
     let way = Way::Extended { before, records };
-    set_up_all(snapshot, changes, records, way, rng, progress).map(Some)
+    set_up_all(snapshot, changes, records, way, run).map(Some)
 }
 
 /// Prepares all `records` records, with the changes.
@@ -87,13 +84,12 @@ fn set_up_all(
     changes: &[Change],
     records: u64,
     way: Way,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<Next> {
     let below = PreparedRecords::new(snapshot.server.as_ref());
     let below = snapshot.records(&below)?;
     let all = Overlay::new(below.as_ref(), records, changes)?;
-    let (server, commitment) = set_up(snapshot, &all, rng, progress)?;
+    let (server, commitment) = set_up(snapshot, &all, run)?;
 
     Ok(Next {
         server,

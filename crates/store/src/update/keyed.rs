@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use papir_core::cost::Rates;
-use papir_core::{Error as CoreError, PreparedRecords, Progress};
+use papir_core::{Error as CoreError, PreparedRecords, Progress, Run};
 use papir_lookup::update::{
     ChangeCounts, Changes, KeyChange, OwnedTable, Patch, Patched, RebuildReason, patch, rebuild,
 };
 use papir_lookup::{
     KeyIds, KeywordLayout, KeywordTable, MAX_VALUE_BYTES, OnDuplicate, TableOptions,
 };
-use rand_core::CryptoRng;
 
 use super::options::{FEW_KEYS, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions};
 use super::prepare::{Next, NextKeys, apply_changes, set_up};
@@ -31,18 +30,17 @@ pub(super) fn update(
     options: &UpdateOptions,
     snapshot: &Snapshot,
     layout: &KeywordLayout,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<(ChangeCounts, Option<Next>)> {
     let ids = owner_keys(&options.file, snapshot)?;
     let keys = OwnerKeys { layout, ids: &ids };
     let columns = options.columns(&snapshot.metadata, MAX_VALUE_BYTES as u64)?;
-    let changes = read(options, &columns, keys, progress)?;
+    let changes = read(options, &columns, keys, run.progress)?;
 
     let next = if options.rebuild {
-        Some(rebuild_keys(snapshot, keys, &changes, rng, progress)?)
+        Some(rebuild_keys(snapshot, keys, &changes, run)?)
     } else {
-        apply(&options.rates, snapshot, keys, &changes, rng, progress)?
+        apply(&options.rates, snapshot, keys, &changes, run)?
     };
     Ok((changes.counts(), next))
 }
@@ -54,8 +52,7 @@ pub(super) fn apply(
     snapshot: &Snapshot,
     keys: OwnerKeys<'_>,
     changes: &Changes,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<Option<Next>> {
     let records = PreparedRecords::new(snapshot.server.as_ref());
     let records = snapshot.records(&records)?;
@@ -65,10 +62,10 @@ pub(super) fn apply(
         records: records.as_ref(),
     };
 
-    match patch(table, changes, progress)? {
-        Patched::Patch(patch) => apply_patch(rates, snapshot, patch, rng, progress),
+    match patch(table, changes, run.progress)? {
+        Patched::Patch(patch) => apply_patch(rates, snapshot, patch, run),
         Patched::Rebuild(reason) => {
-            rebuild_table(snapshot, table, changes, Some(reason), rng, progress).map(Some)
+            rebuild_table(snapshot, table, changes, Some(reason), run).map(Some)
         }
     }
 }
@@ -78,8 +75,7 @@ fn rebuild_keys(
     snapshot: &Snapshot,
     keys: OwnerKeys<'_>,
     changes: &Changes,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<Next> {
     let records = PreparedRecords::new(snapshot.server.as_ref());
     let records = snapshot.records(&records)?;
@@ -89,7 +85,7 @@ fn rebuild_keys(
         records: records.as_ref(),
     };
 
-    rebuild_table(snapshot, table, changes, None, rng, progress)
+    rebuild_table(snapshot, table, changes, None, run)
 }
 
 /// The ids of the keys. Every update needs them.
@@ -138,13 +134,12 @@ fn apply_patch(
     rates: &Rates,
     snapshot: &Snapshot,
     patch: Patch,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<Option<Next>> {
     if patch.changes.is_empty() {
         return Ok(None);
     }
-    let (server, commitment, way) = apply_changes(snapshot, &patch.changes, rates, rng, progress)?;
+    let (server, commitment, way) = apply_changes(snapshot, &patch.changes, rates, run)?;
 
     let before = summary(snapshot)?;
     let report = patch.report(before.tagged_bytes, before.entries);
@@ -171,8 +166,7 @@ fn rebuild_table(
     table: OwnedTable<'_>,
     changes: &Changes,
     reason: Option<RebuildReason>,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<Next> {
     let bucket = summary(snapshot)?.bucket.into();
     let few = table.ids.len() as u64 / table.layout.records() < FEW_KEYS;
@@ -192,8 +186,8 @@ fn rebuild_table(
         records,
         ids,
         report,
-    } = rebuild(table, changes, &options, rng, progress)?;
-    let (server, commitment) = set_up(snapshot, &records, rng, progress)?;
+    } = rebuild(table, changes, &options, run.rng, run.progress)?;
+    let (server, commitment) = set_up(snapshot, &records, run)?;
 
     let way = Way::Rebuilt {
         reason,

@@ -4,18 +4,18 @@ use std::path::{Path, PathBuf};
 
 use papir_checkpoint::Log;
 use papir_core::cost::Rates;
-use papir_core::{Change, Progress, Version};
+use papir_core::{Change, Run, Version};
 use papir_lookup::delta::DeltaChanges;
 use papir_lookup::update::{ChangeCounts, Changes};
-use rand_core::CryptoRng;
 
 use super::draft::base_of;
 use super::keyed::{self, OwnerKeys};
 use super::options::UpdateOptions;
 use super::prepare::{Next, apply_changes};
+use super::publication::{Former, Publication};
 use super::report::UpdateReport;
 use super::rollback::keys;
-use super::{Former, indexed, publish, unchanged};
+use super::{indexed, unchanged};
 use crate::delta::{self, Base, Delta, lock_deltas, write};
 use crate::error::Result;
 use crate::publish::{SnapshotFile, lock, sign};
@@ -53,11 +53,7 @@ impl MergeOptions {
 ///
 /// # Errors
 /// The errors of [`super::update()`].
-pub fn merge(
-    options: &MergeOptions,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
-) -> Result<UpdateReport> {
+pub fn merge(options: &MergeOptions, run: &mut Run<'_>) -> Result<UpdateReport> {
     let MergeOptions {
         file,
         keep,
@@ -68,15 +64,15 @@ pub fn merge(
     // Before anything that takes long: a signed file needs a key.
     let log = log_to_continue(stored_log(file)?, file, sign.as_ref(), false)?;
 
-    progress.stage("opening", 1);
+    run.progress.stage("opening", 1);
     let base = Snapshot::open_with(file, OpenOptions::default())?;
-    progress.advance(1);
+    run.progress.advance(1);
     let version = base.server.version();
     let Some(merged) = Delta::of(file, version, &OpenOptions::default())? else {
         return Ok(unchanged(base, ChangeCounts::default()));
     };
     let changes = merged.changes()?;
-    let (counts, next) = prepare(options, &base, &merged, &changes, rng, progress)?;
+    let (counts, next) = prepare(options, &base, &merged, &changes, run)?;
     let Some(next) = next else {
         remove_idle(file, &merged)?;
         return Ok(unchanged(base, counts));
@@ -113,19 +109,16 @@ pub fn merge(
         followed,
         ..base.metadata.clone()
     };
-    let former = Former {
-        metadata: &metadata,
-        version,
-    };
-    publish(
-        &update,
-        former,
+    let publication = Publication {
+        options: &update,
+        former: Former {
+            metadata: &metadata,
+            version,
+        },
         counts,
         next,
-        |next, sink, rng| sealing.run(next, sink, rng, progress),
-        rng,
-        progress,
-    )
+    };
+    publication.run(|next, sink, run| sealing.run(next, sink, run), run)
 }
 
 /// The last step of a merge: signs the next version, and gives it the changes published meanwhile.
@@ -148,8 +141,7 @@ impl Sealing<'_> {
         self,
         next: &Signed<'_>,
         sink: &mut SnapshotFile,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
+        run: &mut Run<'_>,
     ) -> Result<Option<Log>> {
         let name = self.following.name;
         // No other program publishes a delta now: the log gets no further leaf.
@@ -178,7 +170,7 @@ impl Sealing<'_> {
             signing: signing.as_ref(),
             ..self.following
         };
-        write(self.file, &following, &left, rng, progress)?;
+        write(self.file, &following, &left, run)?;
         Ok(log)
     }
 }
@@ -189,16 +181,15 @@ fn prepare(
     base: &Snapshot,
     merged: &Delta,
     changes: &DeltaChanges,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<(ChangeCounts, Option<Next>)> {
-    let (counts, next) = apply(options, base, changes, rng, progress)?;
+    let (counts, next) = apply(options, base, changes, run)?;
 
     // Clients have seen the sequence of a signed delta, and the delta of a followed source says how
     // far it has been followed: both must pass to another version before the delta can go.
     let needed = merged.metadata.followed.is_some() || merged.log.is_some();
     if next.is_none() && needed {
-        let next = same(&options.rates, base, rng, progress)?;
+        let next = same(&options.rates, base, run)?;
         return Ok((counts, Some(next)));
     }
     Ok((counts, next))
@@ -209,8 +200,7 @@ fn apply(
     options: &MergeOptions,
     base: &Snapshot,
     changes: &DeltaChanges,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<(ChangeCounts, Option<Next>)> {
     let MergeOptions { file, rates, .. } = options;
 
@@ -222,7 +212,7 @@ fn apply(
 
             let counts = resolved.counts();
             let keys = OwnerKeys { layout, ids: &ids };
-            let next = keyed::apply(rates, base, keys, &resolved, rng, progress)?;
+            let next = keyed::apply(rates, base, keys, &resolved, run)?;
             Ok((counts, next))
         }
         None => {
@@ -235,20 +225,15 @@ fn apply(
                 .collect();
 
             let counts = indexed::counts(&base.shape()?, &resolved);
-            let next = indexed::apply(rates, base, &resolved, counts.inserted, rng, progress)?;
+            let next = indexed::apply(rates, base, &resolved, counts.inserted, run)?;
             Ok((counts, next))
         }
     }
 }
 
 /// Prepares the base's own records as the next version.
-fn same(
-    rates: &Rates,
-    base: &Snapshot,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
-) -> Result<Next> {
-    let (server, commitment, way) = apply_changes(base, &[], rates, rng, progress)?;
+fn same(rates: &Rates, base: &Snapshot, run: &mut Run<'_>) -> Result<Next> {
+    let (server, commitment, way) = apply_changes(base, &[], rates, run)?;
     Ok(Next {
         server,
         commitment,

@@ -4,10 +4,9 @@ use std::thread::available_parallelism;
 
 use papir_core::cost::Rates;
 use papir_core::erased::{ErasedScheme, ErasedServer};
-use papir_core::{Change, Goal, NotPrivate, PreparedRecords, Progress, Records, Target};
+use papir_core::{Change, Goal, NotPrivate, PreparedRecords, Records, Run, Target};
 use papir_lookup::{Commitment, KeyIds, KeywordLayout};
 use papir_schemes::registry;
-use rand_core::CryptoRng;
 
 use super::overlay::Overlay;
 use super::report::{Prediction, Way};
@@ -38,20 +37,19 @@ pub(super) fn apply_changes(
     snapshot: &Snapshot,
     changes: &[Change],
     rates: &Rates,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<(Box<dyn ErasedServer>, Option<Commitment>, Way)> {
     let server = snapshot.server.as_ref();
     let changed = changes.len() as u64;
     let records = server.describe().shape.records();
     if snapshot.commitment_top.is_some() {
-        let (next, commitment) = set_up_changed(snapshot, changes, rng, progress)?;
+        let (next, commitment) = set_up_changed(snapshot, changes, run)?;
         return Ok((next, commitment, Way::Proven { changed, records }));
     }
 
     let predicted = predict(server, changes, rates)?;
     if predicted.favours_update() {
-        let next = server.update(changes, rng, progress)?;
+        let next = server.update(changes, run.rng, run.progress)?;
         let way = Way::Updated {
             changed,
             records,
@@ -60,7 +58,7 @@ pub(super) fn apply_changes(
         return Ok((next, None, way));
     }
 
-    let (next, commitment) = set_up_changed(snapshot, changes, rng, progress)?;
+    let (next, commitment) = set_up_changed(snapshot, changes, run)?;
     let way = Way::SetUp {
         changed,
         records,
@@ -73,8 +71,7 @@ pub(super) fn apply_changes(
 pub(super) fn set_up_changed(
     snapshot: &Snapshot,
     changes: &[Change],
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<WithCommitment> {
     let below = PreparedRecords::new(snapshot.server.as_ref());
     let below = snapshot.records(&below)?;
@@ -85,8 +82,8 @@ pub(super) fn set_up_changed(
     prove(
         snapshot.commitment_top.is_some(),
         &all,
-        progress,
-        |records| Ok(scheme.setup_candidate(&parameters, records, rng, progress)?),
+        run.progress,
+        |records| Ok(scheme.setup_candidate(&parameters, records, run.rng, run.progress)?),
     )
 }
 
@@ -113,8 +110,7 @@ fn predict(server: &dyn ErasedServer, changes: &[Change], rates: &Rates) -> Resu
 pub(super) fn set_up(
     snapshot: &Snapshot,
     records: &dyn Records,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    run: &mut Run<'_>,
 ) -> Result<WithCommitment> {
     let scheme = scheme_of(snapshot)?;
     let goal = match &snapshot.metadata.goal {
@@ -132,7 +128,7 @@ pub(super) fn set_up(
     prove(
         snapshot.commitment_top.is_some(),
         records,
-        progress,
+        run.progress,
         |records| {
             let candidate = match (batches, tables) {
                 (None, None) => scheme.candidate_for(records.shape(), target)?,
@@ -143,7 +139,7 @@ pub(super) fn set_up(
                     batches.candidate(records.shape(), target, description.limits.batch)?
                 }
             };
-            Ok(scheme.setup_candidate(&candidate.parameters, records, rng, progress)?)
+            Ok(scheme.setup_candidate(&candidate.parameters, records, run.rng, run.progress)?)
         },
     )
 }

@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use papir_core::{OwnerKey, Progress};
+use papir_core::{OwnerKey, Run};
 use papir_lookup::update::ChangeCounts;
-use rand_core::CryptoRng;
 
 use super::options::UpdateOptions;
 use super::prepare::{Next, NextKeys, set_up_changed};
+use super::publication::{Former, Publication};
 use super::report::{UpdateReport, Way};
-use super::{Former, publish};
 use crate::delta::{Delta, delta_file};
 use crate::error::{Error, Result};
 use crate::psi;
@@ -64,13 +63,11 @@ impl RollbackOptions {
 /// # Errors
 /// [`Error::Options`] if the earlier version is not kept or is of another database; otherwise the
 /// errors of [`super::update()`].
-pub fn rollback(
-    options: &RollbackOptions,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
-) -> Result<UpdateReport> {
+pub fn rollback(options: &RollbackOptions, run: &mut Run<'_>) -> Result<UpdateReport> {
     let file = &options.file;
+    // Locked to the end: the later of two updates would undo the earlier.
     let _lock = lock(file)?;
+
     // Before anything that takes long: a signed file needs a key.
     let begun = Newest::of(file)?;
     let log = log_to_continue(
@@ -80,15 +77,15 @@ pub fn rollback(
         options.unsigned,
     )?;
 
-    progress.stage("opening", 1);
+    run.progress.stage("opening", 1);
     let current = Snapshot::open_with(file, OpenOptions::lazy())?;
     let earlier = open_earlier(options)?;
-    progress.advance(1);
+    run.progress.advance(1);
     check_earlier(&earlier, &current, options)?;
 
     let name = &earlier.metadata.name;
     let signing = Signing::of(options.sign.as_ref(), log, name, file)?;
-    let (server, commitment) = set_up_changed(&earlier, &[], rng, progress)?;
+    let (server, commitment) = set_up_changed(&earlier, &[], run)?;
     let next = Next {
         server,
         commitment,
@@ -99,10 +96,6 @@ pub fn rollback(
     };
 
     let metadata = former_metadata(file, &earlier, &current)?;
-    let former = Former {
-        metadata: &metadata,
-        version: current.server.version(),
-    };
     let update = UpdateOptions {
         encrypt: options.encrypt.clone(),
         // The rolled back version may turn out to have been the better one.
@@ -110,18 +103,22 @@ pub fn rollback(
         ..UpdateOptions::new(file, file)
     };
 
-    publish(
-        &update,
-        former,
-        ChangeCounts::default(),
+    let publication = Publication {
+        options: &update,
+        former: Former {
+            metadata: &metadata,
+            version: current.server.version(),
+        },
+        counts: ChangeCounts::default(),
         next,
+    };
+    publication.run(
         |version, sink, _| {
             // The log would fork, or a delta would be lost.
             refuse_published(file, &begun, &Newest::of(file)?)?;
             sign(signing.as_ref(), version, sink)
         },
-        rng,
-        progress,
+        run,
     )
 }
 

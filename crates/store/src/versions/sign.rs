@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use papir_checkpoint::{Certificate, Leaf, VerifyingKey, cosigned};
 use papir_core::sections::SectionSink;
-use papir_core::{Progress, Result as CoreResult};
+use papir_core::{Result as CoreResult, Run};
 use rand_core::CryptoRng;
 
 use super::log::stored_log;
@@ -20,19 +20,14 @@ use crate::snapshot::{OpenOptions, Sign, Signed, Signing, Snapshot};
 ///
 /// # Errors
 /// Errors of the snapshot; [`Error::Checkpoint`]; [`papir_core::Error::Io`].
-pub fn sign(
-    file: &Path,
-    sign: &Sign,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
-) -> Result<Leaf> {
+pub fn sign(file: &Path, sign: &Sign, run: &mut Run<'_>) -> Result<Leaf> {
     // A delta that is published meanwhile waits: it is beside a signed version then.
     let _lock = lock(file)?;
     let _deltas = lock_deltas(file)?;
 
-    progress.stage("opening", 1);
+    run.progress.stage("opening", 1);
     let snapshot = Snapshot::open_with(file, OpenOptions::default())?;
-    progress.advance(1);
+    run.progress.advance(1);
     psi::refuse(&snapshot, file, "a set has no checkpoint")?;
     refuse_with_delta(&snapshot, file)?;
 
@@ -45,7 +40,7 @@ pub fn sign(
         commitment: commitment.as_ref(),
     };
 
-    let log = rewrite(file, rng.next_u64(), |sections, sink| {
+    let log = rewrite(file, run.rng.next_u64(), |sections, sink| {
         signing.put(&version, sections.table(), sink)
     })?;
     log.newest().cloned().map_err(Error::of_checkpoint(file))

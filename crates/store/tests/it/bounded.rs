@@ -8,9 +8,9 @@ use std::sync::Mutex;
 
 use crate::common::{by_index, by_key, folder, options, rng, source};
 use chacha20::ChaCha20Rng;
-use papir_core::{NoProgress, Progress};
+use papir_core::{NoProgress, Progress, Run};
 use papir_lookup::{BucketTarget, OnDuplicate};
-use papir_store::{BuildOptions, BuildReport, Error, Snapshot, build, least_memory};
+use papir_store::{Build, BuildOptions, BuildReport, Error, Snapshot, least_memory};
 use rand_core::{Rng, SeedableRng};
 
 /// A set of words with values of different lengths.
@@ -34,14 +34,17 @@ fn bounded(options: &BuildOptions) -> Result<BuildReport, Error> {
         memory: Some(least_memory()),
         ..options.clone()
     };
-    build(&options, &mut rng(5), &NoProgress)
+    Build::new(&options).run(&mut Run::new(&mut rng(5), &NoProgress))
 }
 
 /// Builds in memory with the random bytes of [`bounded`].
 fn in_memory(options: &BuildOptions) -> Result<BuildReport, Error> {
     let mut seed = [0; 32];
     rng(5).fill_bytes(&mut seed);
-    build(options, &mut ChaCha20Rng::from_seed(seed), &NoProgress)
+    Build::new(options).run(&mut Run::new(
+        &mut ChaCha20Rng::from_seed(seed),
+        &NoProgress,
+    ))
 }
 
 /// The bytes of all sections but the metadata, which have a time: they are the first section, and shorter
@@ -165,7 +168,8 @@ fn limits_that_would_not_hold_are_refused() {
         memory: Some(least_memory() - 1),
         ..words_options(&source)
     };
-    let error = build(&few, &mut rng(1), &NoProgress)
+    let error = Build::new(&few)
+        .run(&mut Run::new(&mut rng(1), &NoProgress))
         .unwrap_err()
         .to_string();
     let least = format!(
@@ -262,7 +266,9 @@ fn observed(options: &BuildOptions, last: Option<String>, seed: u8) -> Vec<Strin
         last,
         ..Stages::default()
     };
-    build(&options, &mut rng(seed), &stages).unwrap();
+    Build::new(&options)
+        .run(&mut Run::new(&mut rng(seed), &stages))
+        .unwrap();
     stages.seen.into_inner().unwrap()
 }
 

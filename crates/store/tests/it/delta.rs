@@ -5,7 +5,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use papir_core::{NoProgress, Progress};
+use papir_core::{NoProgress, Progress, Run};
 use papir_lookup::Wanted;
 use papir_store::{
     AppendOptions, BuildOptions, Delta, DeltaReport, Error, MergeOptions, OpenOptions, Sign,
@@ -52,11 +52,19 @@ fn changes(file: &Path, text: &str) -> UpdateOptions {
 }
 
 fn publish(file: &Path, text: &str) -> Result<Option<DeltaReport>, Error> {
-    update_delta(&changes(file, text), None, &mut fresh(), &NoProgress)
+    update_delta(
+        &changes(file, text),
+        None,
+        &mut Run::new(&mut fresh(), &NoProgress),
+    )
 }
 
 fn merged(file: &Path) -> papir_store::UpdateReport {
-    merge(&MergeOptions::new(file), &mut fresh(), &NoProgress).unwrap()
+    merge(
+        &MergeOptions::new(file),
+        &mut Run::new(&mut fresh(), &NoProgress),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -213,7 +221,11 @@ fn changes_during_a_merge_are_the_delta_of_the_next_version() {
     publish(&file, "word,meaning,gone\nword 1,new,\nword 2,,yes\n").unwrap();
     let later = "word,meaning,gone\nword 1,newest,\nword 2,back,\nword 3,,yes\n";
     let meanwhile = Meanwhile::at("writing", || drop(publish(&file, later).unwrap().unwrap()));
-    merge(&MergeOptions::new(&file), &mut fresh(), &meanwhile).unwrap();
+    merge(
+        &MergeOptions::new(&file),
+        &mut Run::new(&mut fresh(), &meanwhile),
+    )
+    .unwrap();
     let served = Served::open(&file);
     assert_eq!(served.delta.as_ref().unwrap().metadata.entries, 3);
     for (word, expected) in [
@@ -237,13 +249,12 @@ fn a_version_is_kept_with_its_delta() {
             keep: Some(1),
             ..MergeOptions::new(&file)
         },
-        &mut fresh(),
-        &NoProgress,
+        &mut Run::new(&mut fresh(), &NoProgress),
     )
     .unwrap();
     assert!(delta_file(&file, version).unwrap().exists());
     let back = papir_store::RollbackOptions::new(&file, papir_store::Earlier::Newest);
-    let error = papir_store::rollback(&back, &mut fresh(), &NoProgress)
+    let error = papir_store::rollback(&back, &mut Run::new(&mut fresh(), &NoProgress))
         .unwrap_err()
         .to_string();
     assert!(error.contains("which has a delta beside it"), "{error}");
@@ -255,7 +266,7 @@ fn a_version_is_kept_with_its_delta() {
     )
     .unwrap();
     let back = papir_store::RollbackOptions::new(&file, papir_store::Earlier::File(backup.clone()));
-    let error = papir_store::rollback(&back, &mut fresh(), &NoProgress)
+    let error = papir_store::rollback(&back, &mut Run::new(&mut fresh(), &NoProgress))
         .unwrap_err()
         .to_string();
     assert!(error.contains("which has a delta beside it"), "{error}");
@@ -271,8 +282,7 @@ fn a_version_is_kept_with_its_delta() {
             keep: Some(1),
             ..MergeOptions::new(&file)
         },
-        &mut fresh(),
-        &NoProgress,
+        &mut Run::new(&mut fresh(), &NoProgress),
     )
     .unwrap();
     assert!(!delta_file(&file, version).unwrap().exists());
@@ -287,7 +297,8 @@ fn records_are_appended_and_the_snapshot_stays() {
         values: vec!["v".into()],
         ..AppendOptions::new(&file, source(folder.path(), name, content))
     };
-    let appended = |options: &AppendOptions| append(options, &mut fresh(), &NoProgress);
+    let appended =
+        |options: &AppendOptions| append(options, &mut Run::new(&mut fresh(), &NoProgress));
     let report = appended(&appending("more.bin", b"abcd")).unwrap().unwrap();
     assert_eq!((report.rows, report.metadata.records), (2, Some(11)));
     let report = appended(&appending("more.csv", b"v\nef\ng\n"))
@@ -348,8 +359,7 @@ fn deltas_of_killed_merges_are_removed_and_those_of_kept_versions_stay() {
             keep: Some(1),
             ..MergeOptions::new(&file)
         },
-        &mut fresh(),
-        &NoProgress,
+        &mut Run::new(&mut fresh(), &NoProgress),
     )
     .unwrap();
     publish(&file, "word,meaning\nword 2,new\n").unwrap();
@@ -382,7 +392,7 @@ fn what_would_lose_changes_is_refused() {
     };
     let changes = changes(&file, "word,meaning\nword 1,newer\n");
     refused(
-        update(&changes, &mut fresh(), &NoProgress)
+        update(&changes, &mut Run::new(&mut fresh(), &NoProgress))
             .map(drop)
             .unwrap_err(),
     );
@@ -391,9 +401,13 @@ fn what_would_lose_changes_is_refused() {
             .parse()
             .unwrap();
     refused(
-        papir_store::sign(&file, &Sign::new(key), &mut fresh(), &NoProgress)
-            .map(drop)
-            .unwrap_err(),
+        papir_store::sign(
+            &file,
+            &Sign::new(key),
+            &mut Run::new(&mut fresh(), &NoProgress),
+        )
+        .map(drop)
+        .unwrap_err(),
     );
     let path = delta_file(&file, Snapshot::open(&file).unwrap().server.version()).unwrap();
     let error = Snapshot::open(&path).map(drop).unwrap_err().to_string();
@@ -411,9 +425,13 @@ fn too_many_changes_are_refused_and_lose_nothing() {
     publish(&file, "word,meaning\nword 1,new\n").unwrap();
     let rows: String = (0..40).map(|i| format!("fresh {i},{i}\n")).collect();
     let options = changes(&file, &format!("word,meaning\n{rows}"));
-    let error = update_delta(&options, Some(100), &mut fresh(), &NoProgress)
-        .unwrap_err()
-        .to_string();
+    let error = update_delta(
+        &options,
+        Some(100),
+        &mut Run::new(&mut fresh(), &NoProgress),
+    )
+    .unwrap_err()
+    .to_string();
     assert!(
         error.contains("41 changes of ") && error.contains("at most 100 bytes: merge them first"),
         "{error}"
@@ -550,12 +568,12 @@ proptest! {
                     }
                     publish(&file, &text).unwrap().unwrap();
                 }
-                Step::Merge => match merge(&MergeOptions::new(&file), &mut fresh(), &NoProgress) {
+                Step::Merge => match merge(&MergeOptions::new(&file), &mut Run::new(&mut fresh(), &NoProgress)) {
                     Ok(_) => {}
                     Err(error) => assert!(map.is_empty(), "{error}"),
                 },
                 Step::Killed(stage) => {
-                    let killed = || drop(merge(&MergeOptions::new(&file), &mut fresh(), &Killer(stage)));
+                    let killed = || drop(merge(&MergeOptions::new(&file), &mut Run::new(&mut fresh(), &Killer(stage))));
                     drop(catch_unwind(AssertUnwindSafe(killed)));
                 }
             }

@@ -20,13 +20,14 @@ use papir_core::codec::Reader;
 use papir_core::envelope::{self, Kind};
 use papir_core::erased::{ErasedServer, ErasedSession};
 use papir_core::{
-    Error as CoreError, Formats, NoProgress, PreparedRecords, RecordBuffer, Records, read_record,
+    Error as CoreError, Formats, NoProgress, PreparedRecords, RecordBuffer, Records, Run,
+    read_record,
 };
 use papir_lookup::delta::DELTA_FORMATS;
 use papir_lookup::{BUNDLE_FORMATS, Bundle, LAYOUT_FORMATS, Lookup, Pending};
 use papir_schemes::registry;
 use papir_store::formats::{MANIFEST, SET, SNAPSHOT};
-use papir_store::{BuildOptions, Error, Snapshot, build};
+use papir_store::{Build, BuildOptions, Error, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use crate::common::{by_key, client_of, folder, rng};
@@ -347,12 +348,9 @@ fn record(name: &str, mut exchange: Exchange) {
         .collect();
     write("source.csv", format!("key,value\n{source}").as_bytes());
     let out = fixture.join("snapshot.pir");
-    build(
-        &exchange.options(&fixture, out.clone()),
-        &mut rng(exchange.build_seed),
-        &NoProgress,
-    )
-    .unwrap();
+    Build::new(&exchange.options(&fixture, out.clone()))
+        .run(&mut Run::new(&mut rng(exchange.build_seed), &NoProgress))
+        .unwrap();
     let snapshot = Snapshot::open(&out).unwrap();
     let bundle = snapshot.bundle().encode();
     let pending = exchange.prepare(&client_of(&bundle));

@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions as FileOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Run};
 use papir_store::{
     Delta, Earlier, FollowOptions, Follower, MergeOptions, OnBadRow, OpenOptions, RollbackOptions,
     Snapshot, Step, UpdateOptions, delta_bytes, merge, rollback, update,
@@ -61,7 +61,11 @@ impl Source {
     }
 
     fn merge(&self) {
-        merge(&MergeOptions::new(&self.file), &mut fresh(), &NoProgress).unwrap();
+        merge(
+            &MergeOptions::new(&self.file),
+            &mut Run::new(&mut fresh(), &NoProgress),
+        )
+        .unwrap();
     }
 
     fn followed(&self) -> Option<u64> {
@@ -75,7 +79,7 @@ impl Source {
 }
 
 fn step(follower: &mut Follower) -> papir_store::Result<Step> {
-    follower.step(&mut fresh(), &NoProgress)
+    follower.step(&mut Run::new(&mut fresh(), &NoProgress))
 }
 
 fn check(source: &Source, expected: &[(&str, Option<&str>)]) {
@@ -358,14 +362,13 @@ fn a_database_that_is_rolled_back_is_not_followed_on() {
         keep: Some(1),
         ..UpdateOptions::new(&source.file, changes)
     };
-    update(&changes, &mut fresh(), &NoProgress).unwrap();
+    update(&changes, &mut Run::new(&mut fresh(), &NoProgress)).unwrap();
     source.append(&row(1));
     step(&mut follower).unwrap();
     assert!(source.followed() > place);
     rollback(
         &RollbackOptions::new(&source.file, Earlier::Newest),
-        &mut fresh(),
-        &NoProgress,
+        &mut Run::new(&mut fresh(), &NoProgress),
     )
     .unwrap();
     source.append(&row(2));
@@ -528,13 +531,12 @@ fn a_file_is_read_from_its_beginning_after_a_rollback_to_before_it() {
         keep: Some(1),
         ..UpdateOptions::new(&source.file, changes)
     };
-    update(&changes, &mut fresh(), &NoProgress).unwrap();
+    update(&changes, &mut Run::new(&mut fresh(), &NoProgress)).unwrap();
     source.append("{\"word\":\"word 1\",\"meaning\":\"new\"}\n");
     step(&mut source.follower()).unwrap();
     rollback(
         &RollbackOptions::new(&source.file, Earlier::Newest),
-        &mut fresh(),
-        &NoProgress,
+        &mut Run::new(&mut fresh(), &NoProgress),
     )
     .unwrap();
     check(

@@ -1,7 +1,7 @@
 //! Builds from tables of a program.
 
-use papir_core::{NoProgress, RecordBuffer};
-use papir_store::{BuildOptions, Cell, Error, Given, GivenRows, Result, Snapshot, build_records};
+use papir_core::{NoProgress, RecordBuffer, Run};
+use papir_store::{Build, BuildOptions, Cell, Error, Given, GivenRows, Result, Snapshot};
 
 use crate::common::{by_index, by_key, folder, rng, run, source};
 
@@ -84,7 +84,10 @@ fn records_of_a_program_are_built_without_a_file() {
     let records = RecordBuffer::from_records((0u32..500).map(u32::to_le_bytes)).unwrap();
     let mut options = options(folder.path(), None, &[]);
     options.source = "an array".into();
-    let report = build_records(&options, &records, &mut rng(1), &NoProgress).unwrap();
+    let report = Build::new(&options)
+        .records(&records)
+        .run(&mut Run::new(&mut rng(1), &NoProgress))
+        .unwrap();
     assert_eq!(
         (
             report.metadata.source.file.as_str(),
@@ -97,7 +100,9 @@ fn records_of_a_program_are_built_without_a_file() {
         499u32.to_le_bytes()
     );
     options.memory = Some(1 << 30);
-    let refused = build_records(&options, &records, &mut rng(1), &NoProgress);
+    let refused = Build::new(&options)
+        .records(&records)
+        .run(&mut Run::new(&mut rng(1), &NoProgress));
     assert!(matches!(
         refused,
         Err(Error::Options { .. } | Error::Core(_))

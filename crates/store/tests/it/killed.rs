@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use crate::common::{by_key, folder, keyed, rng, run, source};
-use papir_core::{NoProgress, Progress};
+use papir_core::{NoProgress, Progress, Run};
 use papir_store::{Snapshot, UpdateOptions, update};
 
 /// Environment variables of the process to be killed: the snapshot that it updates, and the number
@@ -52,8 +52,7 @@ fn update_to_be_killed(file: &Path) {
     let moment = std::env::var(MOMENT).unwrap().parse().unwrap();
     update(
         &options(file),
-        &mut rng(9),
-        &WaitAtEvent(AtomicI64::new(moment)),
+        &mut Run::new(&mut rng(9), &WaitAtEvent(AtomicI64::new(moment))),
     )
     .unwrap();
 }
@@ -146,7 +145,11 @@ fn a_killed_update_leaves_a_whole_snapshot() {
     );
 
     run(&build).unwrap();
-    update(&options(&build.out), &mut rng(10), &NoProgress).unwrap();
+    update(
+        &options(&build.out),
+        &mut Run::new(&mut rng(10), &NoProgress),
+    )
+    .unwrap();
     assert_eq!(
         names(folder.path()),
         ["a.csv", "a.pir", "changes.csv"],

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use papir_checkpoint::{Kind, SigningKey};
-use papir_core::{NoProgress, Progress};
+use papir_core::{NoProgress, Progress, Run};
 use papir_store::{
-    BuildOptions, BuildReport, Earlier, Error, RollbackOptions, Sign, UpdateOptions, build,
+    Build, BuildOptions, BuildReport, Earlier, Error, RollbackOptions, Sign, UpdateOptions,
     delta_bytes, rollback, sign, stored_log, update, update_delta,
 };
 
@@ -26,7 +26,7 @@ fn signing() -> Sign {
 }
 
 fn built(options: &BuildOptions, progress: &dyn Progress) -> Result<BuildReport, Error> {
-    build(options, &mut fresh(), progress)
+    Build::new(options).run(&mut Run::new(&mut fresh(), progress))
 }
 
 /// Options of a database of words.
@@ -59,9 +59,13 @@ fn change(file: &Path, word: u8, sign: Option<Sign>) -> UpdateOptions {
 
 /// Publishes the change of a word beside the snapshot.
 fn publish(file: &Path, word: u8, sign: Option<Sign>) {
-    update_delta(&change(file, word, sign), None, &mut fresh(), &NoProgress)
-        .unwrap()
-        .unwrap();
+    update_delta(
+        &change(file, word, sign),
+        None,
+        &mut Run::new(&mut fresh(), &NoProgress),
+    )
+    .unwrap()
+    .unwrap();
 }
 
 /// Checks that a word was changed, and that a signed database's log has this many leaves.
@@ -91,7 +95,7 @@ fn an_update_and_a_rollback_lose_no_delta() {
         let folder = folder();
         let file = words(folder.path(), sign.clone());
         let first = change(&file, 1, sign.clone());
-        update(&first, &mut fresh(), &NoProgress).unwrap();
+        update(&first, &mut Run::new(&mut fresh(), &NoProgress)).unwrap();
         let meanwhile = |word| {
             let file = &file;
             let sign = sign.clone();
@@ -99,8 +103,7 @@ fn an_update_and_a_rollback_lose_no_delta() {
         };
         refused(update(
             &change(&file, 2, sign.clone()),
-            &mut fresh(),
-            &meanwhile(3),
+            &mut Run::new(&mut fresh(), &meanwhile(3)),
         ));
         check(&file, 3, 3, &sign);
         // With a delta at the start, and another one meanwhile.
@@ -108,9 +111,9 @@ fn an_update_and_a_rollback_lose_no_delta() {
             sign: sign.clone(),
             ..RollbackOptions::new(&file, Earlier::Newest)
         };
-        refused(rollback(&back, &mut fresh(), &meanwhile(4)));
+        refused(rollback(&back, &mut Run::new(&mut fresh(), &meanwhile(4))));
         check(&file, 4, 4, &sign);
-        rollback(&back, &mut fresh(), &NoProgress).unwrap();
+        rollback(&back, &mut Run::new(&mut fresh(), &NoProgress)).unwrap();
         assert_eq!(
             Served::open(&file).word("word 1").as_deref(),
             Some("meaning 1")
@@ -131,7 +134,7 @@ fn a_delta_waits_for_a_signature() {
                 assert_eq!(delta_bytes(&file).unwrap(), 0, "published meanwhile");
             }
         });
-        let leaf = sign(&file, &signing(), &mut fresh(), &meanwhile).unwrap();
+        let leaf = sign(&file, &signing(), &mut Run::new(&mut fresh(), &meanwhile)).unwrap();
         assert_eq!(leaf.sequence, 1);
     });
     check(&file, 1, 3, &key);
@@ -149,7 +152,11 @@ fn a_build_forks_no_log() {
     check(file, 1, 2, &key);
     built(&options, &NoProgress).unwrap();
     let updated = Meanwhile::at("writing", || {
-        update(&change(file, 2, Some(signing())), &mut fresh(), &NoProgress).unwrap();
+        update(
+            &change(file, 2, Some(signing())),
+            &mut Run::new(&mut fresh(), &NoProgress),
+        )
+        .unwrap();
     });
     refused(built(&options, &updated));
     check(file, 2, 4, &key);
@@ -165,7 +172,10 @@ fn an_update_does_not_replace_a_build() {
         ..keyed(&other, "word", &["meaning"])
     };
     let meanwhile = Meanwhile::at("writing", || drop(built(&other, &NoProgress).unwrap()));
-    refused(update(&change(&file, 2, None), &mut fresh(), &meanwhile));
+    refused(update(
+        &change(&file, 2, None),
+        &mut Run::new(&mut fresh(), &meanwhile),
+    ));
     check(&file, 9, 0, &None);
 }
 
@@ -182,7 +192,7 @@ fn a_path_of_another_spelling_is_the_same_file() {
         ..change(&file, 2, None)
     };
     let meanwhile = Meanwhile::at("writing", || publish(&file, 3, None));
-    refused(update(&update_to, &mut fresh(), &meanwhile));
+    refused(update(&update_to, &mut Run::new(&mut fresh(), &meanwhile)));
     check(&file, 3, 0, &None);
 }
 
@@ -199,7 +209,7 @@ fn a_version_in_another_file_has_the_readers_of_the_first() {
         keep: None,
         ..change(&file, 2, None)
     };
-    update(&next, &mut fresh(), &NoProgress).unwrap();
+    update(&next, &mut Run::new(&mut fresh(), &NoProgress)).unwrap();
     assert_eq!(
         std::fs::metadata(&out).unwrap().permissions().mode() & 0o777,
         0o600

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Run};
 use papir_store::psi::{PsiOptions, prepare};
 use papir_store::{
     BuildOptions, Delta, Error, OpenOptions, Snapshot, UpdateOptions, delta_file, update,
@@ -45,7 +45,7 @@ fn an_input_is_never_replaced() {
             ..PsiOptions::new(&build.source, &build.source)
         };
         refused(
-            prepare(&set, &mut fresh(), &NoProgress),
+            prepare(&set, &mut Run::new(&mut fresh(), &NoProgress)),
             "which is an input, too",
         );
 
@@ -55,7 +55,7 @@ fn an_input_is_never_replaced() {
             ..UpdateOptions::new(&build.out, &build.source)
         };
         refused(
-            update(&changes, &mut fresh(), &NoProgress),
+            update(&changes, &mut Run::new(&mut fresh(), &NoProgress)),
             "which is an input, too",
         );
     }
@@ -93,12 +93,12 @@ fn a_file_of_another_program_is_replaced_by_force_only() {
         ..UpdateOptions::new(&build.out, &changes)
     };
     refused(
-        update(&elsewhere, &mut fresh(), &NoProgress),
+        update(&elsewhere, &mut Run::new(&mut fresh(), &NoProgress)),
         "papir did not write it",
     );
     let set = PsiOptions::new(&changes, &precious);
     refused(
-        prepare(&set, &mut fresh(), &NoProgress),
+        prepare(&set, &mut Run::new(&mut fresh(), &NoProgress)),
         "papir did not write it",
     );
     assert_eq!(fs::read(&precious).unwrap(), b"precious");
@@ -129,15 +129,14 @@ fn an_output_in_the_folder_of_the_source_is_no_record() {
         keep: Some(3),
         ..UpdateOptions::new(&build.out, &changes)
     };
-    update(&changes, &mut fresh(), &NoProgress).unwrap();
+    update(&changes, &mut Run::new(&mut fresh(), &NoProgress)).unwrap();
     update_delta(
         &UpdateOptions {
             keep: None,
             ..changes
         },
         None,
-        &mut fresh(),
-        &NoProgress,
+        &mut Run::new(&mut fresh(), &NoProgress),
     )
     .unwrap();
     assert!(fs::read_dir(&pages).unwrap().count() > 4);
@@ -199,7 +198,7 @@ fn a_link_and_its_file_have_one_delta_and_the_same_versions() {
         let text = format!("word,meaning\n{word},sweet\n");
         let changes = source(folder.path(), "changes.csv", text);
         let changes = UpdateOptions::new(file, &changes);
-        update_delta(&changes, None, &mut fresh(), &NoProgress).unwrap();
+        update_delta(&changes, None, &mut Run::new(&mut fresh(), &NoProgress)).unwrap();
     }
     let expected = delta_file(&fs::canonicalize(&build.out).unwrap(), version).unwrap();
     assert_eq!(delta_file(&link, version).unwrap(), expected);
@@ -215,7 +214,7 @@ fn a_link_and_its_file_have_one_delta_and_the_same_versions() {
         keep: Some(2),
         ..UpdateOptions::new(&link, &changes)
     };
-    update(&changes, &mut fresh(), &NoProgress).unwrap();
+    update(&changes, &mut Run::new(&mut fresh(), &NoProgress)).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
     let kept = versions(&build.out).unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{by_key, folder, fresh, keyed, rng, run, source};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use papir_checkpoint::{Kind, SigningKey};
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Run};
 use papir_store::remote::{Location, Mirror, PushOptions, Settings, StoreProxy, pull, push};
 use papir_store::{
     BuildOptions, MergeOptions, Sign, Snapshot, UpdateOptions, merge, update, update_delta,
@@ -239,12 +239,21 @@ fn a_pull_loses_no_changes_and_forks_no_log() {
     };
     push(&file, &location, SMALL, &NoProgress).unwrap();
     pull(&location, &copy, &NoProgress).unwrap();
-    update_delta(&change(&copy, "1,here"), None, &mut fresh(), &NoProgress).unwrap();
+    update_delta(
+        &change(&copy, "1,here"),
+        None,
+        &mut Run::new(&mut fresh(), &NoProgress),
+    )
+    .unwrap();
     assert!(
         !pull(&location, &copy, &NoProgress).unwrap().changed,
         "the same version"
     );
-    update(&change(&file, "1,there"), &mut fresh(), &NoProgress).unwrap();
+    update(
+        &change(&file, "1,there"),
+        &mut Run::new(&mut fresh(), &NoProgress),
+    )
+    .unwrap();
     push(&file, &location, SMALL, &NoProgress).unwrap();
     refused("changes beside");
     merge(
@@ -252,8 +261,7 @@ fn a_pull_loses_no_changes_and_forks_no_log() {
             sign: sign.clone(),
             ..MergeOptions::new(&copy)
         },
-        &mut fresh(),
-        &NoProgress,
+        &mut Run::new(&mut fresh(), &NoProgress),
     )
     .unwrap();
     refused("signed versions of");
@@ -264,7 +272,11 @@ fn a_pull_loses_no_changes_and_forks_no_log() {
     // A copy without versions of its own follows.
     std::fs::remove_file(&copy).unwrap();
     pull(&location, &copy, &NoProgress).unwrap();
-    update(&change(&file, "2,new"), &mut fresh(), &NoProgress).unwrap();
+    update(
+        &change(&file, "2,new"),
+        &mut Run::new(&mut fresh(), &NoProgress),
+    )
+    .unwrap();
     push(&file, &location, SMALL, &NoProgress).unwrap();
     assert!(pull(&location, &copy, &NoProgress).unwrap().changed);
 }

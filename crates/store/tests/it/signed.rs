@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::{by_key, folder, keyed, refusal, rng, run, source};
 use papir_checkpoint::{Base, Certificate, Kind, Log, Policy, SigningKey, cosign};
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Run};
 use papir_lookup::Root;
 use papir_store::{
     BuildOptions, Error, Sign, Snapshot, UpdateOptions, UpdateReport, attach, sign, stored_log,
@@ -48,7 +48,7 @@ fn changes(folder: &Path, text: &str) -> PathBuf {
 }
 
 fn updated(options: &UpdateOptions) -> Result<UpdateReport, Error> {
-    update(options, &mut rng(7), &NoProgress)
+    update(options, &mut Run::new(&mut rng(7), &NoProgress))
 }
 
 fn log(path: &Path) -> Log {
@@ -280,9 +280,19 @@ fn a_version_is_signed_again_and_cosigned_without_a_change() {
     };
     run(&options).unwrap();
     let unsigned = Snapshot::open(&options.out).unwrap();
-    let leaf = sign(&options.out, &signing(1, 0), &mut rng(3), &NoProgress).unwrap();
+    let leaf = sign(
+        &options.out,
+        &signing(1, 0),
+        &mut Run::new(&mut rng(3), &NoProgress),
+    )
+    .unwrap();
     assert_eq!((leaf.sequence, leaf.time), (0, START));
-    let again = sign(&options.out, &signing(1, 5), &mut rng(4), &NoProgress).unwrap();
+    let again = sign(
+        &options.out,
+        &signing(1, 5),
+        &mut Run::new(&mut rng(4), &NoProgress),
+    )
+    .unwrap();
     assert_eq!(
         (again.sequence, again.time, again.base),
         (1, START + 5 * 3600, leaf.base)
@@ -306,7 +316,12 @@ fn a_version_is_signed_again_and_cosigned_without_a_change() {
     let added = attached(&line).unwrap();
     assert_eq!((added, log(&options.out).note().signatures().len()), (1, 2));
     accept(&options.out, 1, START + 5 * 3600);
-    sign(&options.out, &signing(1, 6), &mut rng(4), &NoProgress).unwrap();
+    sign(
+        &options.out,
+        &signing(1, 6),
+        &mut Run::new(&mut rng(4), &NoProgress),
+    )
+    .unwrap();
     let before = fs::read(&options.out).unwrap();
     // Cosignatures of the checkpoint before.
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use papir_checkpoint::{Kind, Leaf, Log, SigningKey, cosign};
-use papir_core::{NoProgress, Progress};
+use papir_core::{NoProgress, Progress, Run};
 use papir_lookup::Wanted;
 use papir_store::{
     BuildOptions, DeltaReport, Error, MergeOptions, Sign, UpdateOptions, UpdateReport, Way, attach,
@@ -51,7 +51,7 @@ fn publish_by(file: &Path, text: &str, sign: Option<Sign>) -> Result<Option<Delt
         delete,
         ..UpdateOptions::new(file, changes)
     };
-    update_delta(&options, None, &mut fresh(), &NoProgress)
+    update_delta(&options, None, &mut Run::new(&mut fresh(), &NoProgress))
 }
 
 fn publish(file: &Path, text: &str) {
@@ -68,8 +68,7 @@ fn merged_by(
             sign,
             ..MergeOptions::new(file)
         },
-        &mut fresh(),
-        progress,
+        &mut Run::new(&mut fresh(), progress),
     )
 }
 
@@ -191,7 +190,7 @@ fn a_delta_that_changes_nothing_is_merged_into_the_next_leaf() {
             (true, Some("meaning 1"))
         );
         // The database can be signed again.
-        papir_store::sign(&file, &sign(), &mut fresh(), &NoProgress).unwrap();
+        papir_store::sign(&file, &sign(), &mut Run::new(&mut fresh(), &NoProgress)).unwrap();
         log(&file, 4, Some(&after));
     }
 }

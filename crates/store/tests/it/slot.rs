@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use papir_core::{NoProgress, Progress};
+use papir_core::{NoProgress, Progress, Run};
 use papir_store::postgres::Login;
 use papir_store::{
-    BuildOptions, Earlier, FollowOptions, Follower, MergeOptions, OnBadRow, RollbackOptions,
-    SlotOptions, Step, UpdateOptions, build, merge, rollback, update,
+    Build, BuildOptions, Earlier, FollowOptions, Follower, MergeOptions, OnBadRow, RollbackOptions,
+    SlotOptions, Step, UpdateOptions, merge, rollback, update,
 };
 use papir_testkit::postgres::{PASSWORD, Server};
 use tempfile::TempDir;
@@ -41,7 +41,9 @@ impl Place {
             values: vec!["value".to_owned()],
             ..BuildOptions::new(&csv, csv.with_extension("papir"))
         };
-        build(&options, &mut rng(1), &NoProgress).unwrap();
+        Build::new(&options)
+            .run(&mut Run::new(&mut rng(1), &NoProgress))
+            .unwrap();
         Self { server, folder }
     }
 
@@ -87,7 +89,9 @@ impl Place {
 }
 
 fn step(follower: &mut Follower) -> Step {
-    follower.step(&mut fresh(), &NoProgress).unwrap()
+    follower
+        .step(&mut Run::new(&mut fresh(), &NoProgress))
+        .unwrap()
 }
 
 /// Takes steps until one publishes a version.
@@ -107,7 +111,7 @@ fn publish(follower: &mut Follower) -> Step {
 fn refusal(follower: &mut Follower) -> String {
     let begin = Instant::now();
     loop {
-        match follower.step(&mut fresh(), &NoProgress) {
+        match follower.step(&mut Run::new(&mut fresh(), &NoProgress)) {
             Err(error) => return error.to_string(),
             Ok(step) => {
                 assert!(step.published.is_none() && begin.elapsed() < Duration::from_secs(60))
@@ -198,7 +202,7 @@ fn more_changes_than_a_delta_may_have_are_taken_in_parts() {
     // The delta is full now, until it is merged.
     let begin = Instant::now();
     let error = loop {
-        match follower.step(&mut fresh(), &NoProgress) {
+        match follower.step(&mut Run::new(&mut fresh(), &NoProgress)) {
             Err(error) => break error,
             Ok(step) => {
                 assert!(step.published.is_none() && begin.elapsed() < Duration::from_secs(60))
@@ -308,7 +312,7 @@ fn a_merge_keeps_the_newest_place() {
         }))),
         std::sync::Mutex::new(None),
     );
-    merge(&options, &mut fresh(), &progress).unwrap();
+    merge(&options, &mut Run::new(&mut fresh(), &progress)).unwrap();
     let place = progress.1.into_inner().unwrap().unwrap();
     place.sql("INSERT INTO words VALUES ('four', '4')");
     publish(&mut place.follower());
@@ -445,7 +449,7 @@ fn a_version_from_before_the_slot_was_followed_is_not_followed_on() {
         keep: Some(1),
         ..UpdateOptions::new(place.file(), csv)
     };
-    update(&first, &mut fresh(), &NoProgress).unwrap();
+    update(&first, &mut Run::new(&mut fresh(), &NoProgress)).unwrap();
     let mut follower = place.follower();
     place.sql("INSERT INTO words VALUES ('three', '3')");
     publish(&mut follower);
@@ -454,8 +458,7 @@ fn a_version_from_before_the_slot_was_followed_is_not_followed_on() {
     drop(follower);
     rollback(
         &RollbackOptions::new(place.file(), Earlier::Newest),
-        &mut fresh(),
-        &NoProgress,
+        &mut Run::new(&mut fresh(), &NoProgress),
     )
     .unwrap();
     assert_eq!(

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::common::{by_key, folder, keyed, rng, run, source};
-use papir_core::NoProgress;
-use papir_store::{OpenOptions, Snapshot, Verify, build};
+use papir_core::{NoProgress, Run};
+use papir_store::{Build, OpenOptions, Snapshot, Verify};
 
 /// A snapshot of a few hundred keys.
 fn small(folder: &Path) -> PathBuf {
@@ -146,7 +146,9 @@ fn a_snapshot_in_use_survives_its_replacement() {
         "k",
         &["v"],
     );
-    build(&options, &mut rng(9), &NoProgress).unwrap();
+    Build::new(&options)
+        .run(&mut Run::new(&mut rng(9), &NoProgress))
+        .unwrap();
     let new = Snapshot::open(&path).unwrap();
     assert_ne!(old.server.version(), new.server.version());
     assert_eq!(by_key(&old, "key 2").unwrap(), b"value 4");

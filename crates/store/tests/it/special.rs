@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Run};
 use papir_store::{
     Error, FollowOptions, Follower, OpenOptions, Snapshot, UpdateOptions, Verify, update,
     update_delta,
@@ -70,9 +70,9 @@ fn a_pipe_in_the_place_of_a_snapshot_or_its_lock_is_refused() {
 
     let changes = pipe(folder.path(), "changes.csv");
     let options = UpdateOptions::new(&build.out, &changes);
-    refused(update(&options, &mut fresh(), &NoProgress));
+    refused(update(&options, &mut Run::new(&mut fresh(), &NoProgress)));
     let mut follower = Follower::new(FollowOptions::new(options)).unwrap();
-    refused(follower.step(&mut fresh(), &NoProgress));
+    refused(follower.step(&mut Run::new(&mut fresh(), &NoProgress)));
 
     // The follower has made the lock.
     let lock = folder.path().join(".words.pir.delta-lock");
@@ -80,6 +80,10 @@ fn a_pipe_in_the_place_of_a_snapshot_or_its_lock_is_refused() {
     pipe(folder.path(), ".words.pir.delta-lock");
     let changes = source(folder.path(), "more.csv", "word,meaning\npear,sweet\n");
     let options = UpdateOptions::new(&build.out, &changes);
-    refused(update_delta(&options, None, &mut fresh(), &NoProgress));
-    refused(update(&options, &mut fresh(), &NoProgress));
+    refused(update_delta(
+        &options,
+        None,
+        &mut Run::new(&mut fresh(), &NoProgress),
+    ));
+    refused(update(&options, &mut Run::new(&mut fresh(), &NoProgress)));
 }

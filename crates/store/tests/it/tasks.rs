@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::common::{by_index, by_key, large_folder, rng, source};
-use papir_core::{Choice, Error as CoreError, NoProgress, Progress, Result as CoreResult};
+use papir_core::{Choice, Error as CoreError, NoProgress, Progress, Result as CoreResult, Run};
 use papir_lookup::BucketTarget;
 use papir_schemes::registry;
 use papir_store::{
-    BuildOptions, BuildReport, Cell, ChooseBucket, Error, Given, GivenRows, Preparation, Prepare,
-    RunTasks, Snapshot, TaskOptions, Tasks, add_rows, build, build_with, encode_task, least_memory,
+    Build, BuildOptions, BuildReport, Cell, ChooseBucket, Error, Given, GivenRows, Preparation,
+    Prepare, RunTasks, Snapshot, TaskOptions, Tasks, add_rows, encode_task, least_memory,
     prepare_task,
 };
 
@@ -111,18 +111,21 @@ fn by_tasks(options: &BuildOptions, shards: usize, runner: &Arc<Threads>) -> Bui
 
 /// Builds with few columns, so that a small database has several slices.
 fn build_narrow(options: &BuildOptions, seed: u8) -> Result<BuildReport, Error> {
-    let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
+    let prepare: &Prepare<'_> = &|records, scratch, run| {
         let scheme = registry::by_name("inspire")?;
         let candidate = scheme.candidate(records.shape(), Choice::Columns(128))?;
-        scheme.setup_resumable(&candidate.parameters, records, scratch, rng, progress)
+        scheme.setup_resumable(
+            &candidate.parameters,
+            records,
+            scratch,
+            run.rng,
+            run.progress,
+        )
     };
     let bucket: &ChooseBucket<'_> = &|_| Ok(BucketTarget::Grow(1024));
-    build_with(
-        options,
-        &Preparation { bucket, prepare },
-        &mut rng(seed),
-        &NoProgress,
-    )
+    Build::new(options)
+        .prepared_by(&Preparation { bucket, prepare })
+        .run(&mut Run::new(&mut rng(seed), &NoProgress))
 }
 
 fn words(folder: &Path) -> BuildOptions {
@@ -326,7 +329,9 @@ fn a_build_without_tasks_continues_none_with_tasks() {
         ..options
     };
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        build(&alone, &mut rng(1), &EndsAtEncoding).map(drop)
+        Build::new(&alone)
+            .run(&mut Run::new(&mut rng(1), &EndsAtEncoding))
+            .map(drop)
     }));
     assert!(ended.is_err());
     let kept = files(&beside);
@@ -342,7 +347,9 @@ fn tasks_are_refused_where_they_could_not_prepare() {
     let options = words(folder.path());
     let runner = Arc::new(Threads::default());
     let refused = |options: BuildOptions, part: &str| {
-        let error = build(&options, &mut rng(1), &NoProgress).unwrap_err();
+        let error = Build::new(&options)
+            .run(&mut Run::new(&mut rng(1), &NoProgress))
+            .unwrap_err();
         assert!(error.to_string().contains(part), "{error}");
         error
     };

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::{by_index, by_key, folder, keyed, options, rng, run, source};
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Run};
 use papir_lookup::update::ChangeCounts;
 use papir_store::{
     BuildOptions, Error, Format, Snapshot, UpdateOptions, UpdateReport, Way, update,
@@ -19,7 +19,7 @@ fn change(snapshot: &Path, name: &str, text: &str) -> Result<UpdateReport, Error
 }
 
 fn change_with(options: UpdateOptions) -> Result<UpdateReport, Error> {
-    update(&options, &mut rng(7), &NoProgress)
+    update(&options, &mut Run::new(&mut rng(7), &NoProgress))
 }
 
 /// The error of an update. Checks that it leaves the snapshot unchanged and no other file behind.
@@ -69,8 +69,7 @@ fn one_update_at_a_time() {
     let update = || {
         papir_store::update(
             &UpdateOptions::new(&options.out, &changes),
-            &mut rng(4),
-            &NoProgress,
+            &mut Run::new(&mut rng(4), &NoProgress),
         )
     };
     let other = std::fs::File::open(&options.out).unwrap();

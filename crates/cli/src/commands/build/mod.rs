@@ -8,12 +8,12 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use papir_core::cost::Rates;
-use papir_core::{Description, Error, FailureBound, Goal, Sizes};
+use papir_core::{Description, Error, FailureBound, Goal, Run, Sizes};
 use papir_lookup::{BucketTarget, MAX_ROOM, OnDuplicate};
 use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
 use papir_schemes::depir::structure::levels::Steps;
 use papir_schemes::registry;
-use papir_store::{BuildOptions, Format, Preparation, SkippedRow};
+use papir_store::{Build, BuildOptions, Format, Preparation, SkippedRow};
 
 use crate::arguments::owner_key;
 use crate::arguments::sign::{self, SignArguments};
@@ -419,13 +419,10 @@ fn build(options: &BuildOptions, agreed: bool) -> Result<Lines, Failure> {
     // A build does not fail for rates that cannot be read.
     let rates = papir_plan::rates_file::load(None).map_or(Rates::BUILT_IN, |loaded| loaded.rates);
 
-    let report = papir_store::build_announced(
-        options,
-        &|description: &Description| announce(description, options, &rates, agreed),
-        &mut papir::system_rng(),
-        &Bars::new(),
-    );
-    let report = report.map_err(|error| explain(error, &options.scheme))?;
+    let built = Build::new(options)
+        .announce(&|description| announce(description, options, &rates, agreed))
+        .run(&mut Run::new(&mut papir::system_rng(), &Bars::new()));
+    let report = built.map_err(|error| explain(error, &options.scheme))?;
 
     report_skipped(&options.source, &report.skipped);
     Ok(describe::build(&report))
@@ -511,23 +508,20 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
     let reason = OnceCell::new();
     let preparation = Preparation {
         bucket: &|lengths| auto.bucket(lengths),
-        prepare: &|records, scratch, rng, progress| {
+        prepare: &|records, scratch, run| {
             let (best, chosen) = auto.scheme(records)?;
             announcement::print(&options.out, &records.shape(), best.memory_bytes);
             // Setting fails only if a choice exists, but records are prepared once per build.
             let _ = reason.set(chosen);
 
             let scheme = registry::by_name(best.scheme)?;
-            scheme.setup_resumable(&best.encoded, records, scratch, rng, progress)
+            scheme.setup_resumable(&best.encoded, records, scratch, run.rng, run.progress)
         },
     };
-    let report = papir_store::build_with(
-        options,
-        &preparation,
-        &mut papir::system_rng(),
-        &Bars::new(),
-    );
-    let report = report.map_err(sign::explain)?;
+    let built = Build::new(options)
+        .prepared_by(&preparation)
+        .run(&mut Run::new(&mut papir::system_rng(), &Bars::new()));
+    let report = built.map_err(sign::explain)?;
 
     report_skipped(&options.source, &report.skipped);
     let mut lines = describe::build(&report);

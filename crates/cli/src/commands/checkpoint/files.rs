@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use papir_checkpoint::{Log, VerifyingKey};
+use papir_core::Run;
 
 use crate::arguments::sign::{certificates, explain, signing};
 use crate::describe;
@@ -64,8 +65,7 @@ pub(super) fn sign(arguments: &SignAgain) -> Outcome {
     let signed = papir_store::sign(
         &arguments.file,
         &sign,
-        &mut papir::system_rng(),
-        &Bars::new(),
+        &mut Run::new(&mut papir::system_rng(), &Bars::new()),
     );
     let leaf = signed.map_err(explain)?;
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
+use papir_core::Run;
 use papir_plan::database::Database;
 use papir_plan::units;
 use papir_store::{BuildOptions, Format, Survey, survey as survey_of};
@@ -57,7 +58,10 @@ pub(super) fn survey(
         record_bytes,
         ..BuildOptions::new(source, source)
     };
-    let found = survey_of(&options, &mut papir::system_rng(), &Bars::new())?;
+    let found = survey_of(
+        &options,
+        &mut Run::new(&mut papir::system_rng(), &Bars::new()),
+    )?;
 
     let database = match found.keyword {
         Some(keys) => Database::of_buckets(

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use papir_checkpoint::SigningKey;
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Run};
 use papir_server::{DatabaseConfig, ServerConfig};
 use papir_store::{BuildOptions, Sign};
 
@@ -56,7 +56,9 @@ fn build_by(
         sign,
         ..BuildOptions::new(source, &out)
     };
-    papir_store::build(&options, &mut rng(), &NoProgress).unwrap();
+    papir_store::Build::new(&options)
+        .run(&mut Run::new(&mut rng(), &NoProgress))
+        .unwrap();
     out
 }
 

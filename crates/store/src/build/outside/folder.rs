@@ -28,9 +28,9 @@ const FOLDER: &str = ".papir-build";
 /// Suffix of files that are not parts, but needed to make one.
 const RUNS: &str = ".runs";
 
-/// The description of a build, on which all parts of a folder depend.
+/// The origin of the parts of a folder: parts of another origin do not fit together.
 #[derive(Serialize, Deserialize)]
-struct Build {
+struct PartsOrigin {
     /// Version of the program, the source's length and time, and the options; `None` for a source
     /// that may have changed unnoticed.
     of: Option<String>,
@@ -38,8 +38,8 @@ struct Build {
     seed: [u8; SEED_BYTES],
 }
 
-impl Build {
-    /// The description in a folder; `None` without a readable one.
+impl PartsOrigin {
+    /// The origin that a folder states; `None` without a readable one.
     fn read(folder: &Path) -> Option<Self> {
         let json = fs::read(folder.join(BUILD)).ok()?;
         serde_json::from_slice(&json).ok()
@@ -59,7 +59,7 @@ pub(in crate::build) struct BuildFolder {
     folder: PathBuf,
     /// Locked until the build ends.
     _lock: Option<FileLock>,
-    build: Build,
+    origin: PartsOrigin,
     /// The memory of the build in bytes.
     memory: u64,
     /// Set if a part is finished: an interrupted build can then continue.
@@ -94,18 +94,19 @@ impl BuildFolder {
             .map_err(Error::io("creating", &lock))?;
         let lock = only_one("build", &options.out, lock)?;
 
-        let mut fresh = Build {
+        let mut fresh = PartsOrigin {
             of: identity(options),
             seed: [0; SEED_BYTES],
         };
         rng.fill_bytes(&mut fresh.seed);
-        let kept = Build::read(&folder).filter(|kept| kept.of.is_some() && kept.of == fresh.of);
+        let kept =
+            PartsOrigin::read(&folder).filter(|kept| kept.of.is_some() && kept.of == fresh.of);
         let found = kept.is_some();
 
         let mut opened = Self {
             folder,
             _lock: lock,
-            build: kept.unwrap_or(fresh),
+            origin: kept.unwrap_or(fresh),
             memory,
             started: false,
             tasks: None,
@@ -122,7 +123,7 @@ impl BuildFolder {
     fn begin(&self) -> Result<()> {
         clear(&self.folder)?;
 
-        let json = serde_json::to_vec_pretty(&self.build).map_err(std::io::Error::from);
+        let json = serde_json::to_vec_pretty(&self.origin).map_err(std::io::Error::from);
         let written = json.and_then(|json| fs::write(self.folder.join(BUILD), json));
         written.map_err(Error::io("writing", &self.folder))
     }
@@ -151,7 +152,7 @@ impl BuildFolder {
 
     /// The random bytes of the build, from the first on.
     pub(in crate::build) fn rng(&self) -> BuildRng {
-        BuildRng::new(self.build.seed)
+        BuildRng::new(self.origin.seed)
     }
 
     /// Has tasks read the rows with these columns of keys and values.
@@ -196,7 +197,7 @@ impl BuildFolder {
             .and_then(|()| fs::rename(&unfinished, &path))
             .map_err(|source| io("writing", &path, source))?;
 
-        self.started = self.build.of.is_some();
+        self.started = self.origin.of.is_some();
         self.find(name)?
             .ok_or_else(|| io("writing", &path, ErrorKind::NotFound.into()))
     }

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use chacha20::ChaCha20Rng;
 use papir_core::erased::{ErasedServer, ErasedSession};
-use papir_core::{NoProgress, Progress};
+use papir_core::{NoProgress, Progress, Run};
 use papir_lookup::{Bundle, Lookup, Pending, Wanted};
 use papir_schemes::registry;
-use papir_store::{BuildOptions, BuildReport, Delta, Error, OpenOptions, Snapshot, build};
+use papir_store::{Build, BuildOptions, BuildReport, Delta, Error, OpenOptions, Snapshot};
 use rand_core::SeedableRng;
 
 pub fn rng(seed: u8) -> ChaCha20Rng {
@@ -53,7 +53,7 @@ pub fn keyed(source: &Path, key: &str, values: &[&str]) -> BuildOptions {
 }
 
 pub fn run(options: &BuildOptions) -> Result<BuildReport, Error> {
-    build(options, &mut rng(1), &NoProgress)
+    Build::new(options).run(&mut Run::new(&mut rng(1), &NoProgress))
 }
 
 /// The error of a build. Checks that the build leaves no file behind.
