@@ -15,7 +15,7 @@ use papir_ring::prg::Seed;
 use super::encode::encode_blocks;
 use super::layout::Layout;
 use super::params::Params;
-use super::prepared::{Sections, part_name};
+use super::prepared::{Sections, check_exceptions, part_name};
 use crate::shared::matrices::{BLOCK_COLUMNS, RowMasks};
 use crate::shared::packs::PreparedPacks;
 
@@ -80,7 +80,8 @@ struct Encoding<'a> {
 }
 
 impl<'a> Encoding<'a> {
-    /// The parts of an encoding; an error if the words are incomplete, or an exception is.
+    /// The parts of an encoding; an error if the words are incomplete, or if an exception is
+    /// incomplete, out of order, or in a column of another task.
     fn new(layout: &Layout, columns: Range<usize>, bytes: &'a [u8]) -> Result<Self> {
         let words = 2 * layout.rows() * columns.len();
         let whole =
@@ -94,10 +95,15 @@ impl<'a> Encoding<'a> {
         }
 
         let (words, exceptions) = bytes.split_at(words);
+        let exceptions = bytemuck::cast_slice(exceptions);
+        // Another machine made them. Columns of two tasks do not overlap, so the exceptions of all
+        // tasks together have each place once, too.
+        check_exceptions(layout, &columns, exceptions)?;
+
         Ok(Self {
             columns,
             words: bytemuck::cast_slice(words),
-            exceptions: bytemuck::cast_slice(exceptions),
+            exceptions,
         })
     }
 

@@ -197,7 +197,10 @@ impl Prepared {
             let Some(kept) = scratch.find(&part_name(sections, part))? else {
                 return Ok(None);
             };
-            exceptions.push(kept.slice_of(sections.exceptions)?.to_vec());
+            let of_part = kept.slice_of(sections.exceptions)?;
+            // Other machines may have made this part, and the storage may have damaged it.
+            check_exceptions(layout, &(0..layout.columns), of_part)?;
+            exceptions.push(of_part.to_vec());
         }
 
         let exceptions = Exceptions::new(&exceptions, sections.exceptions)?;
@@ -520,7 +523,7 @@ fn load_exceptions(
 
     let exceptions = Exceptions { all, counts };
     for part in 0..exceptions.counts.len() {
-        check_exceptions(layout, exceptions.of_part(part))?;
+        check_exceptions(layout, &(0..layout.columns), exceptions.of_part(part))?;
     }
     Ok(exceptions)
 }
@@ -590,17 +593,24 @@ impl Records for Part<'_> {
     }
 }
 
-/// Checks that exceptions are in the matrix, each once and sorted: [`WordMatrix`] relies on it.
-fn check_exceptions(layout: &Layout, exceptions: &[[u32; 2]]) -> Result<()> {
+/// Checks that exceptions are in these columns of the matrix, each once and sorted: [`WordMatrix`]
+/// relies on it.
+pub(super) fn check_exceptions(
+    layout: &Layout,
+    columns: &Range<usize>,
+    exceptions: &[[u32; 2]],
+) -> Result<()> {
     let what = "the list of exceptions";
     let rows = layout.rows();
-    let columns = layout.columns;
 
     let outside = exceptions
         .iter()
-        .find(|[row, column]| *row as usize >= rows || *column as usize >= columns);
+        .find(|[row, column]| *row as usize >= rows || !columns.contains(&(*column as usize)));
     if let Some([row, column]) = outside {
-        let expected = format!("{rows} rows, {columns} columns");
+        let expected = format!(
+            "{rows} rows, columns from {} to below {}",
+            columns.start, columns.end
+        );
         return Err(Error::malformed(
             what,
             format!("row {row}, column {column}"),

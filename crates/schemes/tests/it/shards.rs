@@ -340,6 +340,80 @@ fn tasks_prepare_the_same_database() {
     }
 }
 
+/// Parts that a setup has kept.
+#[derive(Default)]
+struct Kept(BTreeMap<String, Vec<u8>>);
+
+impl Scratch for Kept {
+    fn find(&self, name: &str) -> Result<Option<Blob>> {
+        Ok(self.0.get(name).map(|part| Blob::copy_of(part)))
+    }
+
+    fn keep(&mut self, name: &str, part: AlignedBytes) -> Result<Blob> {
+        self.0.insert(name.to_owned(), part.as_ref().to_vec());
+        Ok(part.into())
+    }
+}
+
+/// Records for a setup of `inspire`, and its parameters.
+fn small() -> (RecordBuffer, Vec<u8>) {
+    let mut records = RecordBuffer::zeroed(Shape::new(1 << 13, 8 * 256).unwrap());
+    ChaCha20Rng::seed_from_u64(1).fill_bytes(records.packed_mut());
+    let scheme = registry::by_name("inspire").unwrap();
+    let candidate = scheme.candidate(records.shape(), Choice::Columns(64));
+    (records, candidate.unwrap().parameters)
+}
+
+/// Places of exceptions that no matrix has, as bytes: in no row, in no column, and one twice.
+fn wrong_exceptions() -> [Vec<u8>; 3] {
+    let places: [&[u32]; 3] = [&[u32::MAX, 0], &[0, u32::MAX], &[0, 0, 0, 0]];
+    places.map(|words| words.iter().flat_map(|word| word.to_le_bytes()).collect())
+}
+
+#[test]
+fn kept_exceptions_outside_the_matrix_are_refused() {
+    let scheme = registry::by_name("inspire").unwrap();
+    let (records, parameters) = small();
+    let setup = |kept: &mut Kept| {
+        let rng = &mut ChaCha20Rng::seed_from_u64(2);
+        let prepared = scheme.setup_resumable(&parameters, &records, kept, rng, &NoProgress);
+        prepared.map(drop)
+    };
+
+    let mut kept = Kept::default();
+    setup(&mut kept).unwrap();
+    setup(&mut kept).unwrap();
+    let mut names = kept.0.keys().filter(|name| name.ends_with("exceptions-0"));
+    let name = names.next().unwrap().clone();
+
+    for wrong in wrong_exceptions() {
+        kept.0.insert(name.clone(), wrong);
+        assert_eq!(setup(&mut kept).unwrap_err().code(), "malformed");
+    }
+}
+
+#[test]
+fn exceptions_of_tasks_outside_their_columns_are_refused() {
+    let (records, parameters) = small();
+    let scheme = registry::by_name("inspire").unwrap().divided().unwrap();
+    let tasks = scheme.tasks().unwrap();
+    let rng = || ChaCha20Rng::seed_from_u64(2);
+
+    let columns = tasks.column_ranges(&parameters, 1).unwrap().remove(0);
+    let encoded = tasks
+        .encode(&parameters, columns, &records, &mut rng(), &NoProgress)
+        .unwrap();
+    // The encoding without its own exceptions, of which there may be some.
+    let places = encoded.as_ref().len() % 65536;
+    let words = &encoded.as_ref()[..encoded.as_ref().len() - places];
+
+    for wrong in wrong_exceptions() {
+        let bytes = [Blob::copy_of(&[words, &wrong].concat())];
+        let prepared = tasks.prepare(&parameters, 0..1, &bytes, &mut rng(), &NoProgress);
+        assert_eq!(prepared.err().map(|error| error.code()), Some("malformed"));
+    }
+}
+
 #[test]
 fn tasks_are_refused_where_all_is_prepared_together() {
     let simple = registry::by_name("simple").unwrap().divided().unwrap();
