@@ -11,7 +11,7 @@ use papir_store::remote::{PullOptions, pull_with};
 use crate::arguments::proxy::ProxyArguments;
 use crate::arguments::remote;
 use crate::describe::{self, line};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::progress::Bars;
 use papir_plan::units;
 
@@ -30,6 +30,10 @@ pub(crate) struct Arguments {
     /// signed under it. Without it, the object store is trusted.
     #[arg(long, value_name = "PUBKEY")]
     owner_pub: Option<VerifyingKey>,
+    /// The database's name, which the owner must have signed (default: the last part of the URL
+    /// without its extension).
+    #[arg(long, value_name = "NAME", requires = "owner_pub")]
+    name: Option<String>,
     /// Replace a FILE that papir did not write.
     #[arg(long)]
     force: bool,
@@ -46,11 +50,13 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let owner = arguments.owner_pub.clone();
     let options = PullOptions {
         owner: owner.map(VerifyingKey::of_notes).transpose()?,
+        name: arguments.name.clone(),
         force: arguments.force,
     };
     // Verified under any scheme: serving needs permission again.
     papir_research::register()?;
-    let report = pull_with(&location, &arguments.file, &options, &Bars::new())?;
+    let pulled = pull_with(&location, &arguments.file, &options, &Bars::new());
+    let report = pulled.map_err(explain)?;
 
     let manifest = &report.manifest;
     let fetched = units::bytes(report.fetched_bytes);
@@ -72,4 +78,17 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     describe::print(&lines, &mut out)?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Converts an error of a pull to a message, with the option that resolves it, if any.
+fn explain(error: papir_store::Error) -> Failure {
+    match error {
+        papir_store::Error::Checkpoint {
+            error: error @ papir_checkpoint::Error::Database { .. },
+            ..
+        } => Failure::new(format!(
+            "{error} (--name accepts a database whose name is not that of the URL)"
+        )),
+        other => other.into(),
+    }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use blake3::Hash;
 use futures_util::{StreamExt, stream};
-use papir_checkpoint::Policy;
+use papir_checkpoint::{Policy, VerifyingKey};
 use papir_core::{Error as CoreError, Progress, Version};
 
 use super::error::RemoteError;
@@ -20,6 +20,7 @@ use super::transfer::{PullOptions, PullReport};
 use super::worker;
 use crate::delta::{delta_file, lock_deltas};
 use crate::error::{Error, Result};
+use crate::file::stem_of;
 use crate::publish::{check_output, kept_path, lock};
 use crate::snapshot::Snapshot;
 use crate::versions::{ReplacedVersion, is_within, stored_log};
@@ -38,12 +39,13 @@ pub fn pull(location: &Location, file: &Path, progress: &dyn Progress) -> Result
 }
 
 /// Like [`pull`], with options. With an owner's key, the log of the download is verified against it
-/// before the file is created or replaced.
+/// and the database's name before the file is created or replaced.
 ///
 /// # Errors
 /// Errors of [`pull`]; [`Error::Options`] for a file that papir did not write, and for a snapshot
 /// that is not signed although an owner's key is given; [`Error::Checkpoint`] for one that is not
-/// signed under that key; [`Error::Snapshot`] for one that its log does not state.
+/// signed under that key, or as a database of another name; [`Error::Snapshot`] for one that its
+/// log does not state.
 pub fn pull_with(
     location: &Location,
     file: &Path,
@@ -51,6 +53,14 @@ pub fn pull_with(
     progress: &dyn Progress,
 ) -> Result<PullReport> {
     check_output(file, &[], options.force)?;
+    let demand = options.owner.as_ref().map(|owner| Demand {
+        owner,
+        name: options
+            .name
+            .clone()
+            .unwrap_or_else(|| stem_of(Path::new(location.name()))),
+    });
+
     // Locked for the whole download: an update of the file meanwhile would be lost.
     let _lock = if file.exists() { lock(file)? } else { None };
     worker::run(|| async {
@@ -69,14 +79,14 @@ pub fn pull_with(
             &objects,
             manifest,
             files,
-            |partial| finish_over(partial, file, version, options),
+            |partial| finish_over(partial, file, version, demand.as_ref()),
             progress,
         )
         .await?;
 
         // A file that is equal already is not written again, but believed as little.
-        if !report.changed {
-            check_owner(file, file, options)?;
+        if let Some(demand) = demand.as_ref().filter(|_| !report.changed) {
+            demand.check(file, file)?;
         }
         Ok(report)
     })
@@ -87,10 +97,11 @@ fn finish_over(
     partial: Partial,
     file: &Path,
     version: Version,
-    options: &PullOptions,
+    demand: Option<&Demand<'_>>,
 ) -> Result<()> {
     // First, since it takes long: meanwhile others may publish.
-    if let Err(error) = check_owner(partial.path(), file, options) {
+    let checked = demand.map_or(Ok(()), |demand| demand.check(partial.path(), file));
+    if let Err(error) = checked {
         partial.discard();
         return Err(error);
     }
@@ -107,28 +118,35 @@ fn finish_over(
     }
 }
 
-/// Checks that the owner of the options has signed the snapshot at `path`, to be named `file`.
-/// Without an owner, the store is trusted.
-fn check_owner(path: &Path, file: &Path, options: &PullOptions) -> Result<()> {
-    let Some(owner) = &options.owner else {
-        return Ok(());
-    };
+/// The signature that a download must have. Without one, the store is trusted.
+struct Demand<'a> {
+    owner: &'a VerifyingKey,
+    /// The database's name.
+    name: String,
+}
 
-    // All checksums are verified: the log states the hashes of the sections only.
-    let snapshot = Snapshot::open(path)?;
-    let Some(log) = &snapshot.checkpoint else {
-        return Err(Error::options(
-            "a snapshot without a checkpoint",
-            format!("one that {} has signed", owner.name()),
-        ));
-    };
+impl Demand<'_> {
+    /// Checks that the owner has signed the snapshot at `path`, to be named `file`, as the database
+    /// of this name.
+    fn check(&self, path: &Path, file: &Path) -> Result<()> {
+        // All checksums are verified: the log states the hashes of the sections only.
+        let snapshot = Snapshot::open(path)?;
+        let Some(log) = &snapshot.checkpoint else {
+            return Err(Error::options(
+                "a snapshot without a checkpoint",
+                format!("one that {} has signed", self.owner.name()),
+            ));
+        };
 
-    let failed = Error::of_checkpoint(file);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map_or(0, |time| time.as_secs());
-    let policy = Policy::new(owner, &snapshot.metadata.name, now);
-    let accepted = log.proof().and_then(|proof| policy.accept(&proof));
-    accepted.map(drop).map_err(failed)
+        // The name is not the snapshot's: a store that is not trusted could give another database
+        // of the same owner.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |time| time.as_secs());
+        let policy = Policy::new(self.owner, &self.name, now);
+
+        let accepted = log.proof().and_then(|proof| policy.accept(&proof));
+        accepted.map(drop).map_err(Error::of_checkpoint(file))
+    }
 }
 
 /// Refuses to replace a file by another version if changes are beside it.

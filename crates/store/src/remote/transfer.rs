@@ -45,6 +45,9 @@ pub struct PullOptions {
     /// The key of the database's owner. The snapshot's log must be signed under it, and state the
     /// snapshot. `None` trusts the object store.
     pub owner: Option<VerifyingKey>,
+    /// The database's name, which the snapshot's log must state under an owner's key. `None` takes
+    /// the stem of the location's name.
+    pub name: Option<String>,
     /// Replaces a file that papir did not write.
     pub force: bool,
 }

@@ -449,6 +449,24 @@ fn a_pull_may_demand_the_signature_of_the_owner() {
     assert_eq!(pull_as(2).unwrap_err(), "checkpoint_untrusted");
     assert!(!pull_as(1).unwrap().changed);
 
+    // Another database of the same owner, in the place of the one that was asked for.
+    fs::remove_file(&options.out).unwrap();
+    let other = BuildOptions {
+        name: Some("others".to_owned()),
+        ..options.clone()
+    };
+    run(&other).unwrap();
+    publish();
+    fs::remove_file(&copy).unwrap();
+    assert_eq!(pull_as(1).unwrap_err(), "checkpoint_database");
+    assert!(!copy.exists());
+    let named = PullOptions {
+        owner: Some(key(1).public().of_notes().unwrap()),
+        name: Some("others".to_owned()),
+        ..PullOptions::default()
+    };
+    pull_with(&location, &copy, &named, &NoProgress).unwrap();
+
     // Not signed at all.
     fs::remove_file(&options.out).unwrap();
     let unsigned = BuildOptions {
