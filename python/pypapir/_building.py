@@ -44,6 +44,7 @@ def build(
     memory: int | None = None,
     shards: int | None = None,
     record_bytes: int | None = None,
+    force: bool = False,
     progress: bool | ProgressFunction = False,
 ) -> Built:
     """Builds a snapshot, as `papir build` does.
@@ -63,6 +64,7 @@ def build(
         memory: The most memory of the build in bytes, for databases larger than memory.
         shards: Chooses the scheme and parameters that `plan` recommends for as many machines.
         record_bytes: Bytes of a record in a raw file.
+        force: Replaces a file at `out` that papir did not write.
         progress: True for a bar of tqdm, or a function.
 
     Raises:
@@ -87,6 +89,7 @@ def build(
             params=params,
             shards=shards,
             record_bytes=record_bytes,
+            force=force,
             tasks=None,
             progress=report,
         )

@@ -28,6 +28,7 @@ def build(
     params: str | None,
     shards: int | None,
     record_bytes: int | None,
+    force: bool,
     tasks: tuple[
         int, Callable[[str], Iterator[str | None]] | None, Callable[[str, int, int], Iterator[tuple[str, int, int]]]
     ]

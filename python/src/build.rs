@@ -25,7 +25,7 @@ const DEFAULT_SCHEME: &str = "inspire";
 
 /// Builds a snapshot: see `pypapir.build`, which has the defaults.
 #[pyfunction]
-#[pyo3(signature = (source, out, *, key, values, scheme, goal, verifiable, memory, name, params, shards, record_bytes, tasks, progress))]
+#[pyo3(signature = (source, out, *, key, values, scheme, goal, verifiable, memory, name, params, shards, record_bytes, force, tasks, progress))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn build<'py>(
     py: Python<'py>,
@@ -41,6 +41,7 @@ pub(crate) fn build<'py>(
     params: Option<String>,
     shards: Option<usize>,
     record_bytes: Option<u64>,
+    force: bool,
     tasks: Option<(usize, Option<Py<PyAny>>, Py<PyAny>)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -65,6 +66,7 @@ pub(crate) fn build<'py>(
     options.name = name;
     options.params = params;
     options.record_bytes = record_bytes;
+    options.force = force;
     options.tasks = tasks.map(|(shards, read, run)| {
         options.source = "a dataset".into();
         let runner = Functions { read, run };

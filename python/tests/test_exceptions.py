@@ -67,6 +67,7 @@ def test_of_the_functions_that_run_tasks(kind: type[BaseException], tmp_path: Pa
             params=None,
             shards=None,
             record_bytes=None,
+            force=False,
             tasks=(1, read, run),
             progress=None,
         )

@@ -46,6 +46,16 @@ def test_iterables_of_tables_and_rows_are_sources(source: Callable[[], Any], tmp
     check(tmp_path / "w.papir")
 
 
+def test_a_file_of_others_is_replaced_only_by_force(tmp_path: Path) -> None:
+    out = tmp_path / "w.papir"
+    out.write_text("precious")
+    with pytest.raises(pypapir.Error, match="force=True"):
+        pypapir.build(WORDS, out, scheme="simple")
+    assert out.read_text() == "precious"
+    pypapir.build(WORDS, out, scheme="simple", force=True)
+    check(out)
+
+
 def test_pairs_may_be_lists(tmp_path: Path) -> None:
     pypapir.build([[word, meaning] for word, meaning in WORDS.items()], tmp_path / "w.papir", scheme="simple")
     check(tmp_path / "w.papir")

@@ -35,6 +35,7 @@ def build(
     params: str | None = None,
     name: str | None = None,
     memory: int = MEMORY,
+    force: bool = False,
     options: Mapping[str, Any] | None = None,
     progress: bool | ProgressFunction = False,
 ) -> Built:
@@ -57,6 +58,7 @@ def build(
             shards is refused; fewer columns make more slices.
         name: The database's name; by default the file's stem.
         memory: The most memory of this process in bytes, and about that of a task.
+        force: Replaces a file at `out` that papir did not write.
         options: Options of each task, such as `num_cpus` (1) or `scheduling_strategy`. A task works on as many
             threads as it has processors. Tasks that read rows have at most one, and are placed and run again
             as Ray Data does.
@@ -102,6 +104,7 @@ def build(
             params=params,
             shards=None,
             record_bytes=None,
+            force=force,
             tasks=(shards, read if key else None, run),
             progress=report,
         )

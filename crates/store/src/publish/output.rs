@@ -37,7 +37,7 @@ pub fn check_output(out: &Path, inputs: &[&Path], replace: bool) -> Result<()> {
             "the output {} exists, and papir did not write it",
             out.display()
         ),
-        "another name (the program replaces it with --force)",
+        "another name, or the choice to replace it (`--force`, in Python `force=True`)",
     ))
 }
 
