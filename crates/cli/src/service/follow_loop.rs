@@ -12,7 +12,7 @@ use papir_store::{
 
 /// Pause between two looks at the source.
 const POLL: Duration = Duration::from_millis(20);
-/// Time after which the beginning of a row that does not grow is reported.
+/// Time after which a row whose end has not arrived is reported.
 const QUIET: Duration = Duration::from_secs(5);
 
 /// An event while a source is followed.
@@ -43,24 +43,28 @@ pub(crate) struct Following {
 /// The beginning of a row that waits for its end.
 #[derive(Default)]
 struct Unfinished {
-    waiting: Option<TornRow>,
+    /// Its line; `None` if no row waits.
+    line: Option<u64>,
     /// The time at which it was seen first.
     since: Option<Instant>,
     reported: bool,
 }
 
 impl Unfinished {
-    /// Notes what waits now. Returns it once if it is the same for [`QUIET`].
-    fn look(&mut self, waiting: Option<TornRow>) -> Option<TornRow> {
-        if waiting != self.waiting {
+    /// Notes the row that waits at the time `now`. Returns it once if it has waited for [`QUIET`].
+    fn look(&mut self, waiting: Option<TornRow>, now: Instant) -> Option<TornRow> {
+        // Compared by line and not by length: after a quote that is not closed, every later row
+        // makes the waiting one longer.
+        let line = waiting.map(|row| row.line);
+        if line != self.line {
             *self = Self {
-                waiting,
-                since: Some(Instant::now()),
+                line,
+                since: Some(now),
                 reported: false,
             };
         }
 
-        let is_quiet = self.since.is_some_and(|since| since.elapsed() >= QUIET);
+        let is_quiet = self.since.is_some_and(|since| now - since >= QUIET);
         if self.reported || !is_quiet {
             return None;
         }
@@ -140,7 +144,7 @@ impl Following {
                 }
                 break;
             }
-            if let Some(waiting) = unfinished.look(follower.waiting()) {
+            if let Some(waiting) = unfinished.look(follower.waiting(), Instant::now()) {
                 on_event(Event::Waiting(waiting));
             }
             thread::sleep(POLL);
@@ -213,4 +217,28 @@ fn finish(
 
     on_event(Event::Merged(&report, time));
     Ok(Some(report.way))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_grows_without_end_is_reported_once() {
+        let mut unfinished = Unfinished::default();
+        let begin = Instant::now();
+        let row = |line, bytes| Some(TornRow { line, bytes });
+
+        assert_eq!(unfinished.look(row(3, 5), begin), None);
+        assert_eq!(unfinished.look(row(3, 12), begin + QUIET / 2), None);
+        assert_eq!(unfinished.look(row(3, 19), begin + QUIET), row(3, 19));
+        assert_eq!(unfinished.look(row(3, 26), begin + 2 * QUIET), None);
+
+        // Another row waits from now on, and then none.
+        assert_eq!(unfinished.look(row(7, 5), begin + 2 * QUIET), None);
+        assert_eq!(unfinished.look(None, begin + 3 * QUIET), None);
+        assert_eq!(unfinished.look(None, begin + 4 * QUIET), None);
+        assert_eq!(unfinished.look(row(7, 5), begin + 4 * QUIET), None);
+        assert_eq!(unfinished.look(row(7, 5), begin + 5 * QUIET), row(7, 5));
+    }
 }
