@@ -92,11 +92,17 @@ impl EntryFormat {
         let header = self.header_bytes();
         let end = self.entry_bytes(rest.len());
 
-        bucket[..tag_bytes].copy_from_slice(&self.tag(tag).to_le_bytes()[..tag_bytes]);
+        self.tag_again(bucket, tag);
         let length = (rest.len() as u64).to_le_bytes();
         bucket[tag_bytes..header].copy_from_slice(&length[..usize::from(self.length_bytes)]);
         bucket[header..end].copy_from_slice(&rest[..end - header]);
         end
+    }
+
+    /// Gives a written entry another tag.
+    pub(crate) fn tag_again(&self, entry: &mut [u8], tag: u64) {
+        let tag_bytes = usize::from(self.tag_bytes);
+        entry[..tag_bytes].copy_from_slice(&self.tag(tag).to_le_bytes()[..tag_bytes]);
     }
 
     /// Like [`EntryFormat::write`], to a new vector.

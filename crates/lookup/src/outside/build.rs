@@ -5,12 +5,12 @@ use papir_core::{Blob, Error as CoreError, Progress, Shape};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::items::ItemRuns;
+use super::items::{Hashing, ItemRuns};
 use super::resolved::{ENTRY_BYTES, ResolvedRuns};
 use super::rows::{EntryRuns, Refused};
 use super::{RUNS, Storage};
 use crate::arrange::{SEEDS, TablePlan, items_of, too_many};
-use crate::bucket::{EntryFormat, LEAST_TAG_BYTES};
+use crate::bucket::LEAST_TAG_BYTES;
 use crate::dimensions::Lengths;
 use crate::error::Result;
 use crate::fill::fill;
@@ -34,8 +34,8 @@ pub struct SpilledTable {
 }
 
 /// Bytes in storage of a value of one chunk besides the value, once as an item and once in its
-/// bucket.
-const ITEM_BYTES: u64 = 28 + 2 * LEAST_TAG_BYTES as u64;
+/// bucket: an id, three numbers, and the tags.
+const ITEM_BYTES: u64 = ID_BYTES as u64 + 4 + 2 * LEAST_TAG_BYTES as u64;
 
 /// Name of the part with the buckets.
 pub const BUCKETS: &str = "buckets";
@@ -55,8 +55,16 @@ pub fn build(
     progress: &dyn Progress,
 ) -> Result<SpilledTable> {
     if let Some(lengths) = entries.lengths() {
-        place.check_room(lengths.count * ENTRY_BYTES + lengths.total)?;
+        let bytes = resolved_bytes(&lengths);
+        // Where runs are freed, a run takes the space of the one that it is made of.
+        let needed = if entries.frees() {
+            bytes / RUNS as u64
+        } else {
+            bytes
+        };
+        place.check_room(needed)?;
     }
+
     let mut resolved = ResolvedRuns::new(place)?;
     let summary = resolve(entries, options.on_duplicate, &mut resolved, progress)?;
     // Keys and lines were for duplicates only.
@@ -64,8 +72,15 @@ pub fn build(
 
     let count = summary.lengths.count;
     let plan = TablePlan::new(options, &summary.lengths)?;
-    place.check_room(count * ITEM_BYTES + 2 * summary.lengths.total)?;
+    let freed = if resolved.frees() {
+        resolved_bytes(&summary.lengths)
+    } else {
+        0
+    };
+    let needed = count * ITEM_BYTES + 2 * summary.lengths.total;
+    place.check_room(needed.saturating_sub(freed))?;
 
+    let mut source = ItemSource::Resolved(resolved);
     for _ in 0..SEEDS {
         let seeds = Seeds {
             placement: random_seed(rng),
@@ -75,7 +90,7 @@ pub fn build(
             seeds,
             format: plan.dimensions.format,
         };
-        let mut items = hashing.spill(&mut resolved, count, place, progress)?;
+        let mut items = source.hashed(hashing, count, place, progress)?;
         let weights = items.weights;
         let layout = plan.place(&mut items, &weights, seeds, progress)?;
 
@@ -84,16 +99,18 @@ pub fn build(
         // A try that fails leaves entries in its buckets, so the next one starts with new buckets.
         let mut buckets = place.zeroed(BUCKETS, shape.total_bytes() as usize)?;
         if !fill(&mut items, &layout, buckets.bytes_mut(), progress)? {
+            source = ItemSource::Items(items);
             continue;
         }
 
         let report = summary.report(&layout);
         let buckets = place.keep(BUCKETS, buckets)?;
-        // Their space in storage is for the ids.
-        drop(items);
 
+        // The space of the items in storage is for the ids, and is freed before their part takes
+        // its own.
+        let sorted = items.into_ids(place)?;
         let mut ids = place.zeroed(IDS, count as usize * ID_BYTES)?;
-        resolved.write_ids(ids.bytes_mut())?;
+        sorted.write(ids.bytes_mut())?;
         let ids = place.keep(IDS, ids)?;
         return Ok(SpilledTable {
             layout,
@@ -147,6 +164,8 @@ fn resolve(
         for pair in sorted.pairs() {
             resolved.add(run, &pair)?;
         }
+        entries.free(run);
+
         refused = [refused, sorted.refused]
             .into_iter()
             .flatten()
@@ -164,44 +183,69 @@ fn resolve(
     })
 }
 
-/// The hashing of all chunks under a placement seed.
-struct Hashing {
-    seeds: Seeds,
-    format: EntryFormat,
+/// The bytes in storage of entries without duplicates.
+fn resolved_bytes(lengths: &Lengths) -> u64 {
+    lengths.count * ENTRY_BYTES + lengths.total
 }
 
-impl Hashing {
-    /// Writes the items of all entries to storage.
-    fn spill(
-        &self,
-        entries: &mut ResolvedRuns,
+/// The source of the items of a try.
+enum ItemSource {
+    /// The entries, for the first one.
+    Resolved(ResolvedRuns),
+    /// The items of the try before, under another seed.
+    Items(ItemRuns),
+}
+
+impl ItemSource {
+    /// Writes the items of all entries to storage. Frees the source, which they replace.
+    fn hashed(
+        self,
+        hashing: Hashing,
         count: u64,
         storage: &mut dyn Storage,
         progress: &dyn Progress,
     ) -> Result<ItemRuns> {
         progress.stage("hashing keys", count);
-        let mut items = ItemRuns::new(storage)?;
-        let mut first = 0u32;
-
-        // Runs ascend by id, and so do the numbers of the entries.
-        for run in EntryRuns::all() {
-            let entries = entries.read(run)?;
-            let chunks: Vec<Item> = entries
-                .pairs()
-                .enumerate()
-                .flat_map_iter(|(number, pair)| {
-                    items_of(first + number as u32, &pair, &self.format, &self.seeds)
-                })
-                .collect();
-            for item in &chunks {
-                let value = entries.value((item.entry - first) as usize);
-                items.add(item, value, &self.format)?;
+        match self {
+            Self::Resolved(entries) => {
+                let items = ItemRuns::new(hashing, storage)?;
+                spill(entries, items, hashing, progress)
             }
-
-            // The plan allows 2³² entries: the number wraps only after the last of them.
-            first = first.wrapping_add(entries.len() as u32);
-            progress.advance(entries.len() as u64);
+            Self::Items(items) => items.hashed_again(hashing.seeds, storage, progress),
         }
-        Ok(items)
     }
+}
+
+/// Adds the items of all entries to `items`.
+fn spill(
+    mut entries: ResolvedRuns,
+    mut items: ItemRuns,
+    hashing: Hashing,
+    progress: &dyn Progress,
+) -> Result<ItemRuns> {
+    let mut first = 0u32;
+
+    // Runs ascend by id, and so do the numbers of the entries.
+    for run in EntryRuns::all() {
+        let resolved = entries.read(run)?;
+        let chunks: Vec<Item> = resolved
+            .pairs()
+            .enumerate()
+            .flat_map_iter(|(number, pair)| {
+                let Hashing { seeds, format } = &hashing;
+                items_of(first + number as u32, &pair, format, seeds)
+            })
+            .collect();
+        for item in &chunks {
+            let number = (item.entry - first) as usize;
+            items.add(resolved.id(number), item, resolved.value(number))?;
+        }
+
+        // The items have its ids and values now.
+        entries.free(run);
+        // The plan allows 2³² entries: the number wraps only after the last of them.
+        first = first.wrapping_add(resolved.len() as u32);
+        progress.advance(resolved.len() as u64);
+    }
+    Ok(items)
 }

@@ -18,6 +18,10 @@ impl ReadRuns for HeapRuns {
         out.extend_from_slice(&self.0[run]);
         Ok(())
     }
+
+    fn free(&mut self, run: usize) {
+        self.0[run] = Vec::new();
+    }
 }
 
 impl Runs for HeapRuns {

@@ -7,6 +7,8 @@
 //! a run has the items of consecutive regions, which are placed and written like a table in memory.
 //! The result has the same bytes as [`crate::build`] gives.
 //!
+//! Each step frees the runs that it has read, so that storage holds the entries about once.
+//!
 //! | step | function |
 //! |---|---|
 //! | entry → run of ids | [`AddedEntries::add`], in one process or in several |
@@ -14,6 +16,7 @@
 
 mod build;
 mod heap;
+mod id_runs;
 mod items;
 mod resolved;
 mod rows;
@@ -38,6 +41,14 @@ pub trait ReadRuns: Sync {
     /// Errors of the storage, and [`papir_core::Error::OutOfBounds`] if `out` would not fit in the
     /// memory allowed.
     fn read(&mut self, run: usize, out: &mut Vec<u8>) -> CoreResult<()>;
+
+    /// Frees the space of a run that is not read again, if the storage can.
+    fn free(&mut self, _run: usize) {}
+
+    /// Returns whether [`ReadRuns::free`] frees space at once, and not only with the last run.
+    fn frees(&self) -> bool {
+        false
+    }
 }
 
 /// Runs that are appended to, then read whole or by parts.

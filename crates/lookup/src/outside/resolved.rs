@@ -7,7 +7,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::varint::{self, Varint};
-use super::{RUNS, Runs, Storage};
+use super::{Runs, Storage};
 use crate::entry::Pair;
 use crate::error::Result;
 use crate::ids::{ID_BYTES, KeyId};
@@ -47,17 +47,14 @@ impl ResolvedRuns {
         Ok(ResolvedRun { bytes, rows })
     }
 
-    /// Writes the ids of all entries, ascending.
-    pub(super) fn write_ids(&mut self, mut ids: &mut [u8]) -> Result<()> {
-        for run in 0..RUNS {
-            let rows = self.read(run)?.rows;
-            let (now, rest) = ids.split_at_mut(rows.len() * ID_BYTES);
-            for (out, row) in now.chunks_exact_mut(ID_BYTES).zip(rows) {
-                out.copy_from_slice(&row.id.0);
-            }
-            ids = rest;
-        }
-        Ok(())
+    /// Frees the space of a run that is not read again.
+    pub(super) fn free(&mut self, run: usize) {
+        self.0.free(run);
+    }
+
+    /// Returns whether the space of runs is freed.
+    pub(super) fn frees(&self) -> bool {
+        self.0.frees()
     }
 }
 
@@ -77,6 +74,11 @@ impl ResolvedRun {
     /// Number of entries.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
+    }
+
+    /// The id of the entry with index `number`.
+    pub(super) fn id(&self, number: usize) -> &KeyId {
+        &self.rows[number].id
     }
 
     /// The value of the entry with index `number`.

@@ -166,6 +166,18 @@ impl EntryRuns {
         Ok(sorted)
     }
 
+    /// Frees the space of a run that is not read again.
+    pub(super) fn free(&mut self, run: usize) {
+        for part in &mut self.parts {
+            part.runs.free(run);
+        }
+    }
+
+    /// Returns whether all parts free the space of their runs.
+    pub(super) fn frees(&self) -> bool {
+        self.parts.iter().all(|part| part.runs.frees())
+    }
+
     /// Removes all entries, and with them their space in storage.
     pub(super) fn clear(&mut self) {
         self.parts.clear();
@@ -178,7 +190,7 @@ impl EntryRuns {
 }
 
 /// The run of an id, by its first bits.
-fn run_of_id(id: &KeyId) -> usize {
+pub(super) fn run_of_id(id: &KeyId) -> usize {
     let mut first = [0; 8];
     first.copy_from_slice(&id.0[..8]);
     run_of(u64::from_be_bytes(first))

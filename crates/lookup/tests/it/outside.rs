@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use papir_core::scratch::{InMemory, Scratch};
 use papir_core::{AlignedBytes, Blob, Error as CoreError, NoProgress, Result as CoreResult};
 use papir_lookup::outside::{
-    self, AddedEntries, EntryRuns, HeapRuns, IdSeed, ReadRuns, Runs, SpilledTable, Storage,
+    self, AddedEntries, EntryRuns, HeapRuns, IdSeed, RUNS, ReadRuns, Runs, SpilledTable, Storage,
 };
 use papir_lookup::{BucketTarget, Entry, OnDuplicate, Result, TableOptions, build};
 use proptest::collection::vec;
@@ -33,17 +33,36 @@ impl Scratch for Heap {
     }
 }
 
-/// Bytes of runs: now, and the most so far.
+/// Bytes of runs: now, and the most so far; and bytes of parts.
 #[derive(Default)]
 struct Live {
     now: AtomicU64,
     most: AtomicU64,
+    parts: AtomicU64,
+    /// The most bytes of runs and parts together.
+    most_in_all: AtomicU64,
+}
+
+impl Live {
+    fn add_to_runs(&self, bytes: u64) {
+        let now = self.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.most.fetch_max(now, Ordering::Relaxed);
+        let all = now + self.parts.load(Ordering::Relaxed);
+        self.most_in_all.fetch_max(all, Ordering::Relaxed);
+    }
+
+    fn add_part(&self, bytes: u64) {
+        let parts = self.parts.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let all = parts + self.now.load(Ordering::Relaxed);
+        self.most_in_all.fetch_max(all, Ordering::Relaxed);
+    }
 }
 
 /// Runs in memory whose bytes are counted.
 struct CountedRuns {
     runs: HeapRuns,
-    bytes: u64,
+    /// The bytes of each run.
+    bytes: Vec<u64>,
     live: Arc<Live>,
 }
 
@@ -51,14 +70,19 @@ impl ReadRuns for CountedRuns {
     fn read(&mut self, run: usize, out: &mut Vec<u8>) -> CoreResult<()> {
         self.runs.read(run, out)
     }
+
+    fn free(&mut self, run: usize) {
+        let bytes = std::mem::take(&mut self.bytes[run]);
+        self.live.now.fetch_sub(bytes, Ordering::Relaxed);
+        self.runs.free(run);
+    }
 }
 
 impl Runs for CountedRuns {
     fn append(&mut self, run: usize, parts: &[&[u8]]) -> CoreResult<()> {
         let bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        self.bytes += bytes;
-        let now = self.live.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        self.live.most.fetch_max(now, Ordering::Relaxed);
+        self.bytes[run] += bytes;
+        self.live.add_to_runs(bytes);
         self.runs.append(run, parts)
     }
 
@@ -73,7 +97,8 @@ impl Runs for CountedRuns {
 
 impl Drop for CountedRuns {
     fn drop(&mut self) {
-        self.live.now.fetch_sub(self.bytes, Ordering::Relaxed);
+        let bytes = self.bytes.iter().sum();
+        self.live.now.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -87,7 +112,7 @@ impl Storage for CountedHeap {
     fn runs(&mut self, _kind: &'static str) -> CoreResult<Box<dyn Runs>> {
         Ok(Box::new(CountedRuns {
             runs: HeapRuns::default(),
-            bytes: 0,
+            bytes: vec![0; RUNS],
             live: Arc::clone(&self.live),
         }))
     }
@@ -106,6 +131,11 @@ impl Scratch for CountedHeap {
         InMemory.find(name)
     }
 
+    fn zeroed(&mut self, name: &str, bytes: usize) -> CoreResult<AlignedBytes> {
+        self.live.add_part(bytes as u64);
+        InMemory.zeroed(name, bytes)
+    }
+
     fn keep(&mut self, name: &str, part: AlignedBytes) -> CoreResult<Blob> {
         InMemory.keep(name, part)
     }
@@ -114,6 +144,11 @@ impl Scratch for CountedHeap {
 /// Builds a table of 20,000 keys of 40 bytes with values of 2, in storage of this room. Returns the
 /// most bytes of runs at a time.
 fn most_bytes(room: u64) -> Result<u64> {
+    Ok(counted(room)?.most.load(Ordering::Relaxed))
+}
+
+/// Builds the table of [`most_bytes`], and returns the bytes that it took.
+fn counted(room: u64) -> Result<Arc<Live>> {
     let live = Arc::new(Live::default());
     let mut heap = CountedHeap {
         live: Arc::clone(&live),
@@ -132,7 +167,16 @@ fn most_bytes(room: u64) -> Result<u64> {
 
     drop(entries);
     assert_eq!(live.now.load(Ordering::Relaxed), 0);
-    Ok(live.most.load(Ordering::Relaxed))
+    Ok(live)
+}
+
+#[test]
+fn storage_holds_the_entries_about_once() {
+    // A key and a value of 42 bytes with four numbers. Each later step has less: ids with values,
+    // items with their entries, buckets and ids.
+    let live = counted(u64::MAX).unwrap();
+    let most = live.most_in_all.load(Ordering::Relaxed);
+    assert!(most < 20_000 * 48, "{most}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The disk that this process can still use.
 
+use std::fs::File;
 use std::path::Path;
 
 use super::names::shown;
@@ -36,6 +37,23 @@ pub(crate) fn check_disk(file: &Path, folder: &Path, needed: u64) -> Result<()> 
             free,
         }),
         _ => Ok(()),
+    }
+}
+
+/// Gives back the space of a range of a file, which reads as zeros then and keeps its length. Returns
+/// false if the file system cannot; then the space stays taken until the file is removed.
+pub(crate) fn free_range(file: &File, at: u64, bytes: u64) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{FallocateFlags, fallocate};
+
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        fallocate(file, hole, at, bytes).is_ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (file, at, bytes);
+        false
     }
 }
 

@@ -18,8 +18,10 @@ pub(crate) fn map(path: &Path) -> Result<Arc<Mmap>> {
 
     // SAFETY: reading a mapping is undefined behaviour if the file changes meanwhile, and no
     // program can keep others from changing it. papir itself never writes to a finished file: it
-    // replaces snapshots by renaming, which leaves the mapped file unchanged. The documentation of
-    // `build` and `Snapshot::open` asks operators to do the same with sources and snapshots.
+    // replaces snapshots by renaming, which leaves the mapped file unchanged. Runs of a build are
+    // the exception: the space of one is freed when nothing borrows the mapping, and its bytes are
+    // not read again. The documentation of `Build` and `Snapshot::open` asks operators to leave
+    // sources and snapshots alone as well.
     #[allow(unsafe_code)]
     let map = unsafe { Mmap::map(&file) };
     Ok(Arc::new(map.map_err(Error::io("mapping", path))?))

@@ -26,7 +26,7 @@ mod section_names;
 mod sections;
 mod writer;
 
-pub(crate) use disk::check_disk;
+pub(crate) use disk::{check_disk, free_range};
 #[cfg(feature = "cloud")]
 pub(crate) use format::{HEADER_BYTES, stated_length};
 pub(crate) use format::{Section, has_magic};

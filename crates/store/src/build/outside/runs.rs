@@ -8,11 +8,13 @@ use papir_core::{Blob, Error as CoreError, Result as CoreResult};
 use papir_lookup::outside::{RUNS, ReadRuns, Runs};
 
 use crate::error::io;
-use crate::file::map_blob;
+use crate::file::{free_range, map_blob};
 
-/// Bytes of a block: a run's bytes wait in memory until they fill one.
+/// Bytes of a block, a multiple of the least: a run's bytes wait in memory until they fill one.
+/// Whole pages of the file can be freed.
 const BLOCK_BYTES: [usize; 2] = [4096, 1 << 18];
-/// Buffers take at most this share of the memory of a build. Three kinds of runs exist together.
+/// Buffers take at most this share of the memory of a build. Three kinds of runs exist together; for
+/// another placement seed, items and their entries exist twice, and the runs before them no more.
 const SHARE: u64 = 16 * 3;
 
 /// Runs whose blocks follow each other in a file in the order in which they were filled. The file
@@ -25,13 +27,15 @@ pub(super) struct RunFile {
     block_bytes: usize,
     /// The most bytes of a run that may be read.
     most: u64,
-    runs: Vec<Run>,
+    /// Set if the file system gives back the space of blocks.
+    frees: bool,
+    runs: Vec<RunBlocks>,
     /// The file, mapped once it is complete: its pages are not memory of the build.
     sealed: Option<Blob>,
 }
 
 #[derive(Clone, Default)]
-struct Run {
+struct RunBlocks {
     /// The full blocks in the file.
     blocks: Vec<u64>,
     /// The bytes after them.
@@ -50,15 +54,19 @@ impl RunFile {
         let file = file.map_err(|source| io("creating", &path, source))?;
 
         let [least, most] = BLOCK_BYTES;
-        let block_bytes = ((memory / SHARE) as usize / RUNS).clamp(least, most);
+        let share = (memory / SHARE) as usize / RUNS;
+        let block_bytes = (share / least * least).clamp(least, most);
+        // The file is empty, so this changes nothing, and shows whether the file system can.
+        let frees = free_range(&file, 0, block_bytes as u64);
 
-        let runs = vec![Run::default(); RUNS];
+        let runs = vec![RunBlocks::default(); RUNS];
         Ok(Self {
             path,
             file,
             blocks: 0,
             block_bytes,
             most: most_bytes(memory),
+            frees,
             runs,
             sealed: None,
         })
@@ -85,7 +93,7 @@ impl RunFile {
 
 impl ReadRuns for RunFile {
     fn read(&mut self, run: usize, out: &mut Vec<u8>) -> CoreResult<()> {
-        let Run { blocks, rest } = &self.runs[run];
+        let RunBlocks { blocks, rest } = &self.runs[run];
         let start = out.len();
         let in_blocks = start + blocks.len() * self.block_bytes;
         check_memory(in_blocks + rest.len(), self.most)?;
@@ -107,6 +115,18 @@ impl ReadRuns for RunFile {
             .map_err(|source| io("reading", &self.path, source))?;
         Ok(())
     }
+
+    fn free(&mut self, run: usize) {
+        let block_bytes = self.block_bytes as u64;
+        for block in std::mem::take(&mut self.runs[run]).blocks {
+            // A block that stays takes space only until the file is removed.
+            free_range(&self.file, block * block_bytes, block_bytes);
+        }
+    }
+
+    fn frees(&self) -> bool {
+        self.frees
+    }
 }
 
 impl Runs for RunFile {
@@ -127,7 +147,7 @@ impl Runs for RunFile {
     fn copy(&self, run: usize, mut at: u64, mut out: &mut [u8]) {
         let sealed = self.sealed.as_deref().unwrap_or_default();
         let block_bytes = self.block_bytes as u64;
-        let Run { blocks, rest } = &self.runs[run];
+        let RunBlocks { blocks, rest } = &self.runs[run];
         while !out.is_empty() {
             let within = (at % block_bytes) as usize;
             let block = match blocks.get((at / block_bytes) as usize) {
@@ -218,6 +238,40 @@ mod tests {
 
         drop(runs);
         assert!(!path.exists());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn freed_runs_give_back_their_space_and_leave_the_others() {
+        use std::os::unix::fs::MetadataExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let mut runs = RunFile::create(folder.path().join("runs"), 1 << 30).unwrap();
+        // A file system without holes, such as some of a network.
+        if !runs.frees() {
+            return;
+        }
+
+        for step in 0..64u8 {
+            runs.append(step as usize % 4, &[&[step; 1 << 16]]).unwrap();
+        }
+        runs.seal().unwrap();
+        runs.file.sync_all().unwrap();
+        let blocks = |runs: &RunFile| runs.file.metadata().unwrap().blocks();
+        let before = blocks(&runs);
+        let kept = read(&mut runs, 3);
+
+        for run in 0..3 {
+            runs.free(run);
+        }
+        runs.file.sync_all().unwrap();
+        assert!(blocks(&runs) <= before / 2, "{before} blocks before");
+        assert!(read(&mut runs, 0).is_empty());
+        assert_eq!(read(&mut runs, 3), kept);
+
+        let mut part = vec![0; 1 << 16];
+        runs.copy(3, 1 << 16, &mut part);
+        assert_eq!(part, kept[1 << 16..2 << 16]);
     }
 
     #[test]
