@@ -1,6 +1,7 @@
 //! Cells of tables, and their conversion to bytes.
 
-use super::json::{json_object, json_string, text};
+use super::columns::{ColumnValue, value};
+use super::json::{json_string, text};
 use super::row::{Fault, Row};
 
 /// A cell.
@@ -94,19 +95,16 @@ pub(super) fn row(key: Option<Cell>, values: Vec<(&str, Cell)>) -> Result<Row, F
     let key = key.map(Cell::into_bytes).unwrap_or_default();
     Ok(Row {
         key,
-        value: Some(value(values)?),
+        value: Some(value(values.into_iter().map(Ok))?),
     })
 }
 
-fn value(mut cells: Vec<(&str, Cell)>) -> Result<Vec<u8>, Fault> {
-    if cells.len() <= 1 {
-        let only = cells.pop();
-        return Ok(only.map(|(_, cell)| cell.into_bytes()).unwrap_or_default());
+impl ColumnValue for Cell {
+    fn alone(self) -> Result<Vec<u8>, Fault> {
+        Ok(self.into_bytes())
     }
 
-    let mut members = Vec::with_capacity(cells.len());
-    for (name, cell) in cells {
-        members.push((name, cell.json(name)?));
+    fn member(self, column: &str) -> Result<String, Fault> {
+        self.json(column)
     }
-    Ok(json_object(members).into_bytes())
 }

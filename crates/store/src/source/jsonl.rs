@@ -10,8 +10,8 @@ use papir_core::Error as CoreError;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::columns::{ColumnValue, value};
 use super::input::{Input, without_mark};
-use super::json::json_object;
 use super::request::{Columns, Deletes};
 use super::row::{Fault, OnRow, Position, Row, is_deletion};
 use crate::error::Result;
@@ -143,7 +143,10 @@ fn row(bytes: &[u8], columns: Columns<'_>) -> Result<Row, Fault> {
     let value = if is_deleted(&fields, columns.deletes)? {
         None
     } else {
-        Some(value(&fields, columns.values)?)
+        let names = columns.values.iter();
+        Some(value(
+            names.map(|name| Ok((name.as_str(), field(&fields, name)?))),
+        )?)
     };
     Ok(Row { key, value })
 }
@@ -183,18 +186,14 @@ fn field<'a>(fields: &Fields<'a>, name: &str) -> Result<&'a RawValue, Fault> {
     })
 }
 
-/// The value of a row: a single field as it is, several as an object, none as empty.
-fn value(fields: &Fields<'_>, columns: &[String]) -> Result<Vec<u8>, Fault> {
-    match columns {
-        [] => Ok(Vec::new()),
-        [name] => bytes_of(field(fields, name)?),
-        several => {
-            let mut members = Vec::with_capacity(several.len());
-            for name in several {
-                members.push((name.as_str(), compact(field(fields, name)?.get())));
-            }
-            Ok(json_object(members).into_bytes())
-        }
+/// A field, which keeps its JSON in an object.
+impl ColumnValue for &RawValue {
+    fn alone(self) -> Result<Vec<u8>, Fault> {
+        bytes_of(self)
+    }
+
+    fn member(self, _: &str) -> Result<String, Fault> {
+        Ok(compact(self.get()))
     }
 }
 

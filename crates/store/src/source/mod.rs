@@ -58,6 +58,7 @@
 
 mod cell;
 mod changes;
+mod columns;
 mod csv;
 mod filter;
 mod folder;

@@ -6,8 +6,9 @@ mod scan;
 use std::borrow::Cow;
 use std::path::Path;
 
+use super::columns::{ColumnValue, value};
 use super::input::Input;
-use super::json::{json_object, json_string, text};
+use super::json::{json_string, text};
 use super::named::index_of;
 use super::request::{Columns, Deletes};
 use super::row::{Fault, OnRow, Position, Row, is_deletion};
@@ -160,23 +161,22 @@ impl<'a> ColumnIndices<'a> {
         let value = if delete {
             None
         } else {
-            Some(value(row, &self.values)?)
+            let fields = self.values.iter();
+            Some(value(
+                fields.map(|&(name, index)| Ok((name, row.field(index)))),
+            )?)
         };
         Ok(Row { key, value })
     }
 }
 
-/// The value of a row: a single column as it is, several as an object of strings, none as empty.
-fn value(row: &RowReader<'_>, columns: &[(&str, usize)]) -> Result<Vec<u8>, Fault> {
-    match columns {
-        [] => Ok(Vec::new()),
-        [(_, index)] => Ok(row.field(*index).into_owned()),
-        several => {
-            let mut members = Vec::with_capacity(several.len());
-            for &(name, index) in several {
-                members.push((name, json_string(text(name, &row.field(index))?)));
-            }
-            Ok(json_object(members).into_bytes())
-        }
+/// A field, which is a string in an object.
+impl ColumnValue for Cow<'_, [u8]> {
+    fn alone(self) -> Result<Vec<u8>, Fault> {
+        Ok(self.into_owned())
+    }
+
+    fn member(self, column: &str) -> Result<String, Fault> {
+        Ok(json_string(text(column, &self)?))
     }
 }
