@@ -500,16 +500,21 @@ fn assert_lookup_frees_nothing(
     assert_eq!(found, [records.get(index).unwrap()], "{name}");
 }
 
+/// Records of scattered bytes.
+fn scattered_records(shape: Shape) -> RecordBuffer {
+    let bytes = (0..shape.total_bytes() as u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
+    RecordBuffer::from_packed(shape, bytes).unwrap()
+}
+
 /// The record that is looked up, in every private scheme: as bytes, as the low bytes of words, and
 /// as centred bytes with a distance each. Schemes with slow clients have short keys.
 #[test]
 fn freed_memory_holds_no_record_that_was_looked_up() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let shape = Shape::of_bytes(300, 8).unwrap();
-    let bytes = (0..shape.total_bytes() as u32)
-        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
-        .collect();
-    let records = RecordBuffer::from_packed(shape, bytes).unwrap();
+    let records = scattered_records(shape);
 
     // In the first rows of its column: a list of rows that grows copies them each time.
     let index = 1;
@@ -628,17 +633,9 @@ fn freed_memory_holds_no_point_of_newton() {
     let fresh = || ChaCha20Rng::from_seed([6; 32]);
     let roots = n.random(2, &mut fresh());
     let squares = n.product(&roots, &roots);
-    let bytes = |element: &[u64]| -> Vec<u8> {
-        element.iter().flat_map(|limb| limb.to_le_bytes()).collect()
-    };
-    let (a, b) = roots.split_at(n.limbs());
-    let (a_squared, b_squared) = squares.split_at(n.limbs());
-    let patterns = vec![
-        ("a", bytes(a)),
-        ("b", bytes(b)),
-        ("the square of a", bytes(a_squared)),
-        ("the square of b", bytes(b_squared)),
-    ];
+    let elements = roots.chunks(n.limbs()).chain(squares.chunks(n.limbs()));
+    let secret = |one: &[u64]| ("a root or its square", bytemuck::cast_slice(one).to_vec());
+    let patterns: Vec<(_, Vec<u8>)> = elements.map(secret).collect();
     let (_, seen) = freed(patterns, || drop(fhe::random_point(&n, &mut fresh())));
     assert!(seen.is_empty(), "a point frees {seen:?}");
 }
@@ -648,10 +645,7 @@ fn freed_memory_holds_no_point_of_newton() {
 fn freed_memory_holds_no_record_of_several_chunks() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let shape = Shape::of_bytes(20, 200).unwrap();
-    let bytes = (0..shape.total_bytes() as u32)
-        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
-        .collect();
-    let records = RecordBuffer::from_packed(shape, bytes).unwrap();
+    let records = scattered_records(shape);
 
     let index = 7;
     let begin = records.get(index).unwrap()[..16].to_vec();

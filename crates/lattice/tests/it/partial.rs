@@ -2,7 +2,7 @@
 
 use crate::support::{self, APPROXIMATE, Case, EXACT, FULL, SEED, masks_differ, naive_gadget};
 use papir_lattice::gadget::GadgetParams;
-use papir_lattice::packing::inspiring::{Inspiring, PartialInspiring};
+use papir_lattice::packing::inspiring::{EitherInspiring, Inspiring, PartialInspiring};
 use papir_lattice::packing::{PackingError, RingPacking, RoundedKey};
 use papir_reference::inspiring as naive;
 use papir_ring::CyclotomicRing;
@@ -132,6 +132,32 @@ fn every_gamma_has_its_own_masks() {
             first.setup().switches()[0].exponent,
             128 / first.capacity() + 1
         );
+    }
+}
+
+/// Compares keys, words and packs of [`EitherInspiring`] with those of the packing of a capacity.
+fn assert_either_is<P: RingPacking<Word = i32>>(capacity: usize) {
+    let one = Case::<P>::new(64, capacity, APPROXIMATE);
+    let either = Case::<EitherInspiring>::new(64, capacity, APPROXIMATE);
+    assert_eq!(either.packing.shape(), one.packing.shape());
+    assert_eq!(either.packing.slots(), one.packing.slots());
+    assert_eq!(either.packing.unit_words(), one.packing.unit_words());
+    assert_eq!(either.packing.last_elements(), one.packing.last_elements());
+
+    let keys = [one.key()];
+    assert_eq!(either.key(), keys[0]);
+    assert!(
+        either.prepare(3).0 == one.prepare(3).0,
+        "words of {capacity}"
+    );
+    assert_eq!(either.pack_under(3, &keys), one.pack_under(3, &keys));
+}
+
+#[test]
+fn either_packing_is_the_one_of_its_capacity() {
+    assert_either_is::<Inspiring>(64);
+    for gamma in [2, 16, 32] {
+        assert_either_is::<PartialInspiring>(gamma);
     }
 }
 

@@ -158,8 +158,8 @@ impl Units {
 
 /// Returns what a client selected from an answer, or [`Error::NotDecodable`].
 ///
-/// The selection is an argument, so that it comes before the refusal: an answer that does not decode
-/// takes no less time than one that does.
+/// The selection is an argument, so that it comes before the refusal: an answer that does not
+/// decode takes no less time than one that does.
 pub(crate) fn decoded<T>(selected: T, decodes: bool) -> Result<T> {
     if decodes {
         Ok(selected)
