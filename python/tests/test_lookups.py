@@ -211,8 +211,8 @@ def test_other_threads_run_during_a_lookup(service: pypapir.Service, tmp_path: P
     counter.start()
     before = counted
     lookups = 0
-    # Between two lookups, the other thread counts once at most. Only if it runs during them, too, it
-    # gets ahead of them, on a busy machine after more of them.
+    # Between two lookups, the other thread counts once at most. Only if it runs during them, too,
+    # it gets ahead of them, on a busy machine after more of them.
     while counted - before <= 20 + lookups and lookups < 20_000:
         words.get("word 3")
         lookups += 1

@@ -431,7 +431,7 @@ fn a_response_that_the_peer_does_not_receive_is_aborted() {
         stream.write_all(&request).ok()?;
         let mut status = [0; 12];
         stream.read_exact(&mut status).ok()?;
-        (&status == b"HTTP/1.1 200").then_some(stream)
+        (status == *b"HTTP/1.1 200").then_some(stream)
     };
     let rest = |mut stream: TcpStream| {
         let mut taken = Vec::new();

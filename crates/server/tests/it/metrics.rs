@@ -296,18 +296,7 @@ fn running_waiting_and_abandoned_requests_are_counted() {
 /// that is still arriving.
 fn requests_are_counted_in_time() -> bool {
     let latch = Latch::default();
-    let faulty = FaultyDatabase {
-        inner: prepared("plain", &records(50)),
-        scheme: 0,
-        fault: Fault::Wait(latch.clone()),
-    };
-    let config = ServerConfig {
-        max_concurrent: 1,
-        max_queued: 1,
-        body_timeout: Duration::from_secs(300),
-        ..config()
-    };
-    let server = Running::start(config, vec![Database::new("table", Box::new(faulty), None)]);
+    let server = one_by_one(&latch);
     let url = query_url(&server, "table");
     let body = lookup(&server.url(), "table")
         .prepare_index(7, &mut rng())
@@ -360,6 +349,22 @@ fn requests_are_counted_in_time() -> bool {
         abandoned(&metrics) == 1.0 || is_too_slow(&metrics)
     });
     abandoned(&scrape(&server)) == 1.0
+}
+
+/// A service that answers one request at a time, after the latch is released, while one more waits.
+fn one_by_one(latch: &Latch) -> Running {
+    let faulty = FaultyDatabase {
+        inner: prepared("plain", &records(50)),
+        scheme: 0,
+        fault: Fault::Wait(latch.clone()),
+    };
+    let config = ServerConfig {
+        max_concurrent: 1,
+        max_queued: 1,
+        body_timeout: Duration::from_secs(300),
+        ..config()
+    };
+    Running::start(config, vec![Database::new("table", Box::new(faulty), None)])
 }
 
 /// Sends five bytes of a query's body of a length.

@@ -169,8 +169,8 @@ impl Storage for Shared {
             tables.execute(SWEEP_ANSWERED, heard)?;
             tables.execute(SWEEP_PREPARING, &[])?;
 
-            // Expired rows that are locked count: their service may be renewing them, and tickets of
-            // a version that it answers must stay.
+            // Expired rows that are locked count: their service may be renewing them, and tickets
+            // of a version that it answers must stay.
             let rows = tables.query(
                 "SELECT DISTINCT version FROM papir.answered WHERE database = $1",
                 &[(&database, Type::TEXT)],
