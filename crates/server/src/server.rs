@@ -138,6 +138,7 @@ impl BoundServer {
         let address = listener
             .address()
             .map_err(|source| not_listening(&config.listen, source))?;
+        // Before the service is announced: without a handler, SIGHUP would end the process.
         let hangup = Hangup::new()?;
 
         let (stop, stopped) = watch::channel(());
@@ -205,6 +206,7 @@ impl BoundServer {
         let observer = self.on_state.as_ref();
 
         report(observer, State::Ready);
+        // Only the shutdown completes.
         tokio::select! {
             () = shutdown => {}
             () = reload_on_hangup(&mut self.hangup, &handle, observer) => {}

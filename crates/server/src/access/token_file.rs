@@ -148,6 +148,7 @@ impl TokenFile {
     pub fn read(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(|error| bad(path, error))?;
         let mut text = String::new();
+        // One byte more than allowed tells a file that is too long from one that just fits.
         file.take(MAX_BYTES + 1)
             .read_to_string(&mut text)
             .map_err(|error| bad(path, error))?;
@@ -207,6 +208,7 @@ impl TokenFile {
             created: timestamp(now),
             expires: expiry.map(timestamp),
         };
+        // Checked like an entry that is read: with a malformed one, no service could load the file.
         entry.check().map_err(|reason| bad(path, reason))?;
 
         Self::change(path, |file| {

@@ -130,6 +130,8 @@ pub(crate) fn catch_panic<T>(job: impl FnOnce() -> T) -> Result<T, JobError> {
 impl<W: Work> Executor<W> {
     /// Starts the threads.
     pub(crate) fn new(size: Capacity) -> Result<Self, Error> {
+        // Bounded, so that no setting makes the sum overflow. Each pool has threads of its own, so
+        // there are no more pools than batches that can run at once.
         let concurrent = size.concurrent.clamp(1, MAX_REQUESTS);
         let capacity = concurrent + size.queued.min(MAX_REQUESTS);
         let batches = concurrent.min(size.batches.max(1));
@@ -253,6 +255,7 @@ impl<W: Work> Executor<W> {
         };
         let number = self.shared.enqueue(Waiting { work, caller });
 
+        // Dropped with a cancelled caller: nobody would receive the answer, so it is not computed.
         let _dequeue = DequeueOnDrop {
             shared: &self.shared,
             number,
@@ -262,6 +265,7 @@ impl<W: Work> Executor<W> {
 
     /// Time to answer all waiting requests, estimated from the last batch.
     pub(crate) fn retry_after(&self) -> Duration {
+        // As if each pool answered its share of the requests one after the other.
         let rounds = self.places.taken().div_ceil(self.shared.pools.len()) as u64;
         let wait_ms = self
             .shared
@@ -309,6 +313,8 @@ impl<W: Work> Shared<W> {
                 return;
             };
 
+            // Taken before the batch runs: the next turn of the loop must find neither this pool
+            // free nor this key unused.
             schedule.free_pools.pop();
             schedule.running_keys.push(key);
             schedule.running += batch.len();

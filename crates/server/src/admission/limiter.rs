@@ -153,6 +153,7 @@ impl Usage {
     fn fill(&mut self, limits: &ClientLimits, now: Instant) {
         let seconds = now.saturating_duration_since(self.filled).as_secs_f64();
         let rate = limits.rate.map_or(0.0, |rate| rate.per_second());
+        // At most the burst: a client that was away must not have saved up for a flood.
         self.level = (self.level + seconds * rate).min(limits.full());
         self.filled = now;
     }
@@ -174,6 +175,7 @@ impl Usage {
                 let wait = ((1.0 - self.level) / rate.per_second()).ceil() as u64;
                 return Err(Duration::from_secs(wait.clamp(1, MAX_ADVICE)));
             }
+            // May become negative: the rest of a batch is paid off before the next request.
             self.level -= cost as f64;
         }
 

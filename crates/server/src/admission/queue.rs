@@ -137,12 +137,15 @@ impl<W: Batchable> Queue<W> {
         let mut chosen: Vec<usize> = Vec::new();
         for Candidate { index, .. } in candidates.into_iter().take(most) {
             let batch = chosen.iter().map(|&index| self.work(index));
+            // The first is answered even if it alone is over the limits: no later batch has more
+            // room.
             if !chosen.is_empty() && !self.work(index).fits(batch) {
                 break;
             }
             chosen.push(index);
         }
 
+        // Noted once they have left: clients without further requests are forgotten.
         let batch = self.extract(&chosen);
         self.note_served(&batch);
         Some((key, batch))
@@ -171,6 +174,8 @@ impl<W: Batchable> Queue<W> {
 
     /// The requests with whose keys a batch may start, in the order of their turns.
     fn candidates(&self, running: &[usize]) -> Vec<Candidate> {
+        // Counted first: whether a further batch of a running key may start depends on all that
+        // wait.
         let mut waiting: HashMap<usize, usize> = HashMap::new();
         for Entry { work, .. } in &self.waiting {
             *waiting.entry(work.batch_key()).or_default() += 1;
@@ -184,6 +189,8 @@ impl<W: Batchable> Queue<W> {
                 continue;
             }
 
+            // A client that was never served counts as served when its request came, so that
+            // newcomers do not pass the clients that wait.
             let turn = turns.entry(work.client()).or_default();
             let served = self.served.get(work.client()).copied().unwrap_or(0);
             candidates.push(Candidate {

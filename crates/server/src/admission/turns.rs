@@ -65,6 +65,8 @@ impl WorkTurns {
     ) -> Result<(Turn, Permit), JobError> {
         let (send, receive) = oneshot::channel();
         let number = {
+            // Tried under the lock of the queue: a turn that ends in between would find nobody
+            // waiting, and this request would wait for ever.
             let mut queue = self.queue();
             if let Some(taken) = self.begun.take(client) {
                 return Ok((self.turn(taken), permit));
@@ -111,6 +113,8 @@ impl WorkTurns {
     /// Gives a turn back, and lets the next request begin.
     fn pass_on(self: &Arc<Self>, ended: Option<TakenAmount>) {
         let mut queue = self.queue();
+        // Given back under the lock, so that the next in the queue takes it, and not a request that
+        // comes now.
         drop(ended);
         let batch = queue.take_batch(&[]);
         let next = batch.and_then(|(_, batch)| batch.into_iter().next());

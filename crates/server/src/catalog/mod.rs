@@ -534,6 +534,7 @@ impl Slot {
         name: &str,
         opened: Result<Database, Error>,
     ) -> (Result<Version, Error>, Option<Duration>) {
+        // Read before the swap: a delta that is served already has not waited.
         let before = self.newest().map(|newest| newest.version());
         let database = match opened {
             Ok(database) => database,

@@ -42,6 +42,8 @@ impl Place<'_> {
             return Ok(base);
         }
 
+        // A start fails, since its operator expects the device. A later version is served more
+        // slowly rather than not at all.
         match base.server.on_device(&**device) {
             Ok(server) => {
                 let bytes = matrices.into_iter().map(|shape| device.bytes(shape)).sum();

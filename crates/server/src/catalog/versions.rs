@@ -148,6 +148,7 @@ impl Versions {
             return Some(database);
         }
 
+        // Last, as the oldest: it was replaced before this service started.
         let served = Served {
             database: Arc::new(database),
             since: now,

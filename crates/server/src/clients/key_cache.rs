@@ -54,6 +54,7 @@ impl<K> KeyCache<K> {
         inner.bytes += bytes;
         inner.bytes -= replaced.map_or(0, |entry| entry.bytes);
 
+        // The newest entry stays, however long: its query is about to use it.
         while inner.bytes > self.limit && inner.entries.len() > 1 {
             if let Some((_, oldest)) = inner.entries.pop_lru() {
                 inner.bytes -= oldest.bytes;

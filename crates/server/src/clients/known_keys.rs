@@ -72,6 +72,7 @@ impl Store {
                 client: id,
                 time: now,
             };
+            // Before the row is changed: it stays as it is if the keys are those of another client.
             if tables.note_keys(digest, own)?.client != id {
                 refusal = Completed::Repeated;
                 return Ok(None);
@@ -119,6 +120,7 @@ impl Store {
                 return Ok(None);
             }
 
+            // Its own only: an earlier client may have registered the same keys, and keeps them.
             if let Some(digest) = digest
                 && tables
                     .first_use(digest)?

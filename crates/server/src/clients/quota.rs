@@ -95,6 +95,8 @@ pub(super) fn make_room(
         Limit::Database,
     ] {
         let mut count = limit.count(&rows, new);
+        // In the order of the sort: clients that never queried, then the others, unused longest
+        // first.
         for (id, row) in &rows {
             if !limit.counts(row, new.owner) || removable_from(row) > expiry {
                 continue;
@@ -184,6 +186,7 @@ fn delay(rows: &[(ClientId, Row)], limit: Limit, new: &Row, expiry: u64) -> Dura
     let counted = rows.iter().filter(|(_, row)| limit.counts(row, new.owner));
     let next = counted
         .map(|(_, row)| removable_from(row))
+        // Those that can be removed already were not enough.
         .filter(|time| *time > expiry)
         .min();
 

@@ -93,6 +93,7 @@ impl Registry {
         if !self.is_failing() {
             return;
         }
+        // A probe writes, so it is made after a failure only.
         match self.store.storage.probe().and_then(|()| self.keys.probe()) {
             Ok(()) => tracing::info!("the client registry works again"),
             Err(error) => tracing::debug!(%error, "the client registry does not work yet"),
@@ -147,6 +148,7 @@ impl Registry {
     pub(super) fn row(&self, database: &str, id: ClientId) -> Result<Row, ClientError> {
         match self.store.get(database, id)? {
             Some(row) if !row.is_expired(self.clock.expiry()) => Ok(row),
+            // The sweep comes seconds later, and an expired client must not query until then.
             Some(_) => {
                 self.remove(database, id)?;
                 Err(ClientError::Gone)

@@ -99,6 +99,7 @@ impl Registry {
     fn keys_of(&self, database: &Database, id: ClientId) -> Result<Arc<ErasedKeys>, ClientError> {
         let row = self.row(database.name(), id)?;
         let keys = self.load_keys(database, id, &row)?;
+        // After the keys: a client whose keys are refused is not kept from expiring.
         self.note_use(database, id, &row, true)?;
         Ok(keys)
     }
@@ -278,9 +279,11 @@ impl Registry {
         let mut demanded = self.demanded.lock().unwrap_or_else(PoisonError::into_inner);
         let own = demanded.entry(id).or_default();
         own.extend(numbers.iter().filter(|number| **number < SENT_AHEAD));
+        // The lowest numbers go: they are of the oldest queries.
         while own.len() > MAX_DEMANDS {
             own.pop_first();
         }
+        // Unlocked first: the worker that is woken reads the demands.
         drop(demanded);
         self.notify.notify();
 

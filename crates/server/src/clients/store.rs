@@ -140,6 +140,7 @@ impl Store {
         let mut gone = Vec::new();
         for (id, row) in self.clients(database)? {
             if row.is_expired(now) {
+                // A change of its own: others must not wait for all of them.
                 self.remove(database, id)?;
                 gone.push(id);
             }

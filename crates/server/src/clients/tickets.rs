@@ -154,6 +154,8 @@ impl Store {
             let Some(mut row) = tables.row(database, id)? else {
                 return Ok(None);
             };
+            // Looked up with the client locked: a query may have claimed the number while its
+            // ticket was computed.
             if !tables.numbers(id)?.lacks(version, number) {
                 return Ok(None);
             }
@@ -184,6 +186,7 @@ impl Store {
     /// Drops the tickets of a database for all versions except those that this service or others
     /// answer.
     pub(crate) fn keep_versions(&self, database: &str, versions: &[Version]) -> Result<()> {
+        // Of all services: another one may still answer a version that this one has dropped.
         let answered = self.storage.note_versions(database, versions)?;
         for (id, numbers) in self.all_numbers(database)? {
             if has_stale(&numbers.tickets, &answered) {

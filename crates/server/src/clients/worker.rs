@@ -59,6 +59,7 @@ impl Worker {
         let pool = pool(threads)?;
         let stopping = Arc::new(AtomicBool::new(false));
         let mut state = State {
+            // Weak: a service that is dropped ends its worker, not the other way round.
             catalog: Arc::downgrade(catalog),
             registry: Arc::downgrade(registry),
             queries,
@@ -276,6 +277,7 @@ impl State {
         }
 
         let Some(keys) = keys(registry, &wanted) else {
+            // Not tried again at once: the same keys would fail each time, and others would wait.
             self.failed.insert((wanted.id, version), Instant::now());
             return Ok(true);
         };
@@ -347,6 +349,7 @@ impl State {
                 continue;
             }
             let rows = registry.store.clients(database.name())?;
+            // Tickets count against the quota, of which registrations need the rest.
             if total_bytes(&rows) >= registry.config.max_bytes {
                 continue;
             }
@@ -567,6 +570,7 @@ fn sweep(catalog: &Catalog, registry: &Registry) -> Result<()> {
     }
     store.forget_old_keys(registry.clock.expiry())?;
 
+    // Loaded databases only: of one that is still loading, every ticket would look stale.
     for database in catalog.loaded() {
         let views = catalog.versions(database.name()).unwrap_or_default();
         let versions: Vec<Version> = views.iter().map(|view| view.database.version()).collect();

@@ -62,6 +62,8 @@ impl Whole {
     ) -> Result<(), Problem> {
         let begin = Instant::now();
         loop {
+            // What has arrived buys time for the rest: a large body has enough, and a trickle has
+            // not.
             let paced = GRACE + Duration::from_secs_f64(self.bytes.len() as f64 / MIN_RATE);
             let deadline = begin + paced.min(time);
             let arrived = match timeout_at(deadline, next(body)).await {

@@ -159,6 +159,7 @@ fn public_of(
         return Ok((newest, version));
     };
 
+    // A snapshot and its delta have public parts of their own, and a client may ask for either.
     for VersionView { database, .. } in versions {
         if database.version() == version || database.base_version() == version {
             return Ok((database, version));

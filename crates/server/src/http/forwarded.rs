@@ -53,6 +53,8 @@ fn outermost(
     let mut found = None;
     let lines: Vec<_> = headers.get_all(name).iter().collect();
 
+    // From the end: each proxy appends the address that it sees, and what stands before the first
+    // untrusted address may be anybody's invention.
     for line in lines.into_iter().rev() {
         let text = line.to_str().map_err(|_| not_addresses(name))?;
         let line = elements(text).ok_or_else(|| not_addresses(name))?;
@@ -91,6 +93,7 @@ fn for_value(element: &str) -> Option<&str> {
     let mut found = None;
     for pair in split(element, ';')? {
         let (name, value) = pair.trim().split_once('=')?;
+        // Of two, nothing says which one the proxy wrote.
         if name.eq_ignore_ascii_case("for") && found.replace(value).is_some() {
             return None;
         }

@@ -83,12 +83,14 @@ pub(super) async fn check(
         Ok(admitted) => admitted,
         Err(problem) => return refuse(&app, name, request, problem).await,
     };
+    // Before the request is handed on: its response no longer shows what was asked.
     let reader = ResponseReader::of(&client, &request);
     request.extensions_mut().insert(grant);
     request.extensions_mut().insert(client);
     request.extensions_mut().insert(slot.clone());
 
     let response = next.run(request).await;
+    // Work that outlives its response holds a copy of the slot.
     drop(slot);
     match reader {
         Some(reader) => reader.count(&app, response),
@@ -156,6 +158,7 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
         .get::<Peer>()
         .copied()
         .unwrap_or(Peer::Local);
+    // Probes and metrics have no limit: an operator must see a service that is flooded.
     if !path.starts_with("/v1/") {
         return Ok(Admitted {
             client: ClientKey::of(&grant, peer),
@@ -165,6 +168,7 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
     }
 
     let client = ClientKey::of(&grant, forwarded::client(&guard.proxies, peer, headers)?);
+    // Last: a request that is refused for another reason is not charged.
     let active = guard
         .limiter
         .admit(client.clone(), cost(app, name, request), Instant::now())
@@ -207,6 +211,7 @@ fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
     let announced = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse().ok());
+    // With both headers the length is not that of the body, so it could be understated.
     let announced = announced.filter(|_| !headers.contains_key(header::TRANSFER_ENCODING));
 
     if let Some(cost) = psi::cost(path, announced) {

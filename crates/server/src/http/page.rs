@@ -141,6 +141,7 @@ fn find(folder: &Path, path: &str) -> PagePath {
         return PagePath::Folder(format!("{}/", encoded(name)));
     }
 
+    // Links are followed first: none may lead out of the folder.
     if !is_file_within(folder, &found) {
         return PagePath::Nothing;
     }

@@ -80,6 +80,7 @@ async fn query(
         activity: activity.map(|Extension(activity)| activity),
     };
 
+    // Counted under names of the catalog only: clients can invent as many as they like.
     let mut tally = Tally::begin(&app.metrics, app.catalog.known(&name));
     let outcome = respond(&app, &name, &headers, caller, body).await;
     let code = outcome.as_ref().map_or_else(Problem::code, |_| "ok");

@@ -70,6 +70,8 @@ impl TrackedBody {
         mut request: RequestActivity,
         running: Option<Arc<()>>,
     ) -> axum::http::Response<Self> {
+        // From now on the connection waits for its peer, which has a deadline. A computation has
+        // none.
         request.send();
         let held = response.extensions_mut().remove();
         let unsent = Arc::new(Unsent {

@@ -60,6 +60,7 @@ impl ResponseReader {
     /// Counts the memory of a response until it is sent. Without room for it, the response is
     /// [`Problem::Busy`].
     pub(super) fn count(self, app: &App, mut response: Response) -> Response {
+        // An answer is counted already, with the memory of answers.
         if response.extensions().get::<Held>().is_some() {
             return response;
         }

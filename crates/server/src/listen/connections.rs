@@ -69,6 +69,7 @@ pub(crate) async fn serve(
                 }
                 Err(error) => {
                     tracing::warn!(%error, "accepting failed");
+                    // Usually no file descriptor is left, and a closed connection gives one back.
                     shared.slots.evict_one();
                     sleep(ACCEPT_PAUSE).await;
                 }
@@ -96,6 +97,7 @@ impl<P: Protocol> Shared<P> {
             return self.protocol.serve(stream, peer, activity, stopped).await;
         };
 
+        // A handshake holds a slot like a request, so it has no more time than headers have.
         let handshake = tokio::select! {
             handshake = tls.acceptor().accept(stream).into_fallible() => Some(handshake),
             () = activity.expired(&self.timeouts) => None,

@@ -133,6 +133,8 @@ impl Open {
             peer: heaviest.holder,
         };
 
+        // What is least missed goes first: idle connections, then those that only send. A
+        // computation is cut off only if its network or site has more than its share.
         let mut oldest = self.oldest_of(holder, Activity::idle_since);
         if oldest.is_none() {
             oldest = self.oldest_of(holder, |activity| activity.sending_since(Duration::ZERO));

@@ -160,6 +160,8 @@ impl Psi {
             ));
         }
 
+        // A receiver masks with the key of the set and then queries the database: both must be of
+        // one version.
         let database = self
             .database()
             .and_then(|config| catalog.get(&config.name).ok());

@@ -183,6 +183,7 @@ impl QueryService {
             return Ok((request, permit));
         }
 
+        // Before the keys are loaded: the worker that prepares tickets gives way from now on.
         let permit = self.executor.mark_pending(permit);
 
         // Clients whose keys are in memory need not wait for clients whose keys must be loaded.

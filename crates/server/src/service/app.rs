@@ -62,6 +62,7 @@ impl App {
         catalog: Catalog,
         psi: Option<Psi>,
     ) -> Result<Self, Error> {
+        // Before the answering threads: another service may use the place, and this one then ends.
         let registry = match &config.registry {
             Some(settings) => Some(Arc::new(Registry::open(settings)?)),
             None => None,
@@ -69,6 +70,7 @@ impl App {
 
         let metrics = Arc::new(Metrics::new(catalog.names())?);
         if let Some(psi) = &psi {
+            // The set was loaded when it was opened. Its metric exists before the first reload.
             metrics.load_failing(psi.name(), false);
         }
 
@@ -79,6 +81,8 @@ impl App {
             config.on_query.clone(),
         )?;
 
+        // Waiting requests hold both kinds of memory, so the executor frees it for clients that
+        // hold less.
         let uploads = Memory::new(config.max_upload_bytes);
         let answers = Answers::new(config.max_upload_bytes.saturating_mul(ANSWERS));
         uploads.relieved_by(queries.executor.relief_of_bodies());

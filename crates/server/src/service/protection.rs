@@ -59,6 +59,7 @@ impl Guard {
             Some(files) => Some(Arc::new(Tls::open(files)?)),
             None => None,
         };
+        // Without sources there is no check at all. A source without tokens refuses everybody.
         let tokens = if protection.tokens.is_empty() {
             None
         } else {

@@ -34,6 +34,7 @@ impl ReloadHandle {
         load_with(&self.app, move |catalog| {
             app.guard.reload();
             let databases = catalog.load();
+            // The set after its database: it is served only if their versions agree.
             Loads {
                 databases,
                 set: app.psi.as_ref().map(|psi| psi.reload(catalog)),
@@ -159,6 +160,7 @@ fn count_databases(app: &App, loads: &Loads) {
         if let Some(waited) = one.waited {
             app.metrics.changed(&one.name, waited);
         }
+        // A copy from earlier is loaded, too, when the store cannot be reached.
         if one.outcome.is_ok() {
             app.metrics.polled(&one.name, one.unreachable.is_none());
         }

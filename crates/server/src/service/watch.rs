@@ -94,6 +94,7 @@ impl Watch {
     fn settled(&mut self, changed: Vec<(String, Files)>) -> Vec<String> {
         let before = std::mem::replace(&mut self.changed, changed);
 
+        // A file that is still being written differs at the next check.
         let still = self.changed.iter().filter(|one| before.contains(one));
         still.map(|(name, _)| name.clone()).collect()
     }
