@@ -164,6 +164,7 @@ impl FromStr for VerifyingKey {
             kind,
             bytes,
         } = Parts::of(what, text.trim())?;
+        // Refused here: under such a key, every signature would look forged.
         if ed25519_dalek::VerifyingKey::from_bytes(&bytes).is_err() {
             let found = "no point of the curve";
             return Err(Error::malformed(what, found, "an Ed25519 key"));
@@ -283,6 +284,7 @@ struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     fn of(what: &'static str, text: &'a str) -> Result<Self> {
+        // Before anything is decoded: the text may come from the network.
         if text.len() > MAX_TEXT {
             return Err(bad_text(what, text));
         }

@@ -107,6 +107,7 @@ impl Leaf {
     /// # Errors
     /// [`papir_core::Error::OutOfBounds`] for an empty name, or one of more than 255 bytes.
     pub fn encode(&self) -> Result<Vec<u8>> {
+        // The length of the name is one byte of the leaf.
         let name = self.database.as_bytes();
         if name.is_empty() || name.len() > MAX_NAME {
             let what = "the length of a database's name";

@@ -136,6 +136,8 @@ impl<'a> Policy<'a> {
             });
         }
 
+        // The origin has the name of the owner's key, so another owner's log of the same database
+        // is refused, too.
         let origin = self.owner.name().origin(self.database)?;
         if checkpoint.origin != origin {
             return Err(Error::Origin {
