@@ -67,6 +67,44 @@ fn client<'a>(name: &'a str, log: &Log, owner: &'a VerifyingKey) -> Client<'a> {
     }
 }
 
+/// The proof of an older leaf under the newest checkpoint of a log.
+fn older_leaf(log: &Log) -> Proof {
+    let hashes: Vec<_> = log
+        .leaves()
+        .iter()
+        .map(|leaf| leaf.hash().unwrap())
+        .collect();
+    let path = Tree::new(&hashes).inclusion(2).unwrap();
+
+    Proof {
+        leaf: log.leaves()[2].clone(),
+        path,
+        ..log.proof().unwrap()
+    }
+}
+
+/// The proof of a log of five whose checkpoint states six leaves.
+fn one_leaf_longer(log: &Log, owner: &SigningKey) -> Proof {
+    let mut checkpoint = Checkpoint::of_text(log.note().text()).unwrap();
+    checkpoint.size = 6;
+    let mut note = checkpoint.to_note().unwrap();
+    note.sign(owner, &checkpoint.origin).unwrap();
+
+    Proof {
+        note,
+        ..log.proof().unwrap()
+    }
+}
+
+/// The newest version of a log, as a client that has seen it.
+fn seen(log: &Log) -> Seen {
+    let leaf = log.newest().unwrap();
+    Seen {
+        sequence: leaf.sequence,
+        leaf: leaf.hash().unwrap(),
+    }
+}
+
 /// Clients of a log that one key signs.
 fn plain(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
     let four = log(4, owner);
@@ -74,39 +112,10 @@ fn plain(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
 
     let new = |name| client(name, &five, public);
     let stranger = key("o", 9).public();
-    let seen = |log: &Log| {
-        let leaf = log.newest().unwrap();
-        Seen {
-            sequence: leaf.sequence,
-            leaf: leaf.hash().unwrap(),
-        }
-    };
-
     let with = |name, change: &dyn Fn(&mut Policy<'_>)| {
         let mut one = client(name, &five, public);
         change(&mut one.policy);
         one.vector()
-    };
-
-    let hashes: Vec<_> = five
-        .leaves()
-        .iter()
-        .map(|leaf| leaf.hash().unwrap())
-        .collect();
-    let path = Tree::new(&hashes).inclusion(2).unwrap();
-    let hidden = Proof {
-        leaf: five.leaves()[2].clone(),
-        path,
-        ..five.proof().unwrap()
-    };
-
-    let mut checkpoint = Checkpoint::of_text(five.note().text()).unwrap();
-    checkpoint.size = 6;
-    let mut note = checkpoint.to_note().unwrap();
-    note.sign(owner, &checkpoint.origin).unwrap();
-    let longer = Proof {
-        note,
-        ..five.proof().unwrap()
     };
 
     let fork = append(Some(&four), 9, owner).unwrap();
@@ -120,13 +129,13 @@ fn plain(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
         }
         .vector(),
         Client {
-            proof: hidden,
+            proof: older_leaf(&five),
             bundle: &[2],
             ..new("an older leaf under the newest checkpoint")
         }
         .vector(),
         Client {
-            proof: longer,
+            proof: one_leaf_longer(&five, owner),
             ..new("a log that is one leaf longer")
         }
         .vector(),
