@@ -1,5 +1,6 @@
 //! Addresses of PostgreSQL servers, with password and TLS.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -131,18 +132,23 @@ fn password(login: &Login, config: &Config) -> Result<Option<String>> {
     pass_file::find(file, [&host, &port, database, user])
 }
 
-/// Returns true if all hosts are this machine.
+/// Returns true if all hosts are this machine, and all addresses in their places, too.
 fn is_local(config: &Config) -> bool {
-    config.get_hosts().iter().all(|host| match host {
-        Host::Tcp(name) => {
-            name == "localhost"
-                || name
-                    .parse::<std::net::IpAddr>()
-                    .is_ok_and(|address| address.is_loopback())
-        }
+    let mut hosts = config.get_hosts().iter();
+    let are_local = hosts.all(|host| match host {
+        Host::Tcp(name) => is_this_machine(name),
         #[cfg(unix)]
         Host::Unix(_) => true,
-    })
+    });
+
+    // The connection goes to the address, whatever the host's name says.
+    are_local && config.get_hostaddrs().iter().all(IpAddr::is_loopback)
+}
+
+/// Returns true if the name of a host is that of this machine.
+fn is_this_machine(name: &str) -> bool {
+    let address = name.parse::<IpAddr>();
+    name == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// TLS that verifies the server's certificate against those of the file in `PGSSLROOTCERT`, else
@@ -241,12 +247,18 @@ mod tests {
             "postgres://localhost/a",
             "postgres://127.0.0.1,[::1]/a",
             "postgres://%2Frun%2Fpg/a",
+            "postgres://localhost/a?hostaddr=127.0.0.1",
         ] {
             assert_eq!(mode(local), SslMode::Disable, "{local}");
         }
 
         assert_eq!(mode("postgres://db/a"), SslMode::Require);
         assert_eq!(mode("postgres://localhost,db/a"), SslMode::Require);
+        assert_eq!(
+            mode("postgres://localhost/a?hostaddr=10.0.0.1"),
+            SslMode::Require,
+            "the address is not this machine"
+        );
         assert_eq!(
             mode("postgres://localhost/a?sslmode=require"),
             SslMode::Require
