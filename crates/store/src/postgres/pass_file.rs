@@ -15,16 +15,20 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// Finds the password of the first line that matches host, port, database and user. A field may be
 /// `*`, which matches everything; a backslash escapes `:` and itself. Refuses a file that others
-/// can read.
+/// can read, and one of more than [`MAX_BYTES`].
 pub(crate) fn find(path: &Path, wanted: [&str; 4]) -> Result<Option<String>> {
     let file = open_regular(path).map_err(|error| failed(path, error))?;
     #[cfg(unix)]
     check_mode(&file, path)?;
 
     let mut text = String::new();
-    file.take(MAX_BYTES)
+    file.take(MAX_BYTES + 1)
         .read_to_string(&mut text)
         .map_err(|error| failed(path, error))?;
+    // Not cut off: the last line that is read could end in the middle of its password.
+    if text.len() as u64 > MAX_BYTES {
+        return Err(failed(path, format!("longer than {MAX_BYTES} bytes")));
+    }
     Ok(text.lines().find_map(|line| password(line, wanted)))
 }
 
@@ -99,6 +103,22 @@ mod tests {
         assert_eq!(find("db", "5432").as_deref(), Some("b:\\c"));
         assert_eq!(find("db", "5433").as_deref(), Some("d"));
         assert_eq!(find("other", "1").as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let line = "*:*:*:*:secret";
+        let padding = MAX_BYTES as usize - line.len();
+        let longest = format!("{}\n{line}", "#".repeat(padding - 1));
+        let find = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            find(file.path(), ["db", "5432", "papir", "user"])
+        };
+
+        assert_eq!(find(&longest).unwrap().as_deref(), Some("secret"));
+        let error = find(&format!("{longest}s")).unwrap_err().to_string();
+        assert!(error.contains("longer than"), "{error}");
     }
 
     #[test]
