@@ -269,6 +269,7 @@ impl<'a> Leaf<'a> {
             coefficients,
             table,
             powers,
+            backend: _,
         } = self.small;
 
         if done + 1 < table.tabulated() {
