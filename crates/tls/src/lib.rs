@@ -1,16 +1,18 @@
-//! The certificates that papir's clients trust.
+//! Trusted certificates of papir's connections, and hosts without a proxy.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `list` | [`RootList`]: the certificates, and the anchors of chains |
 //! | `source` | [`RootSource`]: where they come from, and the order of places |
 //! | `variables`, `system` | the variables of OpenSSL; the store of the system |
-//! | `verifier` | [`RootVerifier`]: verification of a server's certificate |
+//! | `verifier` | [`RootVerifier`]: verification of a server's certificate; settings of TLS with it |
 //! | `certificate` | fields of certificates that webpki does not give |
+//! | `exclusions` | [`Exclusions`]: hosts that are reached without a proxy |
 //! | `error` | [`RootsError`] |
 
 mod certificate;
 mod error;
+mod exclusions;
 mod list;
 mod source;
 mod system;
@@ -18,6 +20,7 @@ mod variables;
 mod verifier;
 
 pub use error::RootsError;
+pub use exclusions::Exclusions;
 pub use list::RootList;
 pub use source::RootSource;
-pub use verifier::RootVerifier;
+pub use verifier::{RootVerifier, client_config};

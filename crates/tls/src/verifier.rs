@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::ring::default_provider;
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureScheme};
 
 use crate::RootList;
 use crate::certificate::ValidityPeriod;
@@ -49,6 +50,21 @@ impl RootVerifier {
             provider,
         })
     }
+}
+
+/// Settings of TLS that trust the certificates of `roots`, without a certificate of the client.
+///
+/// # Errors
+/// A provider without algorithms to verify signatures.
+pub fn client_config(roots: &RootList) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(default_provider());
+    let verifier = RootVerifier::new(roots, Arc::clone(&provider))?;
+
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth())
 }
 
 /// Checks the name and the validity period of a certificate that is trusted itself.

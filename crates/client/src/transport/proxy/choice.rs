@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use papir_tls::Exclusions;
+
 use super::address::{ChosenProxy, OPTION, ProxyAddress};
-use super::exclusions::Exclusions;
 use super::variables::{ProxiedProtocol, Variable, Variables};
 use crate::core::{Address, is_loopback};
 use crate::error::{Error, Result};

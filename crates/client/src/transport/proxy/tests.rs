@@ -238,6 +238,7 @@ fn hosts_that_are_not_known_yet_get_the_proxy_and_the_exclusions() {
         ("", "localhost,127.0.0.0/8,::1"),
         ("a, .b\t*.c,", "localhost,127.0.0.0/8,::1,a,.b,.c"),
         ("*", "localhost,127.0.0.0/8,::1,*,0.0.0.0/0,::/0"),
+        ("*:9", "localhost,127.0.0.0/8,::1,*:9"),
     ] {
         let set = variables(&[("ALL_PROXY", "http://p"), ("NO_PROXY", entries)]);
         let found = shared(&ProxySetting::Environment, &set, true).unwrap();

@@ -119,6 +119,8 @@ impl Variables {
             .filter(|entry| !entry.is_empty())
             .map(|entry| match entry {
                 "*" => "*,0.0.0.0/0,::/0",
+                // All hosts at this port: without its star it would name no host.
+                _ if entry.starts_with("*:") => entry,
                 _ => entry.strip_prefix('*').unwrap_or(entry),
             });
         let all: Vec<&str> = THIS_MACHINE.into_iter().chain(given).collect();

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// The entries of `NO_PROXY`, separated by commas or white space.
+/// Hosts that no proxy carries connections to: the entries of `NO_PROXY`, separated by commas or
+/// white space.
 ///
 /// | entry | hosts |
 /// |---|---|
@@ -15,14 +16,17 @@ use ipnet::IpNet;
 ///
 /// An entry with `:port` holds for this port only. Host names are not resolved, so that an address
 /// excludes no name. An entry of another form excludes nothing.
-pub(super) struct Exclusions(Vec<Exclusion>);
+#[derive(Clone, Debug, Default)]
+pub struct Exclusions(Vec<Exclusion>);
 
+#[derive(Clone, Debug)]
 struct Exclusion {
     hosts: Hosts,
     /// `None` for every port.
     port: Option<u16>,
 }
 
+#[derive(Clone, Debug)]
 enum Hosts {
     All,
     /// In lower case, without dots at either end.
@@ -31,13 +35,14 @@ enum Hosts {
 }
 
 impl Exclusions {
-    pub(super) fn parse(text: &str) -> Self {
+    /// Parses the text of the variable.
+    pub fn parse(text: &str) -> Self {
         let entries = text.split(|c: char| c == ',' || c.is_whitespace());
         Self(entries.filter_map(Exclusion::parse).collect())
     }
 
     /// Returns whether a host and port are excluded. `host` has no brackets.
-    pub(super) fn contain(&self, host: &str, port: u16) -> bool {
+    pub fn contain(&self, host: &str, port: u16) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         self.0.iter().any(|entry| {
             entry.port.is_none_or(|expected| expected == port) && entry.hosts.contain(&host)
@@ -105,4 +110,27 @@ fn network(text: &str) -> Option<IpNet> {
     let bare = inner.unwrap_or(text);
     let address = bare.parse::<IpAddr>().map(IpNet::from);
     address.or_else(|_| bare.parse()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_with_a_port_holds_for_this_port_only() {
+        for (entries, host, port, excluded) in [
+            ("h:9000", "h", 9000, true),
+            ("h:9000", "h", 443, false),
+            ("h:9000", "below.h", 9000, true),
+            ("*:9000", "h", 9000, true),
+            ("*:9000", "h", 443, false),
+            ("10.0.0.0/8,h:9000", "10.1.2.3", 443, true),
+            ("[::1]:9000", "::1", 9000, true),
+            ("[::1]:9000", "::1", 443, false),
+            ("::1", "::1", 443, true),
+        ] {
+            let found = Exclusions::parse(entries).contain(host, port);
+            assert_eq!(found, excluded, "{entries} {host}:{port}");
+        }
+    }
 }
