@@ -1,14 +1,12 @@
 //! Addresses of PostgreSQL servers, with password and TLS.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use papir_core::without_passwords;
-use papir_tls::{RootList, RootVerifier, RootsError};
+use papir_tls::{RootList, client_config};
 use postgres::Config;
 use postgres::config::{Host, SslMode, TargetSessionAttrs};
-use rustls::ClientConfig;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error::{Error, Result};
@@ -151,31 +149,17 @@ fn is_this_machine(name: &str) -> bool {
     name == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// TLS that verifies the server's certificate against those of the file in `PGSSLROOTCERT`, else
-/// against those that the user's environment trusts.
+/// TLS that verifies the server's certificate against those of the login's file, else against those
+/// that the user's environment trusts.
 pub(crate) fn tls(login: &Login) -> Result<MakeRustlsConnect> {
     let roots = match &login.root_certificates {
-        Some(path) => RootList::of_file(path).map_err(bad_roots)?,
+        Some(path) => RootList::of_file(path)
+            .map_err(|error| Error::new(format!("{}, {error}", login.source_of_roots())))?,
         None => RootList::choose(None).map_err(|error| Error::new(error.to_string()))?,
     };
 
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier = RootVerifier::new(&roots, Arc::clone(&provider)).map_err(bad_tls)?;
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(bad_tls)?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth();
+    let config = client_config(&roots).map_err(|error| Error::new(format!("TLS: {error}")))?;
     Ok(MakeRustlsConnect::new(config))
-}
-
-fn bad_tls(error: rustls::Error) -> Error {
-    Error::new(format!("TLS: {error}"))
-}
-
-fn bad_roots(error: RootsError) -> Error {
-    Error::new(format!("PGSSLROOTCERT, {error}"))
 }
 
 #[cfg(test)]

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use papir_core::without_passwords;
 
+/// The variable of PostgreSQL's own clients for a file of trusted certificates.
+const ROOTS_VARIABLE: &str = "PGSSLROOTCERT";
+
 /// Address of a PostgreSQL server, password and trust.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Login {
@@ -39,7 +42,7 @@ impl Login {
                 .ok()
                 .filter(|password| !password.is_empty()),
             pass_file: path_in("PGPASSFILE"),
-            root_certificates: path_in("PGSSLROOTCERT"),
+            root_certificates: path_in(ROOTS_VARIABLE),
         }
     }
 
@@ -47,6 +50,17 @@ impl Login {
     #[cfg(not(feature = "postgres"))]
     pub fn hosts(&self) -> Vec<TcpHost> {
         Vec::new()
+    }
+
+    /// Words for the origin of the file of trusted certificates. The variable is named: a person may
+    /// not know that it is set.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn source_of_roots(&self) -> &'static str {
+        if self.root_certificates == path_in(ROOTS_VARIABLE) {
+            ROOTS_VARIABLE
+        } else {
+            "trusted certificates"
+        }
     }
 
     /// The address for errors. It should have no password, and is refused with one.

@@ -1,6 +1,7 @@
 //! Address schemes of object stores, and their settings from environment variables.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use papir_core::without_passwords;
 
@@ -51,6 +52,8 @@ pub struct Settings {
     pub(super) variables: Vec<(String, String)>,
     /// The proxy; `None` for the one of the variables, if any.
     pub(super) proxy: Option<StoreProxy>,
+    /// A file of trusted certificates; `None` for those that the user's environment trusts.
+    pub(super) roots: Option<PathBuf>,
     /// The name of a variable for a proxy, of which nothing was chosen.
     pub(super) unchosen: Option<String>,
 }
@@ -66,7 +69,7 @@ pub enum StoreProxy {
     Through {
         /// Its address. `socks5h` resolves the names of hosts at the proxy.
         url: String,
-        /// Hosts that are reached directly, in the form of `NO_PROXY`.
+        /// Hosts that are reached directly, in the form of `NO_PROXY`: also with a port.
         exclusions: String,
     },
 }
@@ -114,6 +117,16 @@ impl Settings {
     pub fn with_proxy(self, proxy: StoreProxy) -> Self {
         Self {
             proxy: Some(proxy),
+            ..self
+        }
+    }
+
+    /// The same settings with the certificates of a PEM file, which are trusted in place of those
+    /// that the user's environment trusts.
+    #[must_use]
+    pub fn with_roots(self, file: PathBuf) -> Self {
+        Self {
+            roots: Some(file),
             ..self
         }
     }

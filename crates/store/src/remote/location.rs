@@ -15,6 +15,7 @@ use papir_tls::{RootList, RootSource};
 
 use super::address::{Kind, PROXY_URL, SCHEMES, Settings, StoreProxy, UNKNOWN_SCHEME, is_address};
 use super::error::RemoteError;
+use super::http::StoreConnector;
 use crate::error::{Error, Result};
 use crate::file::is_special;
 
@@ -193,9 +194,31 @@ impl Location {
         }
     }
 
+    /// The client's settings, and the connector that makes it.
+    fn http(&self) -> object_store::Result<StoreHttp> {
+        let roots = RootList::choose(self.settings.roots.as_deref()).map_err(|error| {
+            object_store::Error::Generic {
+                store: "TLS",
+                source: Box::new(error),
+            }
+        })?;
+
+        // The cloud's own proxy overrides the chosen one.
+        let direct = StoreProxy::Direct;
+        let proxy = match &self.settings.proxy {
+            _ if self.has_own_proxy() => None,
+            Some(proxy) => Some(proxy),
+            None => Some(&direct),
+        };
+        Ok(StoreHttp {
+            options: self.client(&roots)?,
+            connector: StoreConnector::new(&roots, proxy)?,
+        })
+    }
+
     /// Options of the client, with the proxy.
-    fn client(&self) -> object_store::Result<ClientOptions> {
-        let options = client()?;
+    fn client(&self, roots: &RootList) -> object_store::Result<ClientOptions> {
+        let options = client(roots)?;
         // Exclusions set here would hold for the cloud's own proxy, too.
         if self.has_own_proxy() {
             return Ok(options);
@@ -214,8 +237,10 @@ impl Location {
     }
 
     fn s3(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
+        let StoreHttp { options, connector } = self.http()?;
         let mut builder = AmazonS3Builder::new()
-            .with_client_options(self.client()?)
+            .with_client_options(options)
+            .with_http_connector(connector)
             .with_retry(retry());
         for (key, value) in known(&self.settings) {
             builder = builder.with_config(key, value);
@@ -227,8 +252,10 @@ impl Location {
     }
 
     fn google(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
+        let StoreHttp { options, connector } = self.http()?;
         let mut builder = GoogleCloudStorageBuilder::new()
-            .with_client_options(self.client()?)
+            .with_client_options(options)
+            .with_http_connector(connector)
             .with_retry(retry());
         for (key, value) in known(&self.settings) {
             builder = builder.with_config(key, value);
@@ -239,8 +266,10 @@ impl Location {
     }
 
     fn azure(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
+        let StoreHttp { options, connector } = self.http()?;
         let mut builder = MicrosoftAzureBuilder::new()
-            .with_client_options(self.client()?)
+            .with_client_options(options)
+            .with_http_connector(connector)
             .with_retry(retry());
         for (key, value) in known(&self.settings) {
             builder = builder.with_config(key, value);
@@ -249,6 +278,12 @@ impl Location {
         let store = builder.with_container_name(&self.bucket).build()?;
         Ok(Arc::new(store))
     }
+}
+
+/// The HTTP client of a store.
+struct StoreHttp {
+    options: ClientOptions,
+    connector: StoreConnector,
 }
 
 /// The store of a folder, which makes every write durable.
@@ -323,9 +358,9 @@ fn is_bucket(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
-/// The settings of connections to stores. They trust what the user's environment trusts, which the
-/// library reads itself where there is any.
-fn client() -> object_store::Result<ClientOptions> {
+/// The settings of connections to stores. The certificates are for the library's own client, which
+/// some settings of the clouds need. It reads itself what the user's environment trusts.
+fn client(roots: &RootList) -> object_store::Result<ClientOptions> {
     let mut options = ClientOptions::new()
         .with_user_agent(object_store::HeaderValue::from_static(concat!(
             "papir/",
@@ -334,11 +369,9 @@ fn client() -> object_store::Result<ClientOptions> {
         .with_timeout(REQUEST_TIMEOUT)
         .with_read_timeout(READ_TIMEOUT);
 
-    let roots = RootList::choose(None).map_err(|error| object_store::Error::Generic {
-        store: "TLS",
-        source: Box::new(error),
-    })?;
-    if *roots.source() == RootSource::Bundled {
+    let is_given = matches!(roots.source(), RootSource::File(_));
+    if is_given || *roots.source() == RootSource::Bundled {
+        options = options.with_no_system_certificates(is_given);
         for certificate in roots.certificates() {
             options = options.with_root_certificate(Certificate::from_der(certificate)?);
         }

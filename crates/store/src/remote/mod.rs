@@ -35,6 +35,8 @@ mod transfer;
 #[cfg(feature = "cloud")]
 mod folder;
 #[cfg(feature = "cloud")]
+mod http;
+#[cfg(feature = "cloud")]
 mod location;
 #[cfg(feature = "cloud")]
 mod objects;

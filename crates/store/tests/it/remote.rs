@@ -313,6 +313,45 @@ fn listed(settings: Settings) -> papir_store::Result<()> {
 }
 
 #[test]
+fn a_port_of_an_excluded_host_counts() {
+    let folder = folder();
+    let s3 = S3::start();
+    let location = s3.location("s3://data/small.pir", "secret");
+    push(
+        &snapshot(folder.path(), "old"),
+        &location,
+        SMALL,
+        &NoProgress,
+    )
+    .unwrap();
+
+    let proxy = RecordingProxy::to(s3.address);
+    let through = |exclusions: String| StoreProxy::Through {
+        url: format!("socks5h://{}", proxy.address),
+        exclusions,
+    };
+    for exclusions in [
+        s3.address.to_string(),
+        format!("example.org,*:{}", s3.address.port()),
+    ] {
+        listed(s3.settings("secret").with_proxy(through(exclusions))).unwrap();
+        assert_eq!(proxy.take(), [""; 0]);
+    }
+
+    // At another port, the host is reached through the proxy, which alone knows it.
+    let hidden = [
+        ("AWS_ALLOW_HTTP", "true"),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", "id"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ("AWS_ENDPOINT_URL", "http://papir.invalid:9000"),
+    ];
+    let settings = Settings::of(hidden.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    listed(settings.with_proxy(through("papir.invalid:9001".to_owned()))).unwrap();
+    assert_eq!(proxy.take(), ["socks5 papir.invalid:9000"]);
+}
+
+#[test]
 fn stores_are_reached_through_the_proxy_or_not_at_all() {
     let folder = folder();
     let s3 = S3::start();
