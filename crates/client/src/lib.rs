@@ -39,7 +39,9 @@ mod state;
 mod transport;
 
 #[cfg(feature = "blocking")]
-pub use blocking::{Connection, Probe, Registrations, detail, fetch_log, probe, ready};
+pub use blocking::{
+    Connection, HttpReceived, HttpSender, Probe, Registrations, detail, fetch_log, probe, ready,
+};
 pub use core::{
     CheckpointSettings, Costs, DownloadLimit, Freshness, Pin, Rotation, Schemes, ShownLog, Token,
     Watcher,

@@ -6,14 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use papir_client::{
-    DownloadLimit, FinalFailure, Identity, Options, Pin, ProxySetting, RetryObserver, Token,
-};
+use papir_client::{DownloadLimit, FinalFailure, Identity, Options, Pin, RetryObserver, Token};
 use papir_plan::units::parse_bytes;
 use zeroize::Zeroizing;
 
 use crate::arguments::duration::Span;
-use crate::arguments::proxy::ProxyArguments;
+use crate::arguments::network::{Network, NetworkArguments};
 use crate::failure::Failure;
 use crate::progress;
 
@@ -34,10 +32,6 @@ pub(crate) struct Connecting {
     /// A file with the access token; otherwise the variable PAPIR_TOKEN is used if set.
     #[arg(long, value_name = "FILE", global = true)]
     token_file: Option<PathBuf>,
-    /// Trusted certificates in PEM, instead of the public roots: of issuers, or the server's own if
-    /// it is self-signed.
-    #[arg(long, value_name = "FILE", global = true)]
-    ca: Option<PathBuf>,
     /// The client's certificate chain in PEM, for a service that asks for one.
     #[arg(long, value_name = "FILE", global = true, requires = "client_key")]
     client_cert: Option<PathBuf>,
@@ -45,7 +39,7 @@ pub(crate) struct Connecting {
     #[arg(long, value_name = "FILE", global = true, requires = "client_cert")]
     client_key: Option<PathBuf>,
     #[command(flatten)]
-    proxy: ProxyArguments,
+    network: NetworkArguments,
     /// Largest download of a public part or a set's filter, whose length the service chooses
     /// [default: 1GiB].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, global = true)]
@@ -74,6 +68,7 @@ impl Connecting {
             papir_research::register()?;
         }
 
+        let network = self.network();
         Ok(Options {
             database: self.database.clone(),
             allow_not_private,
@@ -81,9 +76,9 @@ impl Connecting {
             no_cache: true,
             token: self.token()?,
             insecure_http: self.insecure_http,
-            ca: self.ca.clone(),
+            ca: network.ca,
             identity: self.identity(),
-            proxy: self.proxy.setting(),
+            proxy: network.proxy,
             download_limit: self
                 .max_download
                 .map_or_else(DownloadLimit::default, DownloadLimit),
@@ -97,9 +92,9 @@ impl Connecting {
         })
     }
 
-    /// The chosen proxy.
-    pub(crate) fn proxy(&self) -> ProxySetting {
-        self.proxy.setting()
+    /// The chosen proxy and certificates.
+    pub(crate) fn network(&self) -> Network {
+        self.network.setting()
     }
 
     fn identity(&self) -> Option<Identity> {

@@ -3,6 +3,7 @@
 pub(crate) mod changes;
 pub(crate) mod connecting;
 pub(crate) mod duration;
+pub(crate) mod network;
 pub(crate) mod owner_key;
 pub(crate) mod proxy;
 pub(crate) mod remote;

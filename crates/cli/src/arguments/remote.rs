@@ -2,18 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use papir_client::ProxySetting;
 use papir_server::Sources;
 use papir_store::remote::{Location, Settings, default_cache};
 
-use crate::arguments::proxy;
+use crate::arguments::network::Network;
 use crate::failure::Failure;
 
 /// Parses an object store URL. If it ends in `/`, the name of `file` is appended.
 pub(crate) fn location(
     url: &str,
     file: Option<&Path>,
-    proxy: &ProxySetting,
+    network: &Network,
 ) -> Result<Location, Failure> {
     let name = file
         .and_then(Path::file_name)
@@ -22,7 +21,7 @@ pub(crate) fn location(
     Ok(Location::parse(
         url,
         name.as_deref(),
-        settings(url, proxy)?,
+        settings(url, network)?,
     )?)
 }
 
@@ -31,7 +30,7 @@ pub(crate) fn location(
 pub(crate) fn local(
     place: &Path,
     cache: Option<&PathBuf>,
-    proxy: &ProxySetting,
+    network: &Network,
     sources: &mut Sources,
 ) -> Result<PathBuf, Failure> {
     let Some(url) = place.to_str().filter(|text| Location::is_address(text)) else {
@@ -43,13 +42,13 @@ pub(crate) fn local(
             "this system has no standard cache folder: give --cache DIR",
         ));
     };
-    Ok(sources.copy(url, &cache, &settings(url, proxy)?)?)
+    Ok(sources.copy(url, &cache, &settings(url, network)?)?)
 }
 
-/// The settings of the store at a URL. A folder needs no proxy.
-fn settings(url: &str, proxy: &ProxySetting) -> Result<Settings, Failure> {
+/// The settings of the store at a URL. A folder needs no connection.
+fn settings(url: &str, network: &Network) -> Result<Settings, Failure> {
     if url.starts_with("file:") {
         return Ok(Settings::from_environment());
     }
-    proxy::of_stores(proxy)
+    network.of_stores()
 }

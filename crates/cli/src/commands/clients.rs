@@ -102,7 +102,7 @@ fn open(arguments: &Arguments) -> Result<Place, Failure> {
 
     let registry = StoredRegistry::open(&registry_place(
         Path::new(place),
-        &arguments.connecting.proxy(),
+        &arguments.connecting.network(),
     )?)?;
     Ok(Place::Registry(registry))
 }

@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
-use papir_client::ProxySetting;
 use papir_lookup::delta::MAX_DELTA_BYTES;
 use papir_plan::units::parse_bytes;
 use papir_server::Login;
@@ -17,7 +16,7 @@ use serde_json::json;
 use super::update::explain;
 use crate::arguments::changes::ChangeArguments;
 use crate::arguments::duration::Span;
-use crate::arguments::proxy::{self, ProxyArguments};
+use crate::arguments::network::{Network, NetworkArguments};
 use crate::arguments::sign::KeyArguments;
 use crate::failure::{Failure, Outcome};
 use crate::service::follow_loop::{Event, Following};
@@ -47,7 +46,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     key: KeyArguments,
     #[command(flatten)]
-    proxy: ProxyArguments,
+    network: NetworkArguments,
     /// Publish what is there, and exit; standard input is read to its end. The last row of a file
     /// without a line end may still be written: it is not published but reported.
     #[arg(long)]
@@ -115,14 +114,14 @@ impl Pace {
         &self,
         update: UpdateOptions,
         once: bool,
-        proxy: &ProxySetting,
+        network: &Network,
     ) -> Result<Following, Failure> {
         let on_bad = if self.skip_all_bad {
             OnBadRow::Skip
         } else {
             OnBadRow::Stop
         };
-        let slot = self.slot_of(&update.changes, proxy)?;
+        let slot = self.slot_of(&update.changes, network)?;
 
         Ok(Following {
             options: FollowOptions {
@@ -138,7 +137,7 @@ impl Pace {
     }
 
     /// The slot of a source at an address of PostgreSQL.
-    fn slot_of(&self, source: &Path, proxy: &ProxySetting) -> Result<Option<SlotOptions>, Failure> {
+    fn slot_of(&self, source: &Path, network: &Network) -> Result<Option<SlotOptions>, Failure> {
         let Some(address) = source.to_str().filter(|source| Login::is_address(source)) else {
             return match self.slot.as_ref().or(self.publication.as_ref()) {
                 Some(name) => Err(Failure::new(format!(
@@ -152,7 +151,7 @@ impl Pace {
         let slot = self.slot.clone().unwrap_or_else(|| "papir".to_owned());
         let publication = self.publication.clone().unwrap_or_else(|| slot.clone());
         Ok(Some(SlotOptions::new(
-            proxy::login(address, proxy)?,
+            network.login(address)?,
             slot,
             publication,
         )))
@@ -179,8 +178,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             .columns
             .set(UpdateOptions::new(&arguments.publish, &arguments.source))
     };
-    let proxy = arguments.proxy.setting();
-    let following = arguments.pace.following(update, arguments.once, &proxy)?;
+    let network = arguments.network.setting();
+    let following = arguments.pace.following(update, arguments.once, &network)?;
 
     // A signal ends the process: everything that it published is durable, and nothing else is lost.
     let mut printed = Ok(());

@@ -8,7 +8,7 @@ use clap::Args;
 use papir_checkpoint::VerifyingKey;
 use papir_store::remote::{PullOptions, pull_with};
 
-use crate::arguments::proxy::ProxyArguments;
+use crate::arguments::network::NetworkArguments;
 use crate::arguments::remote;
 use crate::describe::{self, line};
 use crate::failure::{Failure, Outcome};
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    proxy: ProxyArguments,
+    network: NetworkArguments,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -46,7 +46,7 @@ const EXAMPLES: &str = "Examples:
   papir pull s3://databases/words.papir words.papir --owner-pub \"$(cat owner.pub)\"";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let location = remote::location(&arguments.url, None, &arguments.proxy.setting())?;
+    let location = remote::location(&arguments.url, None, &arguments.network.setting())?;
     let owner = arguments.owner_pub.clone();
     let options = PullOptions {
         owner: owner.map(VerifyingKey::of_notes).transpose()?,

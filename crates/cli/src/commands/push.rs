@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use papir_store::remote::{PushOptions, PushReport, push};
 
-use crate::arguments::proxy::ProxyArguments;
+use crate::arguments::network::NetworkArguments;
 use crate::arguments::remote;
 use crate::describe::{self, line};
 use crate::failure::Outcome;
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     prune: bool,
     #[command(flatten)]
-    proxy: ProxyArguments,
+    network: NetworkArguments,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let location = remote::location(
         &arguments.url,
         Some(&arguments.file),
-        &arguments.proxy.setting(),
+        &arguments.network.setting(),
     )?;
 
     let options = if arguments.prune {

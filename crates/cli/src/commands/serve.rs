@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use papir_client::ProxySetting;
 use papir_core::cost::Rates;
 use papir_server::{BoundServer, ReloadHandle, Server, ServerConfig};
 use papir_store::{MergeOptions, Sign, SkippedRow, TornRow, UpdateOptions};
@@ -19,6 +18,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use super::follow::Pace;
 use crate::arguments::changes::ChangeArguments;
+use crate::arguments::network::Network;
 use crate::arguments::sign::KeyArguments;
 use crate::failure::{Failure, Outcome};
 use crate::service::config::{FILES_VARIABLE, LogFormat, Settings, Snapshot, VARIABLES};
@@ -94,12 +94,12 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     }
 
     let output = Output::of(&settings)?;
-    let proxy = settings.proxy();
+    let network = settings.network();
     let config = ServerConfig {
         on_query: arguments.show_queries.then(|| observed_query::printer()),
         ..settings.config()?
     };
-    let background = background(&arguments, &config, &proxy)?;
+    let background = background(&arguments, &config, &network)?;
 
     until_stopped(config, output, background, until_stdin_ends)
 }
@@ -221,7 +221,7 @@ enum Task {
 fn background(
     arguments: &Arguments,
     config: &ServerConfig,
-    proxy: &ProxySetting,
+    network: &Network,
 ) -> Result<Option<Background>, Failure> {
     let Arguments {
         follow,
@@ -241,7 +241,7 @@ fn background(
 
     match (follow, pace.merged_from()) {
         // Following merges, too, if --merge-at is given.
-        (Some(source), _) => following(arguments, source, sign, config, proxy).map(Some),
+        (Some(source), _) => following(arguments, source, sign, config, network).map(Some),
         (None, Some(at)) => merging(at, sign, config).map(Some),
         (None, None) if sign.is_some() => Err(Failure::new(
             "--sign without versions to sign: expected --follow or --merge-at",
@@ -256,7 +256,7 @@ fn following(
     source: &Path,
     sign: Option<Sign>,
     config: &ServerConfig,
-    proxy: &ProxySetting,
+    network: &Network,
 ) -> Result<Background, Failure> {
     let (name, file) = only_file(config, "--follow")?;
     arguments.columns.check_source(source)?;
@@ -267,7 +267,7 @@ fn following(
         sign,
         ..options
     };
-    let following = arguments.pace.following(update, false, proxy)?;
+    let following = arguments.pace.following(update, false, network)?;
 
     Ok(Background {
         name,

@@ -11,6 +11,7 @@ use papir_store::remote::Location;
 use serde::Serialize;
 
 use crate::arguments::connecting::{self, Connecting};
+use crate::arguments::network::Network;
 use crate::arguments::remote;
 use crate::failure::{Failure, Outcome};
 
@@ -81,7 +82,11 @@ fn versions(place: &str, options: &Options) -> Result<Vec<Listed>, Failure> {
         return Ok(served(place, detail));
     }
     if Location::is_address(place) {
-        let location = remote::location(place, None, &options.proxy)?;
+        let network = Network {
+            proxy: options.proxy.clone(),
+            ca: options.ca.clone(),
+        };
+        let location = remote::location(place, None, &network)?;
         let manifest = papir_store::remote::manifest(&location)?;
         return Ok(vec![newest(place, None, manifest.version.to_string())]);
     }

@@ -13,7 +13,12 @@ const OPEN: &str = "--allow-not-private";
 
 /// Writes a certificate and its key like those of `openssl req -x509`: self-signed, and allowed to
 /// sign others. Returns both paths.
-fn self_signed(folder: &Folder, name: &str, host: &str, years: (i32, i32)) -> (String, String) {
+pub(crate) fn self_signed(
+    folder: &Folder,
+    name: &str,
+    host: &str,
+    years: (i32, i32),
+) -> (String, String) {
     let key = KeyPair::generate().unwrap();
     let certificate = authority(host, years).self_signed(&key).unwrap();
     let path = |kind: &str| format!("{name}.{kind}.pem");
@@ -31,7 +36,7 @@ fn authority(host: &str, (from, to): (i32, i32)) -> CertificateParams {
     params
 }
 
-fn serve(folder: &Folder, own: &(String, String)) -> Service {
+pub(crate) fn serve(folder: &Folder, own: &(String, String)) -> Service {
     serve_at("127.0.0.1:0", folder, own)
 }
 
@@ -178,6 +183,65 @@ fn the_environment_names_trusted_certificates_unless_a_file_is_given() {
         examined.contains(&format!("trusted by SSL_CERT_FILE={}", own.0)),
         "{examined}"
     );
+}
+
+#[cfg(feature = "cloud")]
+#[test]
+fn an_object_store_is_trusted_by_the_same_option() {
+    let folder = Folder::new();
+    folder.words(10, "plain");
+    let own = self_signed(&folder, "own", "127.0.0.1", (2020, 2100));
+    let other = self_signed(&folder, "other", "127.0.0.1", (2020, 2100));
+    let service = serve(&folder, &own);
+    let copy = folder.path("copy.papir");
+
+    // The service is no object store: it knows no such object.
+    let pull = |ca: &str| {
+        let mut command = program();
+        command.args(["pull", "s3://data/words.papir", &copy, "--ca", ca]);
+        command.envs([
+            ("AWS_ENDPOINT_URL", service.url.as_str()),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_ACCESS_KEY_ID", "id"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ]);
+        let output = command.output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let answered = pull(&own.0);
+    assert!(answered.contains("no such object"), "{answered}");
+    let refused = pull(&other.0);
+    assert!(!refused.contains("no such object"), "{refused}");
+    let missing = pull("/none/ca.pem");
+    assert!(missing.contains("/none/ca.pem"), "{missing}");
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn postgres_is_trusted_by_the_same_option() {
+    let folder = Folder::new();
+    let words = folder.words(50, papir::DEFAULT_SCHEME);
+    // Nothing listens on port 1: the file is read before a connection is made.
+    let address = "postgres://papir@127.0.0.1:1/papir?sslmode=require";
+    let missing = ["--ca", "/none/ca.pem"];
+
+    for command in [
+        &["clients", address, "list"][..],
+        &["follow", address, "--publish", &words],
+        &[
+            "serve",
+            &words,
+            "--listen",
+            "127.0.0.1:0",
+            "--registry",
+            address,
+        ],
+    ] {
+        let output = papir(&[command, &missing].concat());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{command:?}");
+        assert!(stderr.contains("/none/ca.pem"), "{command:?}: {stderr}");
+    }
 }
 
 #[test]

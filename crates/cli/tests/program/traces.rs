@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
@@ -14,7 +15,8 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use prost::Message;
 use rustix::process::Signal;
 
-use crate::support::{Folder, PATIENCE, Service, agent, fails_with, send, succeeds};
+use crate::support::{Folder, PATIENCE, Service, agent, fails_with, program, send, succeeds};
+use crate::tls::{self_signed, serve};
 
 const OPEN: &str = "--allow-not-private";
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -347,6 +349,41 @@ fn a_collector_on_this_machine_is_reached_without_a_proxy() {
         &[("traceparent", &format!("00-{TRACE}-{CALLER}-01"))],
     );
     collector.wait(&[], Some(TRACE));
+}
+
+#[test]
+fn a_collector_is_trusted_by_the_option_of_the_service() {
+    let folder = Folder::new();
+    let words = folder.words(10, "plain");
+    let own = self_signed(&folder, "own", "127.0.0.1", (2020, 2100));
+    // Another service of papir takes the place of the collector: it answers with 404.
+    let collector = serve(&folder, &own);
+
+    for (more, expected) in [(&["--ca", &own.0][..], "404"), (&[], "certificate")] {
+        let mut child = program()
+            .args(["serve", &words, OPEN, "--listen", "127.0.0.1:0"])
+            .args(["--otlp", &collector.url])
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        let url = line.trim().strip_prefix("listening on ").unwrap();
+        get(&format!("{url}/healthz"), &[]);
+
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let mut failure = String::new();
+        while !failure.contains("the collector takes no traces") {
+            failure.clear();
+            assert_ne!(log.read_line(&mut failure).unwrap(), 0, "no failure");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(failure.contains(expected), "{more:?}: {failure}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! | `failures` | errors of the HTTP client |
 //! | `transport` | runs tasks of the protocol core |
 //! | `connection`, `registrations`, `psi`, `probe` | the public operations |
+//! | `sender` | requests to services that are not papir's |
 
 mod agent;
 mod connection;
@@ -13,6 +14,7 @@ mod failures;
 mod probe;
 pub(crate) mod psi;
 mod registrations;
+mod sender;
 mod tls;
 mod transport;
 #[cfg(unix)]
@@ -21,3 +23,4 @@ mod unix;
 pub use connection::{Connection, detail, fetch_log, ready};
 pub use probe::{Probe, probe};
 pub use registrations::Registrations;
+pub use sender::{HttpReceived, HttpSender};

@@ -56,6 +56,9 @@ pub struct PostgresConfig {
     pub keys: Option<String>,
     /// The proxy of connections to this store.
     pub keys_proxy: Option<StoreProxy>,
+    /// PEM file of certificates that connections to this store trust; `None` for those that the
+    /// user's environment trusts.
+    pub keys_roots: Option<PathBuf>,
 }
 
 impl RegistryConfig {

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use papir_client::ProxySetting;
 use papir_core::Privacy;
 use papir_plan::units;
 use papir_store::psi::PsiSet;
@@ -11,13 +10,14 @@ use papir_store::{Delta, OpenOptions, Snapshot, stored_log};
 use super::finding::Finding;
 use super::host::{self, HostArguments};
 use super::machine;
+use crate::arguments::network::Network;
 use crate::describe;
 
 /// Versions of a database that a service keeps at most while it swaps them.
 const KEPT_VERSIONS: u64 = 3;
 
 /// Checks a file.
-pub(super) fn check(file: &Path, host: &HostArguments, proxy: &ProxySetting) -> Vec<Finding> {
+pub(super) fn check(file: &Path, host: &HostArguments, network: &Network) -> Vec<Finding> {
     let mut findings = match PsiSet::open(file) {
         Ok(set) => {
             vec![Finding::ok(
@@ -28,7 +28,7 @@ pub(super) fn check(file: &Path, host: &HostArguments, proxy: &ProxySetting) -> 
                 ),
             )]
         }
-        Err(_) => database(file, host, proxy),
+        Err(_) => database(file, host, network),
     };
 
     if let Ok(metadata) = std::fs::metadata(file) {
@@ -40,7 +40,7 @@ pub(super) fn check(file: &Path, host: &HostArguments, proxy: &ProxySetting) -> 
     findings
 }
 
-fn database(file: &Path, host: &HostArguments, proxy: &ProxySetting) -> Vec<Finding> {
+fn database(file: &Path, host: &HostArguments, network: &Network) -> Vec<Finding> {
     let snapshot = match Snapshot::open_with(file, OpenOptions::default()) {
         Ok(snapshot) => snapshot,
         Err(error) => {
@@ -68,7 +68,11 @@ fn database(file: &Path, host: &HostArguments, proxy: &ProxySetting) -> Vec<Find
 
     findings.extend(delta(file, &snapshot));
     findings.extend(signature(file));
-    findings.extend(host::registry(host, description.limits.client_keys, proxy));
+    findings.extend(host::registry(
+        host,
+        description.limits.client_keys,
+        network,
+    ));
     findings.extend(host::tokens(host, &snapshot.metadata.name));
     findings
 }

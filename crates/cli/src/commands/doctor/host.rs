@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
-use papir_client::{CertificateSummary, ProxySetting};
+use papir_client::CertificateSummary;
 use papir_server::{
     Protection, RegistryPlace, ServerConfig, StoredRegistry, TlsFiles, TokenFile, TokenSource,
 };
 
 use super::finding::{Finding, RENEW_BEFORE};
 use super::machine::days;
+use crate::arguments::network::Network;
 use crate::service::config::registry_place;
 use crate::service::unused_tokens;
 
@@ -32,11 +33,7 @@ pub(super) struct HostArguments {
 }
 
 /// Checks the registry of clients, if the scheme needs one or one is given.
-pub(super) fn registry(
-    host: &HostArguments,
-    needed: bool,
-    proxy: &ProxySetting,
-) -> Option<Finding> {
+pub(super) fn registry(host: &HostArguments, needed: bool, network: &Network) -> Option<Finding> {
     let Some(directory) = &host.registry else {
         return needed.then(|| {
             Finding::warn(
@@ -47,7 +44,7 @@ pub(super) fn registry(
         });
     };
 
-    match registry_place(directory, proxy) {
+    match registry_place(directory, network) {
         Ok(place @ RegistryPlace::Postgres(_)) => return Some(postgres(&place)),
         Ok(RegistryPlace::Directory(_)) => {}
         Err(error) => {

@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         file::check(
             Path::new(&arguments.place),
             &arguments.host,
-            &arguments.connecting.proxy(),
+            &arguments.connecting.network(),
         )
     };
 

@@ -14,6 +14,7 @@ use papir_store::remote::Location;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::duration::Span;
+use crate::arguments::network::Network;
 use crate::arguments::proxy::ProxyParser;
 use crate::failure::Failure;
 use crate::service::traces::{Share, Traces};
@@ -187,6 +188,12 @@ pub(crate) struct Settings {
           default_missing_value = FIND_PAGE)]
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PathBuf>,
+    /// Certificates in PEM to trust, and no others, in connections to object stores, PostgreSQL, the
+    /// collector of traces and an https:// proxy: of issuers, or the server's own if it is
+    /// self-signed [default: those in SSL_CERT_FILE and SSL_CERT_DIR, else those of the system].
+    #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_CA")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ca: Option<PathBuf>,
     /// Proxy for connections to object stores and to the collector of traces: http://, https:// or
     /// socks5://[NAME:PASSWORD@]HOST:PORT; none connects directly [default: the one in HTTPS_PROXY,
     /// HTTP_PROXY or ALL_PROXY]. PostgreSQL is refused if one applies.
@@ -378,6 +385,7 @@ impl Settings {
             &mut self.tls_key,
             &mut self.client_ca,
             &mut self.client_crl,
+            &mut self.ca,
             &mut self.tokens,
             &mut self.cache,
             &mut self.registry,
@@ -415,14 +423,18 @@ impl Settings {
              listen threads max_concurrent max_queued max_upload_bytes max_connections header_timeout
              body_timeout tls_cert tls_key client_ca client_crl tokens rate burst per_client
              trust_proxy allow_origin allow_not_private mapped verify device lame_duck stop_timeout keep_old watch
-             no_metrics page proxy cache registry registry_keys client_ttl max_clients max_client_bytes
+             no_metrics page ca proxy cache registry registry_keys client_ttl max_clients max_client_bytes
              tickets_ahead list_clients log_format otlp otlp_sample
         }
     }
 
-    /// The chosen proxy, by default the environment's.
-    pub(crate) fn proxy(&self) -> ProxySetting {
-        self.proxy.clone().unwrap_or_default()
+    /// The proxy and the certificates of the service's own connections, by default the
+    /// environment's.
+    pub(crate) fn network(&self) -> Network {
+        Network {
+            proxy: self.proxy.clone().unwrap_or_default(),
+            ca: self.ca.clone(),
+        }
     }
 
     /// The log format to use.
@@ -436,7 +448,7 @@ impl Settings {
         match &self.otlp {
             Some(url) => {
                 let share = self.otlp_sample.unwrap_or_default();
-                Traces::start(url, share, &self.proxy()).map(Some)
+                Traces::start(url, share, &self.network()).map(Some)
             }
             None if self.otlp_sample.is_some() => {
                 Err(Failure::new("otlp-sample without otlp: give --otlp URL"))

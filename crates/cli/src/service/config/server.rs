@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use papir_client::ProxySetting;
 use papir_core::device::Device;
 use papir_cuda::{Cuda, Failure as GpuFailure};
 use papir_server::{
@@ -16,7 +15,8 @@ use papir_store::remote::StoreProxy;
 
 use super::{FIND_PAGE, Settings};
 use crate::arguments::duration::Span;
-use crate::arguments::{proxy, remote};
+use crate::arguments::network::Network;
+use crate::arguments::remote;
 use crate::failure::Failure;
 
 impl Settings {
@@ -158,10 +158,11 @@ impl Settings {
 
     /// The files to serve; for databases in object stores, their copies in the cache.
     fn databases(&self) -> Result<(Vec<DatabaseConfig>, Sources), Failure> {
+        let network = self.network();
         let mut sources = Sources::default();
         let mut databases = Vec::new();
         for one in &self.databases {
-            let path = remote::local(&one.path, self.cache.as_ref(), &self.proxy(), &mut sources)?;
+            let path = remote::local(&one.path, self.cache.as_ref(), &network, &mut sources)?;
             databases.push(DatabaseConfig::new(path, one.name.clone()));
         }
 
@@ -199,12 +200,13 @@ impl Settings {
     }
 
     fn registry_place(&self, place: &Path) -> Result<RegistryPlace, Failure> {
-        let place = registry_place(place, &self.proxy())?;
+        let place = registry_place(place, &self.network())?;
 
         match (place, &self.registry_keys) {
             (RegistryPlace::Postgres(place), keys) => Ok(RegistryPlace::Postgres(PostgresConfig {
                 keys: keys.clone(),
                 keys_proxy: self.keys_proxy()?,
+                keys_roots: self.ca.clone(),
                 ..place
             })),
             (RegistryPlace::Directory(_), Some(_)) => Err(Failure::new(
@@ -218,7 +220,7 @@ impl Settings {
     /// The proxy of connections to the object store of keys. `None` for a folder, or without one.
     fn keys_proxy(&self) -> Result<Option<StoreProxy>, Failure> {
         match &self.registry_keys {
-            Some(url) if !url.starts_with("file:") => proxy::store_proxy(&self.proxy()).map(Some),
+            Some(url) if !url.starts_with("file:") => self.network().store_proxy().map(Some),
             _ => Ok(None),
         }
     }
@@ -279,11 +281,11 @@ fn log_gpu_failure(failure: GpuFailure<'_>) {
 }
 
 /// The registry in a directory, or at an address of PostgreSQL. Fails if a proxy applies there.
-pub(crate) fn registry_place(place: &Path, proxy: &ProxySetting) -> Result<RegistryPlace, Failure> {
+pub(crate) fn registry_place(place: &Path, network: &Network) -> Result<RegistryPlace, Failure> {
     Ok(
         match place.to_str().filter(|text| Login::is_address(text)) {
             Some(address) => RegistryPlace::Postgres(PostgresConfig {
-                login: proxy::login(address, proxy)?,
+                login: network.login(address)?,
                 ..PostgresConfig::default()
             }),
             None => RegistryPlace::Directory(place.to_owned()),

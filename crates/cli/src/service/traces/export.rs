@@ -21,7 +21,7 @@ use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, Sampler, SamplingDecision, SamplingResult,
     SdkTracerProvider, ShouldSample,
 };
-use papir_client::ProxySetting;
+use papir_client::{HttpSender, Options};
 use papir_server::{TRACE_TARGET, TraceObserver};
 use tracing::{Level, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
@@ -30,6 +30,7 @@ use tracing_subscriber::layer::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::Share;
+use crate::arguments::network::Network;
 use crate::failure::Failure;
 
 /// The collector's path for traces.
@@ -54,8 +55,8 @@ pub(crate) struct Traces {
 
 impl Traces {
     /// Starts the thread that sends spans to the collector at `url`. Nothing is sent yet. Fails if
-    /// the address is invalid, or if a proxy applies that cannot be used.
-    pub(crate) fn start(url: &str, share: Share, proxy: &ProxySetting) -> Result<Self, Failure> {
+    /// the address is invalid, or if a proxy or certificates apply that cannot be used.
+    pub(crate) fn start(url: &str, share: Share, network: &Network) -> Result<Self, Failure> {
         if !["http://", "https://"]
             .iter()
             .any(|scheme| url.starts_with(scheme))
@@ -68,7 +69,7 @@ impl Traces {
 
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Collector::new(url, proxy)?)
+            .with_http_client(Collector::new(url, network)?)
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(endpoint(url))
             .build()
@@ -197,39 +198,37 @@ impl ShouldSample for Sampling {
 /// The HTTP client of the export.
 #[derive(Debug)]
 struct Collector {
-    agent: ureq::Agent,
+    sender: HttpSender,
     failing: AtomicBool,
 }
 
 impl Collector {
-    fn new(url: &str, proxy: &ProxySetting) -> Result<Self, Failure> {
-        let proxy = match proxy.for_url(url)? {
-            Some(chosen) => {
-                let address = ureq::Proxy::new(&chosen.address.url());
-                Some(address.map_err(|error| Failure::new(format!("{chosen}: {error}")))?)
-            }
-            None => None,
+    fn new(url: &str, network: &Network) -> Result<Self, Failure> {
+        let options = Options {
+            proxy: network.proxy.clone(),
+            ca: network.ca.clone(),
+            ..Options::default()
         };
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .timeout_global(Some(SEND_TIME))
-            // Also without one: ureq ignores variables that it cannot use, and connects directly.
-            .proxy(proxy);
 
         Ok(Self {
-            agent: config.build().new_agent(),
+            sender: HttpSender::new(url, &options)?,
             failing: AtomicBool::new(false),
         })
     }
 
     fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (head, body) = request.into_parts();
-        let response = self.agent.run(Request::from_parts(head, &body[..]))?;
+        let mut headers = Vec::new();
+        for (name, value) in &head.headers {
+            headers.push((name.as_str(), value.as_bytes()));
+        }
 
-        let (head, mut body) = response.into_parts();
-        let body = body.with_config().limit(RESPONSE_BYTES).read_to_vec()?;
-        Ok(Response::from_parts(head, body.into()))
+        let url = head.uri.to_string();
+        let received = self
+            .sender
+            .post(&url, &headers, &body, SEND_TIME, RESPONSE_BYTES)?;
+        let response = Response::builder().status(received.status);
+        Ok(response.body(received.body.into())?)
     }
 
     /// Logs the first failure, and the end of failures.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use papir_store::remote::{Folder, Settings, StoreProxy};
+use papir_store::remote::{Folder, Settings};
 use postgres::Transaction;
 
 use super::sessions::Sessions;
@@ -31,7 +31,7 @@ pub(in crate::clients) struct SharedKeys {
 impl SharedKeys {
     pub(in crate::clients) fn open(shared: &Shared, place: &PostgresConfig) -> Result<Self> {
         let folder = match &place.keys {
-            Some(url) => Some(open_folder(url, place.keys_proxy.as_ref())?),
+            Some(url) => Some(open_folder(url, place)?),
             None => None,
         };
         Ok(Self {
@@ -204,11 +204,14 @@ impl KeyStorage for SharedKeys {
     }
 }
 
-/// The folder at an address in an object store.
-fn open_folder(url: &str, proxy: Option<&StoreProxy>) -> Result<Folder> {
+/// The folder of a registry at an address in an object store.
+fn open_folder(url: &str, place: &PostgresConfig) -> Result<Folder> {
     let mut settings = Settings::from_environment();
-    if let Some(proxy) = proxy {
+    if let Some(proxy) = &place.keys_proxy {
         settings = settings.with_proxy(proxy.clone());
+    }
+    if let Some(file) = &place.keys_roots {
+        settings = settings.with_roots(file.clone());
     }
     Folder::parse(url, "client-keys", settings).map_err(folder_failed)
 }
