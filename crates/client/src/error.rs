@@ -252,6 +252,20 @@ pub enum FinalFailure {
     /// The server's certificate is refused.
     #[error("the server's certificate ({certificate}) is refused: {reason}")]
     Certificate {
+        /// The name or the address that it was presented for.
+        server: String,
+        /// Its subject and issuer.
+        certificate: String,
+        /// The reason.
+        reason: String,
+        /// Set if neither the certificate nor its issuer is trusted.
+        unknown: bool,
+    },
+    /// The certificate of an `https` proxy is refused.
+    #[error("the certificate of the proxy {proxy} ({certificate}) is refused: {reason}")]
+    ProxyCertificate {
+        /// Its address, and the variable or option that names it.
+        proxy: String,
         /// Its subject and issuer.
         certificate: String,
         /// The reason.

@@ -213,7 +213,10 @@ fn asks_for_certificate(error: &(dyn std::error::Error + Send + Sync + 'static))
 fn is_unknown_certificate(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
     matches!(
         error.downcast_ref(),
-        Some(FinalFailure::Certificate { unknown: true, .. })
+        Some(
+            FinalFailure::Certificate { unknown: true, .. }
+                | FinalFailure::ProxyCertificate { unknown: true, .. }
+        )
     )
 }
 

@@ -6,6 +6,7 @@ use std::process::Output;
 use papir_testkit::proxy::{HOST, LOGIN, RecordingProxy};
 
 use crate::support::{Folder, Service, program};
+use crate::tls::{self_signed, serve};
 
 /// Runs papir with environment variables.
 fn papir_in(environment: &[(&str, &str)], arguments: &[&str]) -> Output {
@@ -105,6 +106,22 @@ fn a_proxy_that_cannot_be_used_is_an_error_and_never_passed_by() {
         &["get", &service.url, "key-7"],
     );
     assert_eq!(output.stdout, b"value-7");
+}
+
+#[test]
+fn a_refused_certificate_of_a_proxy_names_the_proxy() {
+    let folder = Folder::new();
+    folder.words(10, "plain");
+    let own = self_signed(&folder, "own", "127.0.0.1", (2020, 2100));
+    // A service takes the place of the proxy: no request reaches it.
+    let proxy = serve(&folder, &own).url;
+    for scheme in ["http", "https"] {
+        let url = format!("{scheme}://{HOST}:7470");
+        let stderr = fails_in(2, &[], &["get", &url, "key-7", "--proxy", &proxy]);
+        let words = format!("the certificate of the proxy {proxy}");
+        assert!(stderr.contains(&words), "{stderr}");
+        assert!(stderr.contains("--ca FILE"), "{stderr}");
+    }
 }
 
 #[test]

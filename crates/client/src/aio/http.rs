@@ -1,5 +1,7 @@
 //! The HTTP client: timeouts, trusted certificates, proxies, and sockets.
 
+use std::net::Ipv6Addr;
+
 use reqwest::redirect::Policy;
 use reqwest::{Client, Proxy, retry};
 
@@ -25,6 +27,10 @@ pub(super) struct ProxiedClient {
 /// of those that the user's environment trusts.
 pub(super) fn client(address: &Address, options: &Options) -> Result<ProxiedClient> {
     let proxy = options.proxy.for_address(address)?;
+    if let Some(chosen) = &proxy {
+        check_name(address, chosen)?;
+    }
+
     let mut tls = tls::config(address, options, Presented::default())?;
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let certificate = CertificateRequest::observe(&mut tls);
@@ -63,7 +69,47 @@ pub(super) fn client(address: &Address, options: &Options) -> Result<ProxiedClie
     })
 }
 
+/// Refuses an `https` service at an IPv6 address behind a proxy. Within the proxy's tunnel, reqwest
+/// takes the host with its brackets for the name in the certificate, and gives up after `CONNECT`
+/// with words that name neither.
+fn check_name(address: &Address, chosen: &ChosenProxy) -> Result<()> {
+    if address.is_https() && address.host().parse::<Ipv6Addr>().is_ok() {
+        return Err(chosen.unusable(
+            "the asynchronous client reaches no https service at an IPv6 address through a proxy: \
+             use the service's name, or connect directly",
+        ));
+    }
+    Ok(())
+}
+
 /// The proxy as reqwest's. It resolves the names of hosts.
 fn of_reqwest(chosen: &ChosenProxy) -> Result<Proxy> {
     Proxy::all(chosen.address.url()).map_err(|error| chosen.unusable(error.without_url()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_https_service_at_an_ipv6_address_is_refused_behind_a_proxy() {
+        for (url, proxy, is_refused) in [
+            ("https://[2001:db8::1]:7470", "http://p", true),
+            ("https://[2001:db8::1]", "socks5://p", true),
+            ("https://[2001:db8::1]", "none", false),
+            ("http://[2001:db8::1]", "http://p", false),
+            ("https://192.0.2.1", "http://p", false),
+            ("https://h", "http://p", false),
+        ] {
+            let options = Options::default().proxy(proxy.parse().unwrap());
+            let address = Address::parse(url).unwrap();
+            let made = client(&address, &options).map(drop);
+            assert_eq!(made.is_err(), is_refused, "{url} {proxy}");
+            if let Err(error) = made {
+                let text = error.to_string();
+                assert!(text.contains("use the service's name"), "{text}");
+            }
+        }
+    }
 }

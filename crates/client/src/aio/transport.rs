@@ -135,7 +135,7 @@ impl Transport {
     /// Adds the certificate that the service asked for, or the proxy.
     fn explain(&self, failure: Failure) -> Failure {
         let failure = self.http.certificate.explain(failure);
-        through(self.http.proxy.as_ref(), failure)
+        through(self.http.proxy.as_ref(), &self.base, failure)
     }
 
     fn encode(&self, request: &Request) -> Result<reqwest::Request, Failure> {

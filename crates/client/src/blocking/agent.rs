@@ -30,7 +30,8 @@ pub(super) struct HttpAgent {
 impl HttpAgent {
     /// Converts an error of a request.
     pub(super) fn failure(&self, error: ureq::Error) -> Failure {
-        through(self.proxy.as_ref(), failures::failure(error, &self.base))
+        let failure = failures::failure(error, &self.base);
+        through(self.proxy.as_ref(), &self.base, failure)
     }
 }
 

@@ -61,6 +61,7 @@ fn refusal(refused: &RefusedCertificate) -> FinalFailure {
         .as_ref()
         .map_or("malformed".to_owned(), ToString::to_string);
     FinalFailure::Certificate {
+        server: refused.server.clone(),
         certificate,
         reason: reason(&refused.reason, &refused.trusted),
         unknown: is_unknown(&refused.reason),

@@ -41,6 +41,8 @@ impl Presented {
 /// A refused certificate.
 #[derive(Clone, Debug)]
 pub(crate) struct RefusedCertificate {
+    /// The name or the address that it was presented for.
+    pub(crate) server: String,
     /// Its fields; `None` if it is malformed.
     pub(crate) summary: Option<CertificateSummary>,
     /// The reason.
@@ -92,6 +94,7 @@ impl ServerCertVerifier for ObservedVerifier {
         };
         // The error carries the certificate, for the message.
         let refused = RefusedCertificate {
+            server: name.to_str().into_owned(),
             summary,
             reason,
             trusted: self.trusted.clone(),

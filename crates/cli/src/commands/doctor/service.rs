@@ -63,7 +63,9 @@ fn set(set: &PsiInfo) -> Finding {
 fn unreachable(error: Error) -> Finding {
     let check = match &error {
         Error::Transport { source, .. } => match source.downcast_ref() {
-            Some(FinalFailure::Certificate { .. }) => "certificate",
+            Some(FinalFailure::Certificate { .. } | FinalFailure::ProxyCertificate { .. }) => {
+                "certificate"
+            }
             Some(FinalFailure::ClientCertificate { .. }) => "client certificate",
             Some(FinalFailure::ProxyLogin { .. }) => "proxy",
             _ => "connection",

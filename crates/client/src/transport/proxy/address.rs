@@ -81,6 +81,11 @@ impl ProxyAddress {
         self.kind == ProxyKind::Https
     }
 
+    /// Its host, without the brackets of an IPv6 address.
+    pub(crate) fn host(&self) -> &str {
+        self.host.trim_start_matches('[').trim_end_matches(']')
+    }
+
     /// Returns whether it has a login.
     pub(crate) fn has_login(&self) -> bool {
         self.login.is_some()

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::address::ChosenProxy;
-use crate::core::Failure;
+use crate::core::{Address, Failure};
 use crate::error::FinalFailure;
 
 /// Parts of the messages of HTTP libraries after which the proxy wants a login, or another one. The
@@ -21,12 +21,17 @@ const LOGIN_MESSAGES: [&str; 8] = [
     "credentials not accepted",
 ];
 
-/// Names the proxy in an error of a connection through it. A proxy that wants a login is an error
-/// that no retry resolves.
-pub(crate) fn through(proxy: Option<&ChosenProxy>, failure: Failure) -> Failure {
+/// Names the proxy in an error of a connection through it to the service at `base`. A proxy that
+/// wants a login is an error that no retry resolves.
+pub(crate) fn through(proxy: Option<&ChosenProxy>, base: &str, failure: Failure) -> Failure {
     let Some(proxy) = proxy else {
         return failure;
     };
+    if let Some(refused) = failure.downcast_ref()
+        && let Some(of_proxy) = certificate(proxy, base, refused)
+    {
+        return of_proxy.into();
+    }
     if let Some(FinalFailure::NoTls { .. }) = failure.downcast_ref()
         && proxy.address.is_https()
     {
@@ -49,6 +54,38 @@ pub(crate) fn through(proxy: Option<&ChosenProxy>, failure: Failure) -> Failure 
     io::Error::new(kind, format!("through the proxy {proxy}: {reason}")).into()
 }
 
+/// The refusal of the proxy's own certificate; `None` for another failure.
+fn certificate(proxy: &ChosenProxy, base: &str, refused: &FinalFailure) -> Option<FinalFailure> {
+    let FinalFailure::Certificate {
+        server,
+        certificate,
+        reason,
+        unknown,
+    } = refused
+    else {
+        return None;
+    };
+    if !proxy.address.is_https() || !server.eq_ignore_ascii_case(proxy.address.host()) {
+        return None;
+    }
+
+    // The service may be at the same host: the name does not tell whose certificate it was.
+    let is_of_both = Address::parse(base).is_ok_and(|service| {
+        service.is_https() && service.host().eq_ignore_ascii_case(proxy.address.host())
+    });
+    let whose = if is_of_both {
+        format!("{proxy}, or of the service at the same host,")
+    } else {
+        proxy.to_string()
+    };
+    Some(FinalFailure::ProxyCertificate {
+        proxy: whose,
+        certificate: certificate.clone(),
+        reason: reason.clone(),
+        unknown: *unknown,
+    })
+}
+
 fn login(proxy: &ChosenProxy) -> FinalFailure {
     FinalFailure::ProxyLogin {
         proxy: proxy.to_string(),
@@ -67,11 +104,15 @@ mod tests {
     use super::*;
 
     fn explained(proxy: &str, failure: impl Into<Failure>) -> Failure {
+        explained_at("https://h", proxy, failure)
+    }
+
+    fn explained_at(base: &str, proxy: &str, failure: impl Into<Failure>) -> Failure {
         let proxy = ChosenProxy {
             address: proxy.parse().unwrap(),
             source: OPTION,
         };
-        through(Some(&proxy), failure.into())
+        through(Some(&proxy), base, failure.into())
     }
 
     fn no_tls() -> FinalFailure {
@@ -90,6 +131,43 @@ mod tests {
         for proxy in ["http://p", "socks5://p"] {
             assert!(explained(proxy, no_tls()).is::<FinalFailure>(), "{proxy}");
         }
+    }
+
+    #[test]
+    fn a_refused_certificate_is_that_of_the_server_it_was_presented_for() {
+        let refused = |server: &str| FinalFailure::Certificate {
+            server: server.to_owned(),
+            certificate: "CN=x".to_owned(),
+            reason: "it expired".to_owned(),
+            unknown: true,
+        };
+        let at_proxy = "the certificate of the proxy https://p:1 (the option";
+
+        for (proxy, server, expected) in [
+            ("https://u:secret@p:1", "P", at_proxy),
+            ("https://p:1", "h", "the server's certificate (CN=x)"),
+            // Its connections have no TLS.
+            ("http://p:1", "p", "the server's certificate (CN=x)"),
+            (
+                "https://[::1]:1",
+                "::1",
+                "the certificate of the proxy https://[::1]:1",
+            ),
+        ] {
+            let failure = explained(proxy, refused(server));
+            assert!(failure.is::<FinalFailure>(), "{failure}");
+            let text = failure.to_string();
+            assert!(text.starts_with(expected), "{text}");
+            assert!(text.ends_with("is refused: it expired"), "{text}");
+        }
+
+        let both = explained_at("https://p", "https://p:1", refused("p")).to_string();
+        assert!(
+            both.contains("or of the service at the same host"),
+            "{both}"
+        );
+        let plain = explained_at("http://p", "https://p:1", refused("p")).to_string();
+        assert!(!plain.contains("or of the service"), "{plain}");
     }
 
     #[test]
