@@ -103,7 +103,12 @@ impl ClientState {
         self.slot(slot).pinned_name()
     }
 
-    /// Removes entries of a slot under its lock. Returns whether there were any.
+    /// Returns whether a slot has any of these entries. Does not create the slot.
+    pub(crate) fn has_any(&self, slot: &str, entries: &[StateEntry]) -> Result<bool> {
+        self.slot(slot).has_any(entries)
+    }
+
+    /// Removes entries of a slot, whose lock is held. Returns whether there were any.
     pub(crate) fn remove(&self, slot: &str, entries: &[StateEntry]) -> Result<bool> {
         self.slot(slot).remove(entries)
     }

@@ -204,14 +204,8 @@ impl Slot<'_> {
         }))
     }
 
-    /// Removes entries under the lock. Returns whether there were any.
+    /// Removes entries. Called with the lock held. Returns whether there were any.
     pub(super) fn remove(&self, entries: &[StateEntry]) -> Result<bool> {
-        // Before the lock, which would create the slot.
-        if !self.has_any(entries)? {
-            return Ok(false);
-        }
-
-        let _lock = self.lock()?;
         let found = self.has_any(entries)?;
         for entry in entries {
             self.storage.remove(&self.name, *entry)?;
@@ -219,7 +213,8 @@ impl Slot<'_> {
         Ok(found)
     }
 
-    fn has_any(&self, entries: &[StateEntry]) -> Result<bool> {
+    /// Returns whether there is any of these entries. Neither creates the slot nor takes its lock.
+    pub(super) fn has_any(&self, entries: &[StateEntry]) -> Result<bool> {
         for entry in entries {
             if self.read(*entry, 1)?.is_some() {
                 return Ok(true);

@@ -1,11 +1,19 @@
 //! Pins of a database, shown and removed by the user.
 
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
 use papir_lookup::Root;
 
+use super::call::CallRules;
 use super::options::Options;
-use crate::core::{Address, PinnedOwner};
-use crate::error::Result;
-use crate::state::{ClientState, StateEntry};
+use crate::core::{Address, PinnedOwner, StoreAction, StoreLock, StoreRequest, Stored};
+use crate::error::{Error, Result};
+use crate::state::{ClientState, StateEntry, lock_thread_ended, on_lock_thread};
+
+/// Longest wait for the locks of the state without a timeout of the options. A connection holds one
+/// for a lookup, or while it uploads keys.
+const LOCK_TIME: Duration = Duration::from_secs(60);
 
 /// The pins of a client for one database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,11 +56,12 @@ pub fn pins(url: &str, options: &Options) -> Result<Option<Pins>> {
 
 /// Removes the pins of a database: the owner's key, the root, and the name if the service or its
 /// set must have it. The database is found as by [`pins`]. Returns whether anything was pinned.
-/// Waits for the locks of the state. Damaged pins are removed too. An open connection does not pin
-/// again what was removed.
+/// Waits for the locks of the state up to the timeout of the options, else for a minute. Damaged
+/// pins are removed too. An open connection does not pin again what was removed.
 ///
 /// # Errors
-/// [`Error::BadUrl`](crate::Error::BadUrl), and errors of the client's state.
+/// [`Error::BadUrl`](crate::Error::BadUrl), errors of the client's state, and
+/// [`Error::TimedOut`](crate::Error::TimedOut) if another process or connection holds a lock.
 pub fn remove_pins(url: &str, options: &Options) -> Result<bool> {
     let address = Address::parse(url)?;
     let state = options.client_state();
@@ -60,16 +69,80 @@ pub fn remove_pins(url: &str, options: &Options) -> Result<bool> {
         return Ok(false);
     };
 
+    let removal = Removal::start(&address, options, &state)?;
     let pins = [StateEntry::Owner, StateEntry::Root];
-    let mut found = state.remove(&address.identity(&database), &pins)?;
+    let mut found = removal.remove(&address.identity(&database), &pins)?;
 
     // Last: without the name, an interrupted removal would not find the database again.
     for slot in slots_of_names(&address) {
         if state.name(&slot)?.as_ref() == Some(&database) {
-            found |= state.remove(&slot, &[StateEntry::Name])?;
+            found |= removal.remove(&slot, &[StateEntry::Name])?;
         }
     }
     Ok(found)
+}
+
+/// A removal of entries of several slots, and the time for their locks.
+struct Removal<'a> {
+    state: &'a ClientState,
+    address: &'a Address,
+    time: Duration,
+    end: Instant,
+}
+
+impl<'a> Removal<'a> {
+    fn start(address: &'a Address, options: &Options, state: &'a ClientState) -> Result<Self> {
+        let limit = CallRules::new(address, options).start().left()?;
+        let time = limit.unwrap_or(LOCK_TIME);
+        Ok(Self {
+            state,
+            address,
+            time,
+            end: Instant::now() + time,
+        })
+    }
+
+    /// Removes entries of a slot under its lock. Returns whether there were any.
+    fn remove(&self, slot: &str, entries: &[StateEntry]) -> Result<bool> {
+        // Before the lock, which would create the slot.
+        if !self.state.has_any(slot, entries)? {
+            return Ok(false);
+        }
+
+        let _lock = self.lock(slot)?;
+        self.state.remove(slot, entries)
+    }
+
+    /// Waits for the lock of a slot on a thread of its own: no storage can be told to stop waiting.
+    fn lock(&self, slot: &str) -> Result<StoreLock> {
+        let location = self.state.location(slot);
+        let state = self.state.clone();
+        let request = StoreRequest {
+            slot: slot.to_owned(),
+            action: StoreAction::Lock,
+        };
+        let (done, outcome) = mpsc::channel();
+        // A lock that comes too late is released: nobody receives it.
+        on_lock_thread(&location, move || drop(done.send(state.perform(request))))?;
+
+        let left = self.end.saturating_duration_since(Instant::now());
+        let stored = match outcome.recv_timeout(left) {
+            Ok(stored) => stored?,
+            Err(RecvTimeoutError::Timeout) => {
+                let holder = "another process or connection holds the lock of";
+                return Err(Error::TimedOut {
+                    url: self.address.base().to_owned(),
+                    timeout: self.time,
+                    reason: Some(format!("{holder} {}", location.display())),
+                });
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err(lock_thread_ended(location)),
+        };
+        match stored {
+            Stored::Locked(lock) => Ok(lock),
+            _ => Err(lock_thread_ended(location)),
+        }
+    }
 }
 
 /// The name of the database to look at; `None` if none is given, and none is pinned for the
@@ -176,6 +249,31 @@ mod tests {
 
         let left = pins(SERVICE, &options).unwrap().unwrap();
         assert_eq!((left.owner, left.root, left.named), (None, None, true));
+        assert!(remove_pins(SERVICE, &options).unwrap());
+        assert_eq!(pins(SERVICE, &options).unwrap(), None);
+    }
+
+    #[test]
+    fn a_lock_that_another_holds_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = pinned(&folder);
+        let held = options.client_state().perform(StoreRequest {
+            slot: DATABASE.to_owned(),
+            action: StoreAction::Lock,
+        });
+        let before = pins(SERVICE, &options).unwrap();
+
+        let impatient = Options {
+            timeout: Some(Duration::from_millis(100)),
+            ..options.clone()
+        };
+        let error = remove_pins(SERVICE, &impatient).unwrap_err();
+        assert_eq!(error.code(), "timed_out");
+        let text = error.to_string();
+        assert!(text.contains("holds the lock of"), "{text}");
+        assert_eq!(pins(SERVICE, &options).unwrap(), before);
+
+        drop(held.unwrap());
         assert!(remove_pins(SERVICE, &options).unwrap());
         assert_eq!(pins(SERVICE, &options).unwrap(), None);
     }
