@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::id::ClientId;
@@ -69,6 +69,20 @@ impl KeyStorage for KeyFiles {
         file.write_all(part)?;
         file.sync_data()?;
         Ok(true)
+    }
+
+    fn holds(&self, id: ClientId, offset: u64, part: &[u8]) -> Result<bool> {
+        // One of both exists: complete keys have the file of their upload under another name.
+        for extension in [PART, COMPLETE] {
+            let Some(mut file) = found(File::open(self.path(id, extension)))? else {
+                continue;
+            };
+            let mut bytes = Vec::with_capacity(part.len());
+            file.seek(SeekFrom::Start(offset))?;
+            file.take(part.len() as u64).read_to_end(&mut bytes)?;
+            return Ok(bytes == part);
+        }
+        Ok(false)
     }
 
     fn read_upload(&self, id: ClientId) -> Result<Vec<u8>> {

@@ -16,6 +16,10 @@ pub(super) trait KeyStorage: Send + Sync {
     /// length.
     fn append(&self, id: ClientId, offset: u64, part: &[u8]) -> Result<bool>;
 
+    /// Returns whether the upload, or the complete keys, of a client have these bytes as a part at
+    /// `offset`.
+    fn holds(&self, id: ClientId, offset: u64, part: &[u8]) -> Result<bool>;
+
     /// The bytes of an upload so far.
     fn read_upload(&self, id: ClientId) -> Result<Vec<u8>>;
 
@@ -72,6 +76,10 @@ impl KeyStorage for WatchedKeys {
 
     fn append(&self, id: ClientId, offset: u64, part: &[u8]) -> Result<bool> {
         self.note(self.storage.append(id, offset, part))
+    }
+
+    fn holds(&self, id: ClientId, offset: u64, part: &[u8]) -> Result<bool> {
+        self.note(self.storage.holds(id, offset, part))
     }
 
     fn read_upload(&self, id: ClientId) -> Result<Vec<u8>> {

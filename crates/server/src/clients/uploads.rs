@@ -198,7 +198,8 @@ impl Registry {
     /// Appends a part of the keys at `offset`.
     ///
     /// The last part completes the registration. If the scheme rejects the keys, the client is
-    /// removed.
+    /// removed. A part that arrived last, and is sent again since its response was lost, is answered
+    /// as it was at first.
     pub(crate) async fn append(
         self: &Arc<Self>,
         database: &Arc<Database>,
@@ -234,6 +235,10 @@ impl Registry {
     ) -> Result<ClientStatus, ClientError> {
         let _writing = self.write_to(id)?;
         let row = self.row(database.name(), id)?;
+        // Before the stage is checked: the part may have completed the registration.
+        if self.is_repeated(id, &row, offset, part)? {
+            return self.show(database, id);
+        }
         if row.stage == Stage::Registered {
             return Err(ClientError::AlreadyRegistered);
         }
@@ -264,12 +269,37 @@ impl Registry {
         self.show(database, id)
     }
 
+    /// Returns whether a part is the one that arrived last. Another service may have received it.
+    fn is_repeated(
+        &self,
+        id: ClientId,
+        row: &Row,
+        offset: u64,
+        part: &[u8],
+    ) -> Result<bool, StoreError> {
+        let is_registered = row.stage == Stage::Registered;
+        let arrived = match row.stage {
+            Stage::Registered => row.keys_bytes,
+            Stage::Uploading => self.keys.offset(id)?,
+        };
+        if offset.checked_add(part.len() as u64) != Some(arrived) {
+            return Ok(false);
+        }
+
+        // An empty part asks for the check of the keys, which those of a registered client have
+        // passed.
+        if part.is_empty() {
+            return Ok(is_registered);
+        }
+        self.keys.holds(id, offset, part)
+    }
+
     /// Has the scheme check complete keys. Rejected keys are removed with their client.
     fn accept(&self, database: &Database, id: ClientId) -> Result<ClientStatus, ClientError> {
         let _writing = self.write_to(id)?;
         if self.row(database.name(), id)?.stage == Stage::Registered {
-            // By another request that appended nothing at the end.
-            return Err(ClientError::AlreadyRegistered);
+            // By another request with the same last part, or one that appended nothing at the end.
+            return self.show(database, id);
         }
 
         let bytes = self.keys.read_upload(id)?;

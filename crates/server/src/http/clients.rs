@@ -308,6 +308,7 @@ fn offset_header(status: &ClientStatus) -> [(HeaderName, String); 1] {
 /// Upload a part of the keys.
 ///
 /// The part is on disk when the response is sent. After the last part, the scheme checks the keys.
+/// The part that arrived last may be sent again, after a lost response.
 #[utoipa::path(
     patch, path = "/v1/databases/{name}/clients/{id}/keys",
     params(

@@ -344,6 +344,36 @@ fn a_role_that_may_create_nothing_uses_the_tables_that_exist() {
 }
 
 #[test]
+fn a_part_whose_response_was_lost_is_answered_by_any_service() {
+    let server = Server::start("");
+    let folder = TempDir::new().unwrap();
+    let in_store = PostgresConfig {
+        keys: Some(format!("file://{}", folder.path().display())),
+        ..place(server.address("papir"))
+    };
+    for place in [place(server.address("papir")), in_store] {
+        let one = start_with(registry(place.clone()), stateful(300_000, 1));
+        let two = start_with(registry(place), stateful(300_000, 1));
+        let mut client = unregistered_at(&one.url());
+        client.begin();
+        let length = client.keys.len();
+
+        for (offset, end, status) in [(0, 200_000, "uploading"), (200_000, length, "registered")] {
+            assert_eq!(client.part(offset, end).json()["status"], status);
+            client = client.moved_to(&two);
+            let again = client.part(offset, end);
+            assert_eq!(again.status, 200, "{again:?}");
+            assert_eq!(again.json()["status"], status);
+            assert_eq!(again.json()["uploaded_bytes"], end);
+            client = client.moved_to(&one);
+        }
+
+        client.keys[250_000] ^= 1;
+        assert_eq!(client.part(200_000, length).code(), "already_registered");
+    }
+}
+
+#[test]
 fn long_keys_go_to_the_object_store() {
     let server = Server::start("");
     let folder = TempDir::new().unwrap();

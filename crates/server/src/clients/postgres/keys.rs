@@ -156,6 +156,24 @@ impl KeyStorage for SharedKeys {
         Ok(appended.is_some())
     }
 
+    /// Whole parts are compared, as they were sent.
+    fn holds(&self, id: ClientId, offset: u64, part: &[u8]) -> Result<bool> {
+        const PART: &str = "SELECT part FROM papir.keys WHERE client = $1 AND start = $2";
+        let client = bytes(id);
+        let start = offset.cast_signed();
+        let rows = self
+            .sessions
+            .read(|transaction| Ok(transaction.query(PART, &[&client, &start])?))?;
+
+        let Some(row) = rows.first() else {
+            return Ok(false);
+        };
+        match row.get::<_, Option<&[u8]>>(0) {
+            Some(kept) => Ok(kept == part),
+            None => Ok(self.stored(id, start)? == part),
+        }
+    }
+
     fn read_upload(&self, id: ClientId) -> Result<Vec<u8>> {
         self.parts(id)
     }

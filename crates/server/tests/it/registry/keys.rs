@@ -254,12 +254,43 @@ fn an_upload_resumes_even_after_a_restart() {
         client.part(2 * part, client.keys.len()).json()["status"],
         "registered"
     );
+    // The response was lost: the same part again, and others.
+    let again = client.part(2 * part, client.keys.len());
+    assert_eq!(
+        (again.status, &again.json()["status"]),
+        (200, &"registered".into())
+    );
+    assert_eq!(client.part(part, 2 * part).code(), "already_registered");
+    client.keys[2 * part] ^= 1;
     assert_eq!(
         client.part(2 * part, client.keys.len()).code(),
         "already_registered"
     );
+    client.keys[2 * part] ^= 1;
     assert_eq!(client.ask(&query).status, 200);
     client.check(8);
+}
+
+#[test]
+fn a_part_whose_response_was_lost_is_answered_again() {
+    let directory = TempDir::new().unwrap();
+    let server = start_with(registry(directory.path()), stateful(100_000, 1));
+    let mut client = unregistered(&server);
+    client.begin();
+    let length = client.keys.len();
+
+    for (offset, end, status) in [(0, 50_000, "uploading"), (50_000, length, "registered")] {
+        for attempt in 0..2 {
+            let reply = client.part(offset, end);
+            assert_eq!(reply.status, 200, "{offset} {attempt}");
+            let found = reply.json();
+            assert_eq!(found["status"], status, "{offset} {attempt}");
+            assert_eq!(found["uploaded_bytes"], end, "{offset} {attempt}");
+        }
+    }
+    assert_eq!(client.part(length, length).json()["status"], "registered");
+    assert_eq!(client.part(0, 50_000).code(), "already_registered");
+    client.check(5);
 }
 
 #[test]
