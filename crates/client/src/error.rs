@@ -1,21 +1,23 @@
 //! Errors of the client.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use papir_core::Version;
+use papir_core::{Version, without_passwords};
 use papir_lookup::Root;
 use papir_protocol::code;
 
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Errors of a client. Network errors name the address.
+/// Errors of a client. Network errors name the address. Texts have no passwords of addresses and no
+/// tokens; the fields have them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An address that is not valid for a papir service.
-    #[error("bad address `{url}`: {reason}")]
+    #[error("bad address `{}`: {reason}", shown(url))]
     BadUrl {
         /// The address given.
         url: String,
@@ -27,7 +29,8 @@ pub enum Error {
     BadToken,
     /// A token that would be sent over plain HTTP to another machine. Nothing was sent.
     #[error(
-        "{url}: the token would be sent in the clear to another machine: use https, or allow plain HTTP"
+        "{}: the token would be sent in the clear to another machine: use https, or allow plain HTTP",
+        shown(url)
     )]
     TokenInClear {
         /// The address.
@@ -58,7 +61,7 @@ pub enum Error {
         reason: String,
     },
     /// The connection failed.
-    #[error("{url}: {source}")]
+    #[error("{}: {}", shown(url), shown(source))]
     Transport {
         /// The address.
         url: String,
@@ -66,7 +69,7 @@ pub enum Error {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The call took longer than the timeout of the options.
-    #[error("{url}: no result within {timeout:?}{}", after(reason.as_deref()))]
+    #[error("{}: no result within {timeout:?}{}", shown(url), after(reason.as_deref()))]
     TimedOut {
         /// The service's address.
         url: String,
@@ -76,7 +79,7 @@ pub enum Error {
         reason: Option<String>,
     },
     /// The server refused the request.
-    #[error("{url}: HTTP {status} ({code}): {message}")]
+    #[error("{}: HTTP {status} ({code}): {message}", shown(url))]
     Http {
         /// The address.
         url: String,
@@ -90,7 +93,7 @@ pub enum Error {
         current: Option<Version>,
     },
     /// A response that is longer than any valid one.
-    #[error("{url}: the response exceeds the limit of {limit} bytes")]
+    #[error("{}: the response exceeds the limit of {limit} bytes", shown(url))]
     TooLong {
         /// The address.
         url: String,
@@ -100,7 +103,8 @@ pub enum Error {
     /// A download whose length, which the service states, exceeds the limit of the options. It was
     /// not fetched.
     #[error(
-        "{url}: a download of {length} bytes: expected at most {limit}, the limit of downloads"
+        "{}: a download of {length} bytes: expected at most {limit}, the limit of downloads",
+        shown(url)
     )]
     TooLarge {
         /// The address.
@@ -111,7 +115,7 @@ pub enum Error {
         limit: u64,
     },
     /// A response that breaks the protocol.
-    #[error("{url}: unexpected response: {reason}")]
+    #[error("{}: unexpected response: {}", shown(url), shown(reason))]
     Unexpected {
         /// The address.
         url: String,
@@ -119,7 +123,10 @@ pub enum Error {
         reason: String,
     },
     /// The server has no database of this name.
-    #[error("{url}: no database is named `{name}`; the databases are {known}")]
+    #[error(
+        "{}: no database is named `{name}`; the databases are {known}",
+        shown(url)
+    )]
     NoSuchDatabase {
         /// The server's address.
         url: String,
@@ -129,7 +136,10 @@ pub enum Error {
         known: String,
     },
     /// No name was given, and the server does not have exactly one database.
-    #[error("{url}: expected the name of a database; the databases are {known}")]
+    #[error(
+        "{}: expected the name of a database; the databases are {known}",
+        shown(url)
+    )]
     ChooseDatabase {
         /// The server's address.
         url: String,
@@ -137,7 +147,7 @@ pub enum Error {
         known: String,
     },
     /// The database's root is not the trusted one.
-    #[error("{url}: the database's root is {found}: expected {expected}")]
+    #[error("{}: the database's root is {found}: expected {expected}", shown(url))]
     Root {
         /// The database's address.
         url: String,
@@ -149,7 +159,8 @@ pub enum Error {
     /// The caller names no database, and the service's only one has another name than the pinned
     /// one.
     #[error(
-        "{url}: the only database is named `{found}`: expected `{expected}`, as before (name the database to use another)"
+        "{}: the only database is named `{found}`: expected `{expected}`, as before (name the database to use another)",
+        shown(url)
     )]
     OtherName {
         /// The server's address.
@@ -161,13 +172,16 @@ pub enum Error {
     },
     /// The database is not signed. An owner's key is given or pinned, or the options require a
     /// maximum age or cosignatures.
-    #[error("{url}: the database has no checkpoint: expected one signed under its owner's key")]
+    #[error(
+        "{}: the database has no checkpoint: expected one signed under its owner's key",
+        shown(url)
+    )]
     NoCheckpoint {
         /// The database's address.
         url: String,
     },
     /// The owner's checkpoint is refused, or does not name what the service sent.
-    #[error("{url}: {error}")]
+    #[error("{}: {error}", shown(url))]
     Checkpoint {
         /// The address of the checkpoint or of the public part.
         url: String,
@@ -205,7 +219,8 @@ pub enum Error {
     /// A copy of the client's state used the same ticket. The registration is removed, and the next
     /// lookup registers again.
     #[error(
-        "{url}: {message}: a copy of this client's state is in use; the next lookup registers again"
+        "{}: {message}: a copy of this client's state is in use; the next lookup registers again",
+        shown(url)
     )]
     StateCopied {
         /// The address.
@@ -215,7 +230,8 @@ pub enum Error {
     },
     /// The service did not prepare the tickets of the queries in time. No query was sent.
     #[error(
-        "{url}: the service has not prepared the tickets of this client's next queries: try later"
+        "{}: the service has not prepared the tickets of this client's next queries: try later",
+        shown(url)
     )]
     NoTicket {
         /// The address of the database's clients.
@@ -303,10 +319,16 @@ pub enum FinalFailure {
     },
 }
 
+/// A text without passwords and tokens. Every language shows the texts of these errors, and they end
+/// up in logs and in reports to others.
+fn shown(text: impl Display) -> String {
+    without_passwords(&text.to_string())
+}
+
 /// The reason of a timeout, for the end of a message.
 fn after(reason: Option<&str>) -> String {
     reason
-        .map(|reason| format!(": {reason}"))
+        .map(|reason| format!(": {}", shown(reason)))
         .unwrap_or_default()
 }
 
@@ -429,5 +451,42 @@ pub(crate) fn unexpected(url: &str, reason: String) -> Error {
     Error::Unexpected {
         url: url.to_owned(),
         reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_have_no_passwords_and_no_tokens() {
+        let url = || "https://user:secret@h/v1".to_owned();
+        let token = format!("papir_{}", "5e".repeat(32));
+        let errors = [
+            Error::BadUrl {
+                url: "https://h/?token=secret".to_owned(),
+                reason: "it has a query",
+            },
+            Error::TokenInClear { url: url() },
+            Error::Transport {
+                url: url(),
+                source: format!("{} refuses {token}", url()).into(),
+            },
+            Error::TimedOut {
+                url: url(),
+                timeout: Duration::ZERO,
+                reason: Some(url()),
+            },
+            Error::Unexpected {
+                url: url(),
+                reason: format!("a redirection to {}", url()),
+            },
+            Error::NoCheckpoint { url: url() },
+        ];
+        for error in errors {
+            let text = error.to_string();
+            assert!(text.contains("***"), "{text}");
+            assert!(!text.contains("secret") && !text.contains("5e5e"), "{text}");
+        }
     }
 }

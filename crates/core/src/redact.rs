@@ -1,13 +1,17 @@
-//! Removes the passwords of addresses from texts.
+//! Removes passwords and tokens from texts.
 
 /// The text that stands for a password.
 const HIDDEN: &str = "***";
-/// The name of a parameter with a password, or the end of the name.
-const PARAMETER: &str = "password=";
+/// Names of parameters with secrets, or the ends of the names.
+const PARAMETERS: [&str; 4] = ["passphrase=", "password=", "secret=", "token="];
+/// The beginning of every access token that a service makes.
+const TOKEN: &str = "papir_";
+/// Hexadecimal digits of a token. Names of metrics and folders are shorter, or have other characters.
+const TOKEN_DIGITS: usize = 64;
 
 /// A text for errors and logs without passwords: those before the host of an address, as in
-/// `http://user:password@host`, and those of parameters, as in `?password=…`. A name without a
-/// password stays.
+/// `http://user:password@host`, and those of parameters, as in `?password=…` or `?token=…`. Access
+/// tokens are removed, too. A name without a password stays.
 pub fn without_passwords(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -27,7 +31,7 @@ pub fn without_passwords(text: &str) -> String {
     }
 
     shown.push_str(rest);
-    without_parameters(&shown)
+    without_tokens(&without_parameters(&shown))
 }
 
 /// The place of the `@` that ends the user and the password at the beginning of an address.
@@ -52,9 +56,8 @@ fn end_of_user(address: &str) -> Option<usize> {
 fn without_parameters(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
-    // Lower case has the same length, as far as ASCII is concerned.
-    while let Some(at) = rest.to_ascii_lowercase().find(PARAMETER) {
-        let (name, value) = rest.split_at(at + PARAMETER.len());
+    while let Some(end) = end_of_parameter(rest) {
+        let (name, value) = rest.split_at(end);
         shown.push_str(name);
 
         let end = match value.strip_prefix('\'') {
@@ -66,6 +69,37 @@ fn without_parameters(text: &str) -> String {
             shown.push_str(HIDDEN);
         }
         rest = &value[end..];
+    }
+
+    shown.push_str(rest);
+    shown
+}
+
+/// The end of the first name of a parameter with a secret.
+fn end_of_parameter(text: &str) -> Option<usize> {
+    // Lower case has the same length, as far as ASCII is concerned.
+    let lower = text.to_ascii_lowercase();
+    let ends = PARAMETERS
+        .iter()
+        .filter_map(|name| Some(lower.find(name)? + name.len()));
+    ends.min()
+}
+
+/// The text with access tokens hidden.
+fn without_tokens(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(TOKEN) {
+        let (before, after) = rest.split_at(at + TOKEN.len());
+        shown.push_str(before);
+
+        let digits = after.bytes().take_while(u8::is_ascii_hexdigit).count();
+        rest = if digits >= TOKEN_DIGITS {
+            shown.push_str(HIDDEN);
+            &after[digits..]
+        } else {
+            after
+        };
     }
 
     shown.push_str(rest);
@@ -108,8 +142,24 @@ mod tests {
                 "host=h password=*** user=u",
             ),
             ("host=h PASSWORD=secret", "host=h PASSWORD=***"),
+            (
+                "http://h/?access_token=secret&a=b&client_secret=secret",
+                "http://h/?access_token=***&a=b&client_secret=***",
+            ),
         ] {
             assert_eq!(without_passwords(text), expected);
+        }
+    }
+
+    #[test]
+    fn access_tokens_are_hidden() {
+        let token = format!("papir_{}", "0f".repeat(32));
+        let text = format!("Bearer {token}: refused, {token}");
+        let shown = without_passwords(&text);
+        assert_eq!(shown, "Bearer papir_***: refused, papir_***");
+
+        for text in ["papir_queries_total", "papir_0f0f", "papir_"] {
+            assert_eq!(without_passwords(text), text);
         }
     }
 

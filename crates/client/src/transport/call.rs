@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use papir_core::without_passwords;
 use papir_protocol::ErrorBody;
 
 use super::options::Options;
@@ -143,8 +144,8 @@ impl Call {
         }
 
         let report = self.trouble().as_ref().map(|trouble| RetryPause {
-            url: self.url.to_string(),
-            reason: trouble.reason.clone(),
+            url: without_passwords(&self.url),
+            reason: without_passwords(&trouble.reason),
             since: trouble.since.elapsed(),
             pause,
         });
@@ -278,7 +279,7 @@ mod tests {
 
     #[test]
     fn pauses_after_failures_are_reported() {
-        let seen = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::new(Mutex::new(Vec::<RetryPause>::new()));
         let reports = Arc::clone(&seen);
         let options = Options {
             retries: RetryObserver::new(move |pause| reports.lock().unwrap().push(pause.clone())),
@@ -300,5 +301,25 @@ mod tests {
                 .all(|one| one.url == "http://h" && one.pause == LONG)
         );
         assert!(seen[0].since <= seen[1].since, "since the first failure");
+    }
+
+    #[test]
+    fn reports_have_no_passwords() {
+        let seen = Arc::new(Mutex::new(Vec::<RetryPause>::new()));
+        let reports = Arc::clone(&seen);
+        let options = Options {
+            retries: RetryObserver::new(move |pause| reports.lock().unwrap().push(pause.clone())),
+            ..Options::default()
+        };
+
+        let address = Address::parse("http://user:secret@h").unwrap();
+        let call = CallRules::new(&address, &options).start();
+        call.note(&Err("http://user:secret@h refuses".into()))
+            .unwrap();
+        call.pause(LONG).unwrap();
+
+        let seen = seen.lock().unwrap();
+        assert_eq!(seen[0].url, "http://user:***@h");
+        assert_eq!(seen[0].reason, "http://user:***@h refuses");
     }
 }

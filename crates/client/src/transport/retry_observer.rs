@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A pause before a request is tried again.
+/// A pause before a request is tried again. Its texts have no passwords: they are made for logs.
 #[derive(Clone, Debug)]
 pub struct RetryPause {
     /// The service's address.
