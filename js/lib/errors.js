@@ -1,7 +1,24 @@
+/** What stands for a password or a token. */
+const HIDDEN = "***";
+/** A login in an address: up to the last `@` of its host or, if no port follows the colon, of the word. */
+const LOGIN = /(:\/\/[^\s/?#:@`"[]*:)(?:[^\s/?#`"]*|(?!\d+(?:[/?#\s]|$))[^\s`"]*)@/g;
+/** Parameters with secrets. */
+const PARAMETER = /((?:passphrase|password|secret|token)=)[^\s&`"]+/gi;
+/** An access token of a service. */
+const TOKEN = /papir_[0-9a-f]{64,}/gi;
+
+/**
+ * A text without passwords and tokens, which end up in logs. The module's texts have none; those of this package, of
+ * `fetch` and of workers may name the address that the caller gave.
+ */
+export function withoutPasswords(text) {
+  return text.replace(LOGIN, `$1${HIDDEN}@`).replace(PARAMETER, `$1${HIDDEN}`).replace(TOKEN, `papir_${HIDDEN}`);
+}
+
 /** An error of papir. Its `code` is a short stable name; `retryable` says whether the same call may succeed later. */
 export class PapirError extends Error {
   constructor(message, { code = "unexpected", retryable = false, status } = {}) {
-    super(message);
+    super(withoutPasswords(String(message)));
     this.name = new.target.name;
     this.code = code;
     this.retryable = retryable;

@@ -5,10 +5,14 @@ import { PapirError } from "./errors.js";
 /** Hosts that are this machine. Its traffic must not be carried to another one. */
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
+/** Engines that are compatible with Node. Each has a global of its name. */
+const ENGINES = ["Deno", "Bun"];
+
 /**
  * The `fetch` that the caller gives, else undefined for the global one.
  *
- * Browsers use the proxy of their settings. Node's `fetch` would pass by the one that `environment` names.
+ * Browsers use the proxy of their settings. Elsewhere the global `fetch` may pass by the one that `environment` names:
+ * nothing tells which variables it has read at its start.
  */
 export function chosenFetch(url, given, environment = environmentOfNode()) {
   if (given !== undefined && given !== null) {
@@ -18,11 +22,18 @@ export function chosenFetch(url, given, environment = environmentOfNode()) {
 
   const name = proxyVariable(url, environment);
   if (!name) return undefined;
-  throw new PapirError(
-    `${name} names a proxy, which the fetch of Node does not use: give \`fetch\`, for example of undici with a ` +
-      "ProxyAgent; `fetch: globalThis.fetch` connects as Node does",
-    { code: "bad_proxy" },
-  );
+  throw new PapirError(`${name} names a proxy, and no \`fetch\` was given: ${remedy(name)}`, { code: "bad_proxy" });
+}
+
+/** Both ways to a `fetch` that uses the proxy of a variable: the engine's own, and one of the caller. */
+export function remedy(name, globals = globalThis) {
+  const engine = ENGINES.find((one) => globals[one] !== undefined);
+  const own = engine
+    ? `the fetch of ${engine} uses HTTPS_PROXY and HTTP_PROXY: give \`fetch: globalThis.fetch\``
+    : "the fetch of Node 24 or later uses HTTPS_PROXY and HTTP_PROXY if NODE_USE_ENV_PROXY=1 is set at its start: " +
+      "give `fetch: globalThis.fetch`";
+  const agent = "or give a `fetch` with an agent for the proxy, such as undici's with a ProxyAgent";
+  return /^all_proxy$/i.test(name) ? `${own}, and set them, since it ignores ${name}; ${agent}` : `${own}; ${agent}`;
 }
 
 /** The variable with the proxy for an address; undefined if there is none, or the address is not valid. */

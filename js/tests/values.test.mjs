@@ -7,7 +7,8 @@ import { built } from "./support.mjs";
 
 const { modulesOf, placeOf } = await built("module.js");
 const { options, timeoutOf } = await built("options.js");
-const { chosenFetch, proxyVariable } = await built("proxy.js");
+const { errorOf, withoutPasswords } = await built("errors.js");
+const { chosenFetch, proxyVariable, remedy } = await built("proxy.js");
 const { Turns, within } = await built("stopping.js");
 const { decodeValues, encodeWanted } = await built("wanted.js");
 const { connect, PapirError } = await built("index.js");
@@ -111,6 +112,50 @@ test("a proxy of the environment is not passed by", async () => {
       if (before[name] === undefined) delete process.env[name];
       else process.env[name] = before[name];
     }
+  }
+});
+
+test("the refusal of a proxy names both ways to use it", () => {
+  const refusal = (name, environment) => {
+    try {
+      chosenFetch("https://papir.invalid", undefined, environment);
+    } catch (error) {
+      return error.message;
+    }
+    return assert.fail(name);
+  };
+  const ofNode = refusal("https_proxy", { https_proxy: "http://p" });
+  for (const part of ["https_proxy names a proxy", "NODE_USE_ENV_PROXY=1", "fetch: globalThis.fetch", "ProxyAgent"]) {
+    assert(ofNode.includes(part), ofNode);
+  }
+  assert(!ofNode.includes("ignores"), ofNode);
+  assert(refusal("ALL_PROXY", { ALL_PROXY: "http://p" }).includes("ignores ALL_PROXY"));
+
+  for (const engine of ["Deno", "Bun"]) {
+    const text = remedy("HTTPS_PROXY", { [engine]: {} });
+    assert(text.includes(`the fetch of ${engine}`) && !text.includes("NODE_USE_ENV_PROXY"), text);
+  }
+});
+
+test("errors show no passwords and no tokens", async () => {
+  const token = `papir_${"5e".repeat(32)}`;
+  for (const [text, expected] of [
+    ["http://u:secret@h:1/a: refused", "http://u:***@h:1/a: refused"],
+    ["http://u:sec@ret@h", "http://u:***@h"],
+    ["http://u:sec/ret@h/d", "http://u:***@h/d"],
+    ["http://h/?token=secret&a=b", "http://h/?token=***&a=b"],
+    [`Bearer ${token}`, "Bearer papir_***"],
+    ["http://h:7470/users/@me", "http://h:7470/users/@me"],
+    ["http://h:1, then http://i:2 and a@b", "http://h:1, then http://i:2 and a@b"],
+    ["http://[::1]:80/@", "http://[::1]:80/@"],
+  ]) {
+    assert.equal(withoutPasswords(text), expected);
+    assert.equal(errorOf({ group: "network", message: text }).message, expected);
+  }
+
+  const url = "http://user:secret@127.0.0.1:1";
+  for (const given of [{ patience: 0 }, { timeout: 0 }]) {
+    await assert.rejects(connect(url, given), (error) => error instanceof PapirError && !error.message.includes("secret"));
   }
 });
 
