@@ -17,10 +17,14 @@ use crate::description::ClientDescription;
 use crate::errors::{of_client, of_core};
 use crate::forked;
 use crate::local::Local;
+use crate::retries;
 
 /// Options from the arguments of `connect`.
 fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
-    let mut options = Options::default();
+    let mut options = Options {
+        retries: retries::logged(),
+        ..Options::default()
+    };
     for (name, value) in arguments.into_iter().flat_map(|arguments| arguments.iter()) {
         if value.is_none() {
             continue;

@@ -12,7 +12,7 @@
 //! | `scheme` | the schemes themselves: setup, query, answer, extract |
 //! | `shard`, `divided` | a database on several machines: one of them, and the service in front of all |
 //! | `tasks` | tasks that prepare a database on many machines |
-//! | `errors`, `waiting`, `progress` | exceptions; Ctrl-C; progress |
+//! | `errors`, `waiting`, `progress`, `retries` | exceptions; Ctrl-C; progress; the log of retries |
 
 mod arrow;
 mod bench;
@@ -28,6 +28,7 @@ mod local;
 mod pairs;
 mod plan;
 mod progress;
+mod retries;
 mod scheme;
 mod service;
 mod shard;

@@ -1,7 +1,9 @@
 """Descriptions of clients and databases, and their ends."""
 
 import asyncio
+import logging
 import os
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -115,3 +117,38 @@ def test_keys_of_other_types_are_refused() -> None:
     for key in (0.5, None, [1]):
         with pytest.raises(TypeError, match="expected bytes, str or int"):
             as_bytes(key)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def nobody() -> Any:
+    """The address of a port that refuses connections: it is taken, and nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://user:secret@127.0.0.1:{taken.getsockname()[1]}"
+
+
+def test_retries_are_logged(nobody: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger="pypapir")
+
+    async def connect() -> None:
+        await pypapir.aio.connect(nobody, patience=5)
+
+    for call in [lambda: pypapir.connect(nobody, patience=5), lambda: asyncio.run(connect())]:
+        caplog.clear()
+        with pytest.raises(pypapir.NetworkError):
+            call()
+        records = [record for record in caplog.records if record.name == "pypapir"]
+        assert records
+        for record in records:
+            assert record.getMessage().startswith("waiting for http://user:***@127.0.0.1:")
+
+
+def test_errors_and_logs_have_no_passwords(nobody: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger="pypapir")
+    with pytest.raises(pypapir.NetworkError) as refused:
+        pypapir.connect(nobody, patience=1)
+    assert "user:***@" in str(refused.value)
+    with pytest.raises(pypapir.Error) as malformed:
+        pypapir.connect("https://h/?token=secret")
+    assert "token=***" in str(malformed.value)
+    assert "secret" not in f"{refused.value} {malformed.value} {caplog.text}"
