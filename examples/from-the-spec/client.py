@@ -10,6 +10,7 @@ does not check the server's certificate.
 """
 import argparse
 import json
+import os
 import struct
 import sys
 import time
@@ -124,12 +125,41 @@ def root(db):
 
 # HTTP
 
-def opener(url):
-    """Opens a URL as the environment says, but one of this machine without a proxy."""
-    host = urllib.parse.urlsplit(url).hostname or ""
+def proxy_variable(url):
+    """The variable that names the proxy for a URL; None for a direct connection, as to this machine."""
+    parts = urllib.parse.urlsplit(url)
+    host = parts.hostname or ""
     if host in ("localhost", "::1") or host.startswith("127."):
-        return urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    return urllib.request.build_opener()
+        return None
+    port = parts.port or {"https": 443}.get(parts.scheme, 80)
+    if urllib.request.proxy_bypass_environment(f"{host}:{port}"):
+        return None
+    names = [name for kind in (parts.scheme, "all") for name in (f"{kind}_proxy", f"{kind}_proxy".upper())]
+    if "REQUEST_METHOD" in os.environ:  # a CGI program, for which the header `Proxy` of a request sets it
+        names = [name for name in names if name != "HTTP_PROXY"]
+    return next((name for name in names if os.environ.get(name)), None)
+
+
+def proxy(url):
+    """The proxies of urllib for a URL. One that urllib cannot use is refused, and never passed by."""
+    name = proxy_variable(url)
+    if name is None:
+        return {}
+    text = os.environ[name]
+    address = text if "://" in text else f"http://{text}"
+    try:
+        parts = urllib.parse.urlsplit(address)
+        usable = parts.scheme == "http" and parts.hostname and parts.port != 0
+    except ValueError:  # the port is no number of a port
+        usable = False
+    # Its text may have a password.
+    check(usable, f"{name}: a proxy that this client cannot use: expected http://HOST:PORT")
+    return {urllib.parse.urlsplit(url).scheme: address}
+
+
+def opener(url):
+    """Opens a URL through the proxy of the environment, if one applies."""
+    return urllib.request.build_opener(urllib.request.ProxyHandler(proxy(url)))
 
 
 def fetch(url, body=None, version=None):

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use papir_testkit::proxy::{HOST, RecordingProxy};
 use serde_json::{Value, json};
 
 use crate::support::{Folder, Service, isolated, root, succeeds};
@@ -151,6 +152,43 @@ fn a_client_from_the_spec_checks_signatures() {
     let impatient = ["--pin", &pin, "--catch-up", "0"];
     let rollback = look_up_signed(&serve(&old).url, &impatient).unwrap();
     assert!(rollback.contains("a rollback"), "{rollback}");
+}
+
+#[test]
+fn a_client_from_the_spec_uses_the_proxy_or_refuses_it() {
+    let folder = Folder::new();
+    let words = folder.words(50, "simple");
+    let service = Service::start(&[&words], &[]);
+    let address = service.url.strip_prefix("http://").unwrap();
+    let proxy = RecordingProxy::to(address.parse().unwrap());
+    let at_proxy = |host: &str| format!("http://{host}:7470/v1/databases/words");
+    let run = |url: &str, name: &str, value: &str| {
+        let mut command = python("client.py");
+        command.args([url, "key-7"]).env(name, value);
+        command.output().unwrap()
+    };
+
+    for name in ["ALL_PROXY", "all_proxy", "http_proxy", "HTTP_PROXY"] {
+        let output = run(&at_proxy(HOST), name, &format!("http://{}", proxy.address));
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {error}");
+        let asked = proxy.take();
+        assert!(!asked.is_empty(), "{name}");
+        assert!(asked.iter().all(|one| one.contains(HOST)), "{asked:?}");
+    }
+
+    let socks = format!("socks5://name:secret@{}", proxy.address);
+    for value in [socks.as_str(), "http://p:99999", "http://"] {
+        let output = run(&at_proxy(HOST), "ALL_PROXY", value);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{value}");
+        assert!(error.contains("ALL_PROXY"), "{error}");
+        assert!(!error.contains("secret"), "{error}");
+    }
+    // This machine is reached without it.
+    let direct = format!("http://{address}/v1/databases/words");
+    assert!(run(&direct, "ALL_PROXY", &socks).status.success());
+    assert_eq!(proxy.take(), [""; 0]);
 }
 
 #[test]
