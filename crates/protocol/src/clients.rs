@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ClientStatus {
     /// Its id, 32 hexadecimal digits. A capability: anyone who has it can use the client's keys.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[0-9a-f]{32}$"))]
     pub id: String,
     /// `registered` or `uploading`.
     pub status: String,
@@ -25,6 +26,7 @@ pub struct ClientStatus {
     /// Longest accepted part of an upload, in bytes.
     pub part_bytes: u64,
     /// The last version of the database that accepted its keys.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[0-9a-f]{16}$"))]
     pub version: String,
     /// Prepared tickets of the newest version with the numbers from `next_ticket` on, without a gap.
     pub tickets_ready: u64,

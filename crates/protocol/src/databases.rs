@@ -23,6 +23,7 @@ pub struct DatabaseSummary {
     /// The scheme's name.
     pub scheme: String,
     /// The newest version, 16 hexadecimal digits.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[0-9a-f]{16}$"))]
     pub version: String,
     /// The number of records; in a keyed database, of buckets.
     pub records: u64,
@@ -41,6 +42,7 @@ pub struct DatabaseInfo {
     /// The scheme's name.
     pub scheme: String,
     /// The version, 16 hexadecimal digits: of the base, if there is a delta.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[0-9a-f]{16}$"))]
     pub version: String,
     /// The number of records; in a keyed database, of buckets.
     pub records: u64,
@@ -80,6 +82,7 @@ pub struct DatabaseInfo {
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct DeltaInfo {
     /// The version, 16 hexadecimal digits. Queries to base and delta together are for this version.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[0-9a-f]{16}$"))]
     pub version: String,
     /// The scheme's name.
     pub scheme: String,
@@ -163,6 +166,7 @@ pub struct DatabaseDetail {
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PreviousVersion {
     /// The version, 16 hexadecimal digits.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[0-9a-f]{16}$"))]
     pub version: String,
     /// Seconds until it is no longer answered.
     pub seconds_left: u64,

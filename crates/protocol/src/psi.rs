@@ -11,6 +11,7 @@ pub struct PsiInfo {
     /// `filter`: receivers download a filter; `retrieval`: they look elements up in a database.
     pub kind: String,
     /// The version of the filter or database, 16 hexadecimal digits.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[0-9a-f]{16}$"))]
     pub version: String,
     /// Number of elements in the set.
     pub elements: u64,

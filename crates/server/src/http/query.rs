@@ -42,6 +42,8 @@ pub(super) fn routes(before: Routes) -> Routes {
     params(
         ("name" = String, Path, description = "the database's name"),
         ("papir-version" = Option<String>, Header, description = "the version that the queries are for"),
+        ("papir-client" = Option<String>, Header, description = "the id of a registered client"),
+        ("papir-ticket" = Option<String>, Header, description = "the client's ticket numbers, one for each query"),
     ),
     request_body(content_type = "application/octet-stream", description = "queries (docs/formats.md)"),
     responses(

@@ -15,17 +15,34 @@ use axum::routing::{MethodFilter, on};
 use axum::{Extension, Router};
 use papir_protocol::{ErrorBody, header as names, media};
 use utoipa::openapi::header::HeaderBuilder;
-use utoipa::openapi::schema::{Components, Object, Ref, Type};
+use utoipa::openapi::path::{Operation, Parameter};
+use utoipa::openapi::schema::{Components, Object, Ref, Schema, Type};
 use utoipa::openapi::{
     Content, ContentBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi, Paths, RefOr,
 };
-use utoipa::openapi::{Response as Documented, ResponseBuilder, path::Operation};
+use utoipa::openapi::{Response as Documented, ResponseBuilder};
 use utoipa::{Path, ToSchema};
 
 use super::unread::BodyMemory;
 use crate::service::App;
 
 const JSON: HeaderValue = HeaderValue::from_static(media::JSON);
+
+/// Form of a client's id.
+const CLIENT_ID: &str = "^[0-9a-fA-F]{32}$";
+/// Form of a database's version.
+const VERSION: &str = "^[0-9a-fA-F]{16}$";
+/// Form of ticket numbers, separated by commas.
+const TICKETS: &str = "^ *[0-9]+ *(, *[0-9]+ *)*$";
+
+/// Forms of parameters by name. A request with a value of another form is refused.
+const PATTERNS: [(&str, &str); 5] = [
+    ("id", CLIENT_ID),
+    ("version", VERSION),
+    (names::CLIENT, CLIENT_ID),
+    (names::TICKET, TICKETS),
+    (names::VERSION, VERSION),
+];
 
 /// The routes added so far.
 pub(super) struct Routes {
@@ -117,6 +134,8 @@ impl Routes {
                 "`wrong_method`: the path does not support this method",
             );
         routes.operations("/", |operation| {
+            let parameters = operation.parameters.iter_mut().flatten();
+            parameters.for_each(add_pattern);
             operation
                 .responses
                 .responses
@@ -188,6 +207,22 @@ fn error_response(meaning: &str) -> Documented {
         .description(meaning)
         .content(media::JSON, shape.build())
         .build()
+}
+
+/// Adds the pattern of a parameter that has one.
+fn add_pattern(parameter: &mut RefOr<Parameter>) {
+    let RefOr::T(parameter) = parameter else {
+        return;
+    };
+    let Some(RefOr::T(Schema::Object(shape))) = &mut parameter.schema else {
+        return;
+    };
+
+    for (name, pattern) in PATTERNS {
+        if name == parameter.name {
+            shape.pattern = Some(pattern.to_owned());
+        }
+    }
 }
 
 /// Adds what is common to all responses: the request's id, and the media type of an error body, for

@@ -431,6 +431,61 @@ fn errors_of_a_failing_or_busy_service_are_documented() {
     });
 }
 
+#[test]
+fn parameters_have_the_patterns_by_which_the_service_refuses() {
+    let server = Running::start(config(), vec![indexed("table", "plain", 100)]);
+    let contract = Contract::of(&server);
+    let mut patterns = BTreeMap::new();
+    for (_, _, operation) in contract.operations() {
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            let name = parameter["name"].as_str().unwrap().to_owned();
+            if let Some(pattern) = parameter["schema"]["pattern"].as_str() {
+                patterns.insert(name, pattern.to_owned());
+            }
+        }
+    }
+    let named: Vec<_> = patterns.keys().map(String::as_str).collect();
+    let expected = [
+        "id",
+        "papir-client",
+        "papir-ticket",
+        "papir-version",
+        "version",
+    ];
+    assert_eq!(named, expected);
+
+    let url = format!("{}/v1/databases/table", server.url());
+    let fits = |name: &str, value: &str| {
+        let shape = json!({ "type": "string", "pattern": patterns[name] });
+        jsonschema::validator_for(&shape)
+            .unwrap()
+            .is_valid(&json!(value))
+    };
+    for value in [
+        "0707070707070707",
+        "ABCDEF0123456789",
+        "070707070707070",
+        "07070707070707070",
+        "070707070707070g",
+        "seven",
+    ] {
+        let by_query = get(&format!("{url}?version={value}"));
+        let is_malformed = by_query.code() == "malformed";
+        assert_eq!(is_malformed, !fits("version", value), "{value}");
+        let query = format!("{url}/query");
+        let by_header = send("POST", &query, &[("papir-version", value)], b"");
+        let is_malformed = by_header.code() == "malformed";
+        assert_eq!(is_malformed, !fits("papir-version", value), "{value}");
+    }
+
+    let of_client = "0123456789abcdef".repeat(2);
+    assert!(fits("id", &of_client) && fits("papir-client", &of_client));
+    assert!(!fits("id", "7") && !fits("papir-client", &of_client[1..]));
+    for (value, is_valid) in [("7", true), ("7, 8,9", true), ("", false), ("7;8", false)] {
+        assert_eq!(fits("papir-ticket", value), is_valid, "{value}");
+    }
+}
+
 /// The checks above detect undocumented responses.
 #[test]
 fn an_undocumented_response_is_detected() {
