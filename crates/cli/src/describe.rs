@@ -47,6 +47,7 @@ pub(crate) fn print(lines: &Lines, out: &mut dyn Write) -> std::io::Result<()> {
         .unwrap_or_default();
 
     for (name, value) in lines {
+        // A value may come from a file or a service: a line break in it would forge another line.
         writeln!(out, "{name:<width$}  {}", one_line(value))?;
     }
     Ok(())
@@ -56,6 +57,7 @@ pub(crate) fn print(lines: &Lines, out: &mut dyn Write) -> std::io::Result<()> {
 pub(crate) fn json_field(name: &str, bytes: &[u8]) -> (String, Value) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (name.to_owned(), json!(text)),
+        // Under another name, so that no program takes the base64 for the bytes themselves.
         Err(_) => (format!("{name}_base64"), json!(STANDARD.encode(bytes))),
     }
 }
@@ -67,6 +69,7 @@ pub(crate) fn build(report: &BuildReport) -> Lines {
         metadata,
         ..
     } = report;
+    // A key of several chunks fails if one of its lookups does, so the bound is of all of them.
     let lookups = report
         .table
         .as_ref()
@@ -86,6 +89,7 @@ pub(crate) fn build(report: &BuildReport) -> Lines {
     lines.extend(metadata.keyword.iter().flat_map(table));
     lines.extend(guarantees(description, lookups));
 
+    // Printed by the build, since the owner publishes it to those who verify records.
     lines.extend(metadata.root.as_ref().map(|root| line("root", root)));
     lines.extend(report.checkpoint.as_ref().map(signed));
     lines.push(line("query and answer", format!("{query} and {answer}")));
@@ -103,6 +107,7 @@ pub(crate) fn update(report: &UpdateReport) -> Lines {
         superseded,
     } = report.counts;
     let mut changes = format!("{inserted} new, {replaced} replaced, {deleted} deleted");
+    // Only if there are any: zeros in every report would hide them.
     for (count, what) in [
         (absent, "deletions of absent keys"),
         (superseded, "superseded by a later row"),
@@ -210,6 +215,7 @@ pub(crate) fn time(seconds: u64) -> String {
 
 /// Describes the section of keys that only updates read. `None` if the file has no such section.
 pub(crate) fn owner_keys(sections: &[SectionInfo]) -> Option<(String, String)> {
+    // Sealed ones belong to an encrypted database. A snapshot has one of both.
     let names = [papir_store::OWNER_KEYS, papir_store::SEALED_OWNER_KEYS];
     let section = sections
         .iter()
@@ -360,12 +366,15 @@ fn keys(layout: &KeywordLayout) -> Lines {
 
 /// Describes security and failures of a lookup that fetches `records` records.
 fn guarantees(description: &Description, records: usize) -> Lines {
+    // A private scheme without an estimate hides the index from unbounded servers, too: it rests on
+    // no assumption that could be estimated.
     let security = match (&description.security, description.privacy) {
         (Some(security), _) => format!("{:.1} bits ({})", security.bits, security.source),
         (None, Privacy::Private) => "perfect: a query does not depend on the index".to_owned(),
         (None, Privacy::NotPrivate(_)) => "none: nothing is encrypted".to_owned(),
     };
 
+    // A batch decodes as a whole or not at all.
     let what = if description.limits.batch > 1 {
         "batch"
     } else {
@@ -392,6 +401,7 @@ fn sizes(sizes: &Sizes) -> Lines {
     ];
 
     rows.into_iter()
+        // Most schemes have no keys, hint or material: a zero would need an explanation.
         .filter(|(_, count)| *count > 0)
         .map(|(name, count)| line(name, units::bytes(count) + &exact(count)))
         .collect()

@@ -60,6 +60,7 @@ impl ChangeArguments {
     /// Refuses standard input of a format that is not given.
     pub(crate) fn check_source(&self, source: &Path) -> Result<(), Failure> {
         match self.format {
+            // Named before anything is read: a pipe cannot be read twice.
             None if source == Path::new("-") => Err(Failure::new(
                 "standard input of no format: expected --format csv or --format jsonl",
             )),

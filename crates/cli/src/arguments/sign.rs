@@ -80,6 +80,7 @@ pub(crate) fn certificates(files: &[PathBuf]) -> Result<Vec<Certificate>, Failur
 /// Converts an error of the store to a message, with the options that resolve it, if any.
 pub(crate) fn explain(error: papir_store::Error) -> Failure {
     match error {
+        // A signed database must not lose its signature by an option that was forgotten.
         error @ papir_store::Error::Signed { .. } => {
             Failure::new(format!("{error} (--sign KEY, or --unsigned)"))
         }

@@ -56,8 +56,11 @@ impl StateArguments {
         };
 
         let text = fs::read(path).map_err(|error| Failure::at(path, error))?;
+        // The first line, since editors end files with a line break, which nobody types as a
+        // passphrase.
         let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // An empty passphrase would encrypt under nothing, and look as if it protected.
         if line.is_empty() {
             return Err(Failure::at(
                 path,

@@ -69,6 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// Prints the index of a captured query.
 fn captured(arguments: &Arguments, file: &Path) -> Outcome {
     let bytes = std::fs::read(file).map_err(|error| Failure::at(file, error))?;
+    // All indices that fit: a query does not say how many records its database has.
     let indices = Evidence::of(&bytes)?.indices(arguments.records)?;
 
     let out = &mut std::io::stdout();
@@ -96,6 +97,7 @@ fn captured(arguments: &Arguments, file: &Path) -> Outcome {
 /// Generates queries under one key, and recovers their indices without it.
 fn generated(arguments: &Arguments) -> Outcome {
     let rng = &mut papir::system_rng();
+    // One key for all trials, as a client has one: the attack sees the queries alone.
     let key = SecretKey::generate(Registered::MODULUS_BITS, rng)?;
     let mut recovered = 0;
     let mut polynomial = 0.0;
@@ -123,6 +125,7 @@ fn generated(arguments: &Arguments) -> Outcome {
         polynomial_ms: 1e3 * polynomial / trials,
         scan_ms: 1e3 * scan / trials,
     };
+    // Printed also if some failed: the figures show which part did not find them.
     report.write(arguments.json)?;
 
     let queries = report.queries;

@@ -132,6 +132,7 @@ impl Place {
     fn show(&self, id: &str) -> Result<Option<ClientStatus>, Failure> {
         match self {
             Self::Service(service) => Ok(service.show(id)?),
+            // The registry has no index over all databases, and one that is stopped is in no hurry.
             Self::Registry(_) => Ok(self.list(None)?.into_iter().find(|client| client.id == id)),
         }
     }
@@ -168,6 +169,7 @@ fn print(clients: &[ClientStatus], json: bool) -> Outcome {
 /// Describes a client on one line.
 fn line(client: &ClientStatus, now: u64) -> String {
     let keys = match client.status.as_str() {
+        // Of a registered client all keys have arrived; of another one, the progress matters.
         "registered" => units::bytes(client.keys_bytes),
         _ => format!(
             "{} of {}",
@@ -184,6 +186,7 @@ fn line(client: &ClientStatus, now: u64) -> String {
         client.tickets_used,
         client.next_ticket,
         units::bytes(client.ticket_bytes),
+        // The clocks of the service and of this machine may differ.
         days(now.saturating_sub(client.used)),
         days(client.expires.saturating_sub(now)),
     )

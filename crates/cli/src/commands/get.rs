@@ -93,6 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             let bytes: Vec<&[u8]> = arguments
                 .keys
                 .iter()
+                // Keys are bytes. An argument of Unix need not be UTF-8 either.
                 .map(|key| key.as_encoded_bytes())
                 .collect();
             keys(&mut connection, &bytes)?
@@ -103,6 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.verbose {
         print_costs(&connection, arguments.json)?;
     }
+    // A batch of one line prints JSON, too: its length must not decide on the format.
     print(&found, !arguments.json && arguments.batch.is_none())?;
 
     Ok(if found.iter().all(|one| one.value.is_some()) {
@@ -118,6 +120,7 @@ fn print(found: &[Found], plain: bool) -> std::io::Result<()> {
 
     match found {
         [one] if plain => match &one.value {
+            // Without a line end, so that a file of the value is the value.
             Some(value) => out.write_all(value)?,
             None => writeln!(std::io::stderr(), "absent")?,
         },
@@ -139,6 +142,8 @@ fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
     let options = connecting::quiet_for(arguments.json, options);
     let options = Options {
         root: arguments.root,
+        // Somebody who looks things up relies on the answers. Commands that only look at a service
+        // pin nothing.
         pin: Pin::OwnerAndRoot,
         watcher: Watcher::new(Bars::new()),
         ..arguments.state.add_to(options)?
@@ -151,6 +156,7 @@ fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
 fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure> {
     let bytes = lines::read(file)?;
     let lines = lines::of(&bytes);
+    // Nothing would be sent, and the exit code would say that all keys were found.
     if lines.is_empty() {
         return Err(Failure::new(format!(
             "{} is empty: expected one key per line",
@@ -173,6 +179,7 @@ fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure
         .iter()
         .map(|number| *number.as_ref().unwrap_or(&u64::MAX))
         .collect();
+    // The error of a bad line counts only after the exchange, and before that of the network.
     let found = indices(connection, &asked);
 
     for number in numbers {
@@ -253,6 +260,7 @@ fn structured(value: &[u8]) -> Option<String> {
     let json: &RawValue = serde_json::from_slice(value).ok()?;
     let text = json.get();
 
+    // Numbers and words are valid JSON as well, but their text says as much.
     text.starts_with(['{', '['])
         .then(|| text.replace(['\n', '\r'], " "))
 }
@@ -273,6 +281,7 @@ fn print_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
     } = costs;
     let name = &connection.info().name;
     let version = &connection.info().version;
+    // Keys are sent at a client's first use only, often in an earlier run.
     let registered = match registration_bytes {
         0 => String::new(),
         bytes => format!("registered  {} of keys sent once\n", units::bytes(bytes)),

@@ -81,6 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
     let connection =
         Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
+    // Without keys of the caller, absent ones: their lookups cost the same, and reveal no values.
     let wanted = match &arguments.keys {
         Some(file) => Workload::Keys(keys(file)?),
         None if arguments.index || !connection.info().keyed => Workload::Indices,
@@ -91,6 +92,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         clients: arguments.clients as usize,
         seconds: arguments.seconds,
     };
+    // Before the load, whose figures it is compared with: rates that cannot be read end the command
+    // early.
     let core_s = core_seconds(&connection)?;
     let report = load(&connection, &wanted, load_options, &Bars::new())?;
 
@@ -102,6 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     out.flush()?;
 
+    // An exit code of its own: the test ran, and its result is that lookups failed.
     Ok(if report.failed() == 0 {
         ExitCode::SUCCESS
     } else {
@@ -121,6 +125,7 @@ fn core_seconds(connection: &Connection) -> Result<f64, Failure> {
 fn keys(file: &Path) -> Result<Vec<KnownKey>, Failure> {
     let mut keys = Vec::new();
     papir_store::each_csv_row(file, |line, row| {
+        // All clients share the keys in memory, and a load has fewer lookups than that.
         if keys.len() == MAX_KEYS {
             return Err(papir_store::Error::Line {
                 file: file.display().to_string(),
@@ -129,6 +134,7 @@ fn keys(file: &Path) -> Result<Vec<KnownKey>, Failure> {
             });
         }
 
+        // A second column has the expected values, which the load then compares.
         let mut fields = row.iter().map(|field| field.to_vec());
         let key = fields.next().unwrap_or_default();
         keys.push((key, fields.next()));

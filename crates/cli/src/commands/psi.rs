@@ -176,6 +176,7 @@ fn described(report: &PsiReport) -> Lines {
 
 fn find_matches(arguments: &RunArguments) -> Outcome {
     let text = lines::read(&arguments.set)?;
+    // An empty line would be looked up as an element, and its number shows at the service.
     let elements: Vec<&[u8]> = lines::of(&text)
         .into_iter()
         .filter(|line| !line.is_empty())
@@ -186,6 +187,7 @@ fn find_matches(arguments: &RunArguments) -> Outcome {
         .add_to(arguments.connecting.options(false)?)?;
     let options = connecting::quiet_for(arguments.json, options);
     let options = papir_client::Options {
+        // Sets are not verifiable: there is no root to pin.
         pin: Pin::Owner,
         watcher: Watcher::new(Bars::new()),
         ..options
@@ -193,6 +195,8 @@ fn find_matches(arguments: &RunArguments) -> Outcome {
     let intersection = intersect(&arguments.url, &elements, &options).map_err(explain)?;
 
     let mut out = std::io::stdout().lock();
+    // Before the costs, which go to another stream: with both on a terminal, the result comes
+    // first.
     write_matches(&intersection, &elements, arguments.json, &mut out)?;
     if arguments.verbose {
         print_costs(&intersection, arguments.json)?;
@@ -208,6 +212,7 @@ fn find_matches(arguments: &RunArguments) -> Outcome {
 /// Converts an error of a lookup to a message.
 fn explain(error: Error) -> Failure {
     match error {
+        // The routes exist on every service, also where only databases are served.
         Error::Http { status: 404, .. } => Failure::new(format!(
             "{error}: this service has no set (papir psi serve)"
         )),
@@ -222,6 +227,7 @@ fn write_matches(
     json: bool,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
+    // An element without a label of its own still gets the column, so that every line has as many.
     let labelled = intersection.info.longest_label.is_some();
 
     for found in &intersection.matches {

@@ -75,6 +75,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let Arguments { file, action } = arguments;
     let mut out = std::io::stdout();
     match action {
+        // The only time that the token is shown: the file has its hash.
         Action::Add(add) => writeln!(out, "{}", *TokenFile::add(&file, add.token())?)?,
         Action::List { json } => list(&TokenFile::read(&file)?, json, &mut out)?,
         Action::Revoke { name } => TokenFile::revoke(&file, &name)?,
@@ -86,6 +87,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 impl Add {
     fn token(self) -> NewToken {
         NewToken {
+            // An empty set would be a token for no database, and nobody asks for one.
             databases: (!self.database.is_empty()).then(|| self.database.into_iter().collect()),
             lifetime: self.expires_in.map(|span| span.0),
             ..NewToken::new(self.name, self.scope)
@@ -120,6 +122,7 @@ fn list(tokens: &TokenFile, as_json: bool, out: &mut dyn Write) -> std::io::Resu
             None => "all databases".to_owned(),
         };
         let end = match expires {
+            // Still listed: the owner sees which of them to renew or revoke.
             Some(time) if expired => format!("expired {time}"),
             Some(time) => format!("until {time}"),
             None => "never expires".to_owned(),

@@ -106,6 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             .set(UpdateOptions::new(&arguments.file, &arguments.from))
     };
 
+    // After the key files have been read: a passphrase or a slow disk is no time of the update.
     let start = Instant::now();
     if arguments.delta {
         let updated = papir_store::update_delta(
@@ -114,6 +115,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             &mut Run::new(&mut papir::system_rng(), &Bars::new()),
         );
         let report = updated.map_err(explain)?;
+        // A delta has a report of its own: it has no way of preparing, and a bound that it may
+        // reach.
         return print_delta(report.as_ref(), start.elapsed(), arguments.json);
     }
 
@@ -174,6 +177,7 @@ pub(super) fn print(report: &UpdateReport, time: Duration, json: bool) -> Outcom
 /// Converts an error to a message, with the option that resolves it, if any.
 pub(super) fn explain(error: papir_store::Error) -> Failure {
     match error {
+        // The option is named here: the library has no options, and Python calls its own otherwise.
         papir_store::Error::Core(error @ papir_core::Error::OwnerKey { .. })
         | papir_store::Error::Snapshot {
             error: error @ papir_core::Error::OwnerKey { .. },
@@ -200,6 +204,7 @@ fn as_json(report: &UpdateReport, time: Duration) -> Value {
         "changes": { "inserted": inserted, "replaced": replaced, "deleted": deleted, "absent": absent,
             "superseded": superseded },
         "seconds": time.as_secs_f64(),
+        // A file that stays the same is not written again.
         "written_bytes": if unchanged { 0 } else { report.snapshot_bytes },
         "version": report.metadata.version,
         "sequence": report.checkpoint.as_ref().map(|leaf| leaf.sequence),

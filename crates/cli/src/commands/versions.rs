@@ -61,6 +61,7 @@ struct Listed {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    // A listing answers no query: versions of any scheme may be shown.
     papir_research::register()?;
     let options = connecting::quiet_for(arguments.json, arguments.connecting.options(true)?);
 
@@ -87,6 +88,7 @@ fn versions(place: &str, options: &Options) -> Result<Vec<Listed>, Failure> {
             ca: options.ca.clone(),
         };
         let location = remote::location(place, None, &network)?;
+        // The manifest has the version: the parts need not be fetched.
         let manifest = papir_store::remote::manifest(&location)?;
         return Ok(vec![newest(place, None, manifest.version.to_string())]);
     }
@@ -119,6 +121,7 @@ fn served(place: &str, detail: DatabaseDetail) -> Vec<Listed> {
 
     let mut listed = vec![Listed {
         sequence: info.checkpoint.map(|checkpoint| checkpoint.sequence),
+        // Only a signed database states a time that its owner vouches for.
         age_seconds: info
             .checkpoint
             .map(|checkpoint| age(UNIX_EPOCH + Duration::from_secs(checkpoint.time))),
@@ -154,6 +157,7 @@ fn stored(place: &str) -> Result<Vec<Listed>, Failure> {
 fn age(time: SystemTime) -> u64 {
     SystemTime::now()
         .duration_since(time)
+        // A time in the future is another machine's clock, and not worth an error.
         .unwrap_or_default()
         .as_secs()
 }

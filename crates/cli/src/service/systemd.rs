@@ -42,7 +42,9 @@ mod linux {
             return;
         };
 
+        // Half of the limit, as systemd recommends: one late ping must not end the service.
         let mut ticks = interval(limit / 2);
+        // A machine that was suspended needs one ping, and not all that it missed.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
 
         tokio::spawn(async move {
@@ -57,6 +59,8 @@ mod linux {
     /// decides.
     fn logged(sent: io::Result<()>) {
         if let Err(error) = sent {
+            // Logged only: a service that answers must not end because its supervisor does not hear
+            // of it.
             tracing::warn!(%error, "systemd was not notified");
         }
     }

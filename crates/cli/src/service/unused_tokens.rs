@@ -15,6 +15,7 @@ pub(crate) fn warnings(config: &ServerConfig) -> Vec<String> {
 
     let mut found = Vec::new();
     for source in &config.protection.tokens {
+        // A file that cannot be read is an error of the service itself, and no second one here.
         let tokens = TokenFile::read(&source.path).unwrap_or_default();
         let unused = tokens
             .entries()
@@ -35,6 +36,7 @@ fn is_unused(token: &TokenEntry, source: &TokenSource, served: &BTreeSet<&str>) 
     let usable = names.iter().any(|name| {
         served.contains(name.as_str()) && source.only.as_ref().is_none_or(|only| only == name)
     });
+    // Other scopes, such as that for metrics, are of the service and need no database.
     token.scopes.contains(&Scope::Query) && !usable
 }
 

@@ -260,12 +260,14 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         papir_research::register()?;
     }
 
+    // A build that replaces one of its own inputs could not be repeated.
     let mut inputs = vec![arguments.source.as_path()];
     inputs.extend(arguments.encrypt.as_deref());
     inputs.extend(arguments.signing.files());
     papir_store::check_output(&arguments.out, &inputs, arguments.force)?;
 
     let scheme = scheme(arguments);
+    // After every check: the key of a build that is refused would lie around without a database.
     let encrypt = match &arguments.encrypt {
         Some(path) => Some(owner_key::read_or_create(path)?),
         None => None,
@@ -313,6 +315,8 @@ fn tables(arguments: &Arguments) -> Option<Tables> {
 
 /// Returns whether the operator allows this scheme even if it is not private.
 fn allows_not_private(arguments: &Arguments, scheme: &str) -> bool {
+    // Each broken scheme has a flag of its own: allowing one for a comparison must not allow the
+    // other.
     if is_newton(scheme) {
         arguments.insecure_newton
     } else {
@@ -324,6 +328,7 @@ fn allows_not_private(arguments: &Arguments, scheme: &str) -> bool {
 fn scheme(arguments: &Arguments) -> &str {
     let default = match (&arguments.encrypt, arguments.shards) {
         (Some(_), _) => registry::ENCRYPTED,
+        // Schemes divide differently well, so that the number of machines decides with.
         (None, Some(_)) => AUTO,
         (None, None) => papir::DEFAULT_SCHEME,
     };
@@ -361,6 +366,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
 
+    // Here and not by clap: whether an option fits depends on the name of the source.
     if matches!(chosen, Format::Raw | Format::Folder) && (key.is_some() || !value.is_empty()) {
         let name = chosen.name();
         return Err(Failure::new(format!(
@@ -409,6 +415,7 @@ fn check_key(arguments: &Arguments) -> Result<(), Failure> {
 /// Reports the skipped rows on stderr.
 fn report_skipped(source: &Path, skipped: &[SkippedRow]) {
     for SkippedRow { place, reason } in skipped {
+        // On stderr, since stdout is the report that programs read.
         eprintln!("papir: skipped {}, {place}: {reason}", source.display());
     }
 }
@@ -444,6 +451,7 @@ fn announce(
         hint,
         ..
     } = description.sizes;
+    // The length of the file. Setup holds as much.
     let prepared_bytes = database + material + hint;
     match options.memory {
         None => announcement::print(&options.out, &description.shape, prepared_bytes),
@@ -471,12 +479,14 @@ fn explain(error: papir_store::Error, scheme: &str) -> Failure {
 
 /// Refuses options that contradict the automatic choice of a scheme.
 fn check_auto(arguments: &Arguments) -> Result<(), Failure> {
+    // The choice depends on rates, which may be measured again before the build continues.
     if arguments.memory.is_some() {
         return Err(Failure::new(
             "--memory continues an interrupted build, and --scheme auto and --shards may choose another scheme then: name one",
         ));
     }
 
+    // Ignored, they would pretend to have been weighed.
     let has_parameters = arguments.goal.is_some()
         || arguments.batch.is_some()
         || arguments.params.is_some()
@@ -505,6 +515,7 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
         machines,
     };
 
+    // The choice needs the number of records, which is known only once the source has been read.
     let reason = OnceCell::new();
     let preparation = Preparation {
         bucket: &|lengths| auto.bucket(lengths),

@@ -59,6 +59,7 @@ pub(super) struct Request {
 }
 
 pub(super) fn sign(arguments: &SignAgain) -> Outcome {
+    // A signature states what a version is, and not that its scheme is private.
     papir_research::register()?;
     let sign = signing(&arguments.key, &arguments.certificate)?;
 
@@ -78,6 +79,7 @@ pub(super) fn attach(arguments: &Attach) -> Outcome {
     let mut cosignatures = Vec::new();
     for file in &arguments.cosignatures {
         let bytes = lines::read(file)?;
+        // All are read before the file is changed: a bad one attaches none.
         cosignatures.push(String::from_utf8(bytes).map_err(|error| Failure::at(file, error))?);
     }
     let certificates = certificates(&arguments.certificate)?;
@@ -101,6 +103,7 @@ pub(super) fn attach(arguments: &Attach) -> Outcome {
 
 pub(super) fn request(arguments: &Request) -> Outcome {
     let log = stored(&arguments.file)?;
+    // Without a line end of our own: the request is sent as it is.
     write!(std::io::stdout(), "{}", log.witness_request(arguments.old)?)?;
     Ok(ExitCode::SUCCESS)
 }

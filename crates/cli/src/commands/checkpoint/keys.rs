@@ -92,6 +92,7 @@ struct Validity {
 impl Validity {
     /// First and last second, since 1970.
     fn times(&self, length: Duration) -> (u64, u64) {
+        // A certificate may be made in advance, while the key is out of its safe.
         let from = now().saturating_add(self.starts_in.0.as_secs());
         (from, from.saturating_add(length.as_secs()))
     }
@@ -113,6 +114,7 @@ pub(super) fn now() -> u64 {
 pub(super) fn keygen(arguments: &Keygen) -> Outcome {
     let key = SigningKey::generate(arguments.name.clone(), Kind::Note, &mut papir::system_rng());
     let file = &arguments.file;
+    // Never replaces a file: an owner who loses the key cannot sign for the clients that pinned it.
     secret_file::create(file, &key.to_text()).map_err(|error| Failure::at(file, error))?;
     print(&key.public())
 }
@@ -120,6 +122,7 @@ pub(super) fn keygen(arguments: &Keygen) -> Outcome {
 pub(super) fn public(arguments: &Public) -> Outcome {
     let key = read(&arguments.file)?.public();
     match &arguments.database {
+        // The name under which notes of this database are signed, as witnesses expect it.
         Some(database) => print(&key.renamed(&key.name().origin(database)?)),
         None => print(&key),
     }

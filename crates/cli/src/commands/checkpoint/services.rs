@@ -60,6 +60,7 @@ pub(super) struct Compare {
 }
 
 pub(super) fn show(arguments: &Show) -> Outcome {
+    // Shown as it is, also of a scheme that is not private: nothing is looked up.
     let shown = shown(&arguments.place, &arguments.connecting.options(true)?)?;
     write!(std::io::stdout(), "{}", shown.proof.note)?;
     Ok(ExitCode::SUCCESS)
@@ -71,6 +72,7 @@ pub(super) fn verify(arguments: &Verify) -> Outcome {
         .add_to(arguments.connecting.options(true)?)?;
 
     for url in &arguments.urls {
+        // Opening verifies the signature and the public part that it names.
         let connection = Connection::open_with(url, &options).map_err(connecting::explain)?;
         let Some(accepted) = connection.checkpoint() else {
             return Err(Failure::new(format!("{url}: the database is not signed")));
@@ -117,6 +119,7 @@ pub(super) fn compare(arguments: &Compare) -> Outcome {
         .add_to(arguments.connecting.options(true)?)?;
 
     let mut compared = Vec::new();
+    // All are fetched before one is judged: the shorter the time between, the fewer new versions.
     for place in &arguments.places {
         compared.push(Compared {
             place,
@@ -139,10 +142,13 @@ pub(super) fn compare(arguments: &Compare) -> Outcome {
     for Compared { place, shown } in &compared {
         match accept(shown, owner, database, &options) {
             Ok(accepted) => writeln!(out, "{place}: {}", head(&accepted))?,
+            // Collected: the other places may show who of them is right.
             Err(error) => found.push(format!("{place}: {error}")),
         }
     }
     for (index, one) in compared.iter().enumerate() {
+        // Each pair once. Logs that fit the first place may still differ from one another after its
+        // end.
         let others = &compared[index + 1..];
         found.extend(others.iter().filter_map(|other| difference(one, other)));
     }
@@ -181,6 +187,7 @@ fn accept(
         ..Policy::new(owner, database, now())
     };
 
+    // Both must verify: a service could show a good log beside a proof of another version.
     let of_log = policy.accept(&shown.log.proof()?)?;
     let accepted = policy.accept(&shown.proof)?;
 

@@ -45,6 +45,7 @@ const EXAMPLES: &str = "Examples:
 const KEYS: [&str; 4] = ["dragon", "dragon", "monkey", "papir!"];
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    // Dropped at the end, also after an error: the demonstration leaves no file behind.
     let folder = tempfile::tempdir()?;
     let snapshot = folder.path().join("common-passwords.papir");
     let mut out = std::io::stdout();
@@ -61,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     for key in KEYS {
         lookups.push(look_up(&mut server, key)?);
     }
+    // Before the figures: its last lines about queries must have been read.
     server.stop()?;
 
     print_observed_queries(&lookups, &mut out)?;
@@ -122,6 +124,7 @@ fn print_distances(lookups: &[DemoLookup], out: &mut dyn Write) -> std::io::Resu
     )?;
 
     let names = ["one key asked twice", "two keys", "present and absent"];
+    // The first pair asks for one key twice: its distance is what chance alone makes.
     for (name, pair) in names.iter().zip(lookups.windows(2)) {
         let mut distance = 0.0;
         let mut freedom = 0.0;
@@ -212,6 +215,7 @@ fn time(lookups: &[DemoLookup], figure: fn(&DemoLookup) -> f64) -> String {
 /// The median of a figure of the lookups.
 fn median(lookups: &[DemoLookup], figure: fn(&DemoLookup) -> f64) -> f64 {
     let mut figures: Vec<f64> = lookups.iter().map(figure).collect();
+    // The median: a lookup that the machine delayed does not count.
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or_default()
 }

@@ -18,6 +18,7 @@ const KEPT_VERSIONS: u64 = 3;
 
 /// Checks a file.
 pub(super) fn check(file: &Path, host: &HostArguments, network: &Network) -> Vec<Finding> {
+    // A set first: opened as a database, its file would be called damaged.
     let mut findings = match PsiSet::open(file) {
         Ok(set) => {
             vec![Finding::ok(
@@ -31,6 +32,7 @@ pub(super) fn check(file: &Path, host: &HostArguments, network: &Network) -> Vec
         Err(_) => database(file, host, network),
     };
 
+    // Of a file that is missing the finding above says so already.
     if let Ok(metadata) = std::fs::metadata(file) {
         findings.push(memory(metadata.len(), papir_store::free_memory()));
     }
@@ -44,6 +46,7 @@ fn database(file: &Path, host: &HostArguments, network: &Network) -> Vec<Finding
     let snapshot = match Snapshot::open_with(file, OpenOptions::default()) {
         Ok(snapshot) => snapshot,
         Err(error) => {
+            // A typing error in the path is likelier than damage.
             let fix = match file.exists() {
                 true => "build it again (papir build), or restore it",
                 false => "give the path of a file that papir build wrote",
@@ -91,6 +94,7 @@ fn delta(file: &Path, snapshot: &Snapshot) -> Option<Finding> {
 
 /// The newest signature of a file, if it is signed.
 fn signature(file: &Path) -> Option<Finding> {
+    // A damaged log is a failure of the file, which was reported above.
     let log = stored_log(file).ok()??;
     let leaf = log.newest().ok()?;
 
@@ -118,6 +122,7 @@ fn memory(file: u64, free: Option<u64>) -> Finding {
         units::bytes(free)
     );
 
+    // The file alone: a service that maps it needs less, and one that swaps versions needs more.
     if free < file {
         let fix = "a machine with more memory, or papir serve --mapped";
         return Finding::fail("memory", detail, fix);

@@ -35,6 +35,8 @@ pub(super) struct HostArguments {
 /// Checks the registry of clients, if the scheme needs one or one is given.
 pub(super) fn registry(host: &HostArguments, needed: bool, network: &Network) -> Option<Finding> {
     let Some(directory) = &host.registry else {
+        // Not a failure: the service may get its registry from a configuration that is not given
+        // here.
         return needed.then(|| {
             Finding::warn(
                 "registry",
@@ -45,6 +47,7 @@ pub(super) fn registry(host: &HostArguments, needed: bool, network: &Network) ->
     };
 
     match registry_place(directory, network) {
+        // Opening it checks the server's settings, on which the secrecy of used tickets depends.
         Ok(place @ RegistryPlace::Postgres(_)) => return Some(postgres(&place)),
         Ok(RegistryPlace::Directory(_)) => {}
         Err(error) => {
@@ -79,6 +82,7 @@ fn postgres(place: &RegistryPlace) -> Finding {
 
 /// Writes a temporary file into a directory.
 fn writable(directory: &Path) -> std::io::Result<()> {
+    // Writes a file: permissions alone do not show a full disk or a read-only mount.
     tempfile::Builder::new()
         .prefix(".papir-doctor")
         .tempfile_in(directory)
@@ -113,6 +117,7 @@ pub(super) fn tokens(host: &HostArguments, database: &str) -> Vec<Finding> {
         tokens.entries().len(),
         path.display()
     );
+    // Some expired tokens are normal, since nobody has to remove them.
     let usable = tokens.entries().len() > expired;
 
     let mut findings = vec![match usable {
@@ -155,6 +160,7 @@ pub(super) fn tls(host: &HostArguments) -> Option<Finding> {
         ));
     }
 
+    // The check above has read it, so that a failure here is a file that is being replaced.
     let pem = std::fs::read(certificate).unwrap_or_default();
     let summary = CertificateSummary::of_pem(&pem)?;
     let left = summary.not_after.duration_since(SystemTime::now());

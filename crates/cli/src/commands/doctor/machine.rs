@@ -10,6 +10,7 @@ use crate::service::open_files;
 
 /// The instructions that answers will use.
 pub(super) fn processor() -> Finding {
+    // As a service would choose it: the variable may name one that this processor lacks.
     let backend = match Backend::try_from_env() {
         Ok(backend) => backend,
         Err(error) => {
@@ -26,6 +27,7 @@ pub(super) fn processor() -> Finding {
             detail,
             "answers take several times as long without vector instructions: a processor with AVX2 or AVX-512",
         ),
+        // Set for a measurement and forgotten, it costs a multiple of the time of every answer.
         _ if backend != Backend::detect() => Finding::warn(
             "processor",
             format!("{detail}, and this processor has {}", Backend::detect()),
@@ -37,6 +39,7 @@ pub(super) fn processor() -> Finding {
 
 /// The limit on open files, for as many connections as a service allows by default.
 pub(super) fn open_files() -> Finding {
+    // The default: the limit of the future service is not known here.
     let connections = ServerConfig::default().protection.max_connections;
 
     match open_files::raise_limit(connections) {

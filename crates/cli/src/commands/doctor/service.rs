@@ -75,6 +75,8 @@ fn unreachable(error: Error) -> Finding {
         _ => "address",
     };
 
+    // The order matters: every final failure is of the transport, and the more special ones come
+    // first.
     let fix = match (&error, check) {
         (_, "certificate") => {
             "give --ca FILE with the issuer or the certificate itself, or renew it (SIGHUP loads it)"
@@ -131,10 +133,12 @@ fn certificate(url: &str, probe: &Probe) -> Finding {
 
 /// Compares the clocks. `None` if the service sends no time.
 fn clock(probe: &Probe) -> Option<Finding> {
+    // A service behind a proxy may have no `Date`, or one of the proxy: its absence is no fault.
     let theirs = httpdate::parse_http_date(probe.date.as_deref()?).ok()?;
     let ours = SystemTime::now();
     let apart = ours
         .duration_since(theirs)
+        // The error has the distance in the other direction. Either clock may be the wrong one.
         .unwrap_or_else(|error| error.duration());
 
     let detail = format!("{} s apart", apart.as_secs());
@@ -166,6 +170,7 @@ fn token(options: &Options) -> Finding {
 
 /// The finding for a service that does not show its database.
 fn refused(error: Error) -> Finding {
+    // The named check is the setting to look at, and not the request that happened to fail.
     let (check, fix) = match &error {
         Error::Http { status: 401, .. } => (
             "token",
@@ -242,6 +247,7 @@ fn version(connection: &Connection) -> Finding {
 /// it.
 fn lookup(connection: &mut Connection) -> Finding {
     let description = connection.lookup().describe();
+    // A registration costs the service memory for weeks, and a diagnosis must not.
     if description.limits.client_keys {
         let keys = units::bytes(description.sizes.keys);
         return Finding::ok(
@@ -251,6 +257,7 @@ fn lookup(connection: &mut Connection) -> Finding {
     }
 
     let start = Instant::now();
+    // An absent key is looked up like any other, and no value is fetched that was not asked for.
     let answered = match connection.info().keyed {
         true => connection.get_key(ABSENT_KEY).map(drop),
         false => connection.get_index(0).map(drop),
@@ -265,6 +272,7 @@ fn lookup(connection: &mut Connection) -> Finding {
                 format!("answered in {time}, with a query of {query}"),
             )
         }
+        // A papir service allows the queries of its own databases, so it is a proxy that does not.
         Err(error @ Error::Http { status: 413, .. }) => Finding::fail(
             "limits",
             connecting::explain(error),

@@ -35,6 +35,7 @@ impl Facts {
         facts.set("record_bits", description.shape.record_bits());
         facts.set("keyed", keyword.is_some());
 
+        // Present in every case, so that programs need not tell a missing field from an old papir.
         for missing in [
             "sequence",
             "signed_at",

@@ -54,6 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
 
+    // By the form of the place, and not by trying: a missing file must not become a network error.
     let described = if connecting::is_url(place) {
         served(
             place,
@@ -140,11 +141,13 @@ fn stored_database(file: &Path) -> Result<Described, Failure> {
     lines.extend(metadata.root.as_ref().map(|root| line("root", root)));
     facts.set("root", &metadata.root);
 
+    // Read without the owner's key: the file is described, and a client decides whom to trust.
     if let Some(log) = stored_log(file)? {
         lines.push(describe::signed(log.newest()?));
         lines.push(line("owner", log.owner()));
         facts.signed(log.newest()?, log.owner());
     }
+    // A delta of another version is an error: a service would refuse it as well.
     let delta = Delta::of(file, server.version(), &OpenOptions::default())?;
     if let Some(delta) = &delta {
         lines.push(line("delta", describe::delta(&delta.metadata)));
@@ -179,6 +182,7 @@ fn stored_set(file: &Path, set: &PsiSet) -> Result<Described, Failure> {
         return Ok(Described { lines, facts });
     }
 
+    // A set for retrieval is a database with a description of the set.
     let mut described = stored_database(file)?;
     lines.append(&mut described.lines);
     described.facts.of_set(&set.summary);

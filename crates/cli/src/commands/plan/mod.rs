@@ -161,6 +161,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// Parses a speed such as `10Mbit` into bits per second.
 fn speed(text: &str) -> Result<f64, String> {
     bits_per_second(text)
+        // Also refuses NaN, which no comparison below would notice, and infinity.
         .filter(|bits| (1.0..=1e15).contains(bits))
         .ok_or_else(|| "expected a speed above 0, such as 500kbit, 10Mbit or 1Gbit".to_owned())
 }
@@ -183,6 +184,7 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         ));
     };
 
+    // All that this process may use: a container may have fewer than the machine.
     let threads = std::thread::available_parallelism()?.get();
     let measured = calibrate(Config::WHOLE, threads, &Bars::new())?;
     let device = match &arguments.device {
@@ -191,10 +193,13 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         None => rates::read(&path).ok().and_then(|(_, device)| device),
     };
 
+    // Stored before it is printed: a reader that closes the pipe must not cost minutes of
+    // measuring.
     rates::write(&path, &measured, device.as_ref())?;
     if !arguments.json {
         describe::print(&rate_lines(&measured, device.as_ref()), out)?;
         writeln!(out, "Written to {}", path.display())?;
+    // With more to print, stdout would hold two JSON documents in a row.
     } else if arguments.records.is_none() && arguments.source.is_none() && !arguments.check {
         writeln!(out, "{}", std::fs::read_to_string(&path)?.trim_end())?;
     }
@@ -205,6 +210,7 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
 fn measure_device(name: &str, measured: &Rates) -> Result<NamedDevice, Failure> {
     let gpu = Cuda::by_name(
         name,
+        // A device that fails while it is measured makes the rates worthless, and says so at once.
         Box::new(|failure| eprintln!("papir: {}", failure.error)),
     )?;
     let config = device_rates::Config::WHOLE;
@@ -230,6 +236,7 @@ fn rate_line(op: Operation, rates: &Rates, device: Option<&NamedDevice>) -> (Str
     let all = rate(op, rates.all(op));
     let threads = rates.threads();
 
+    // A device performs a few operations only; the others stay with the CPU.
     let performed =
         device.and_then(|device| device.rates.seconds().find(|(other, _)| *other == op));
     let by_device = match performed {
@@ -250,12 +257,14 @@ fn rate_line(op: Operation, rates: &Rates, device: Option<&NamedDevice>) -> (Str
 /// The rate of an operation that takes this time: bytes per second, or the time itself.
 fn rate(op: Operation, seconds: f64) -> String {
     match op.streams() {
+        // Bound by memory: people know the bandwidth of their memory, and not the time of a byte.
         true => format!("{:.1} GB/s", 1e-9 / seconds),
         false => nanoseconds(seconds),
     }
 }
 
 fn nanoseconds(seconds: f64) -> String {
+    // `units::seconds` has no unit below a millisecond.
     if seconds < 1e-6 {
         format!("{:.2} ns", seconds * 1e9)
     } else {
@@ -293,6 +302,8 @@ fn plan(
         shards: shards as usize,
         network: arguments.network,
     });
+    // Made before anything is printed: demands that nothing fulfils are an error, and no half
+    // table.
     let plan = Plan::new(
         database,
         &demand,
@@ -313,6 +324,7 @@ fn plan(
 
 /// Writes the tables of a plan and the recommendation.
 fn write_plan(arguments: &Arguments, plan: &Plan, out: &mut dyn Write) -> Result<(), Failure> {
+    // Dominated offers would hide the ones between which there is something to decide.
     table::write(out, &plan.choice, (!arguments.all).then_some(SHOWN))?;
     if let Some(divided) = &plan.divided {
         table::write_shards(out, divided)?;
@@ -325,6 +337,7 @@ fn write_plan(arguments: &Arguments, plan: &Plan, out: &mut dyn Write) -> Result
 
     match (arguments.changes_per_hour, &plan.changes) {
         (Some(_), Some(changes)) => table::write_changes(out, changes),
+        // The recommendation above is for lookups alone, and still holds.
         (Some(_), None) => Ok(writeln!(
             out,
             "\nNone of these can have a delta: update it as a whole."
@@ -339,6 +352,7 @@ fn with_device(arguments: &Arguments, loaded: LoadedRates) -> Result<LoadedRates
         return Ok(loaded);
     };
 
+    // Rates of another device would be a guess that looks like a measurement.
     match loaded.device.clone().filter(|device| device.is_at(place)) {
         Some(NamedDevice { name, rates }) => Ok(LoadedRates {
             rates: loaded.rates.with_device(rates),
@@ -377,6 +391,7 @@ fn database(arguments: &Arguments) -> Result<Option<(Database, Option<String>)>,
         return source::survey(source, &arguments.columns, arguments.record_bytes).map(Some);
     }
 
+    // Columns of a source that is not given would be ignored without a word.
     arguments.columns.refuse()?;
     match arguments.records {
         Some(records) => Ok(Some((described(arguments, records)?, None))),
@@ -445,6 +460,7 @@ fn records(database: &Database) -> String {
         units::bits(shape.record_bits())
     );
 
+    // The layout of keys is only known once they have been placed.
     let about = if database.estimated { "about " } else { "" };
     match database.keys {
         Some(keys) => {
@@ -487,6 +503,7 @@ fn capacity(choice: &Choice, clients: u64) -> String {
         batch => format!("{each} of one core per full batch of {batch}, {together}"),
     };
 
+    // Bandwidth as a network's owner buys it: of the server, both ways.
     let (received, sent) = best.bandwidth(clients as f64);
     format!(
         "{clients} lookups per second keep {cores} core(s) busy ({work}); the server receives {} and sends {}.",

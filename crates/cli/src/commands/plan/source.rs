@@ -44,6 +44,8 @@ pub(super) fn survey(
     record_bytes: Option<u64>,
 ) -> Result<(Database, Option<String>), Failure> {
     let format = Format::of(source);
+    // A name without a known extension counts as raw, and a plan for the wrong format looks
+    // plausible.
     if format == Format::Raw && record_bytes.is_none() {
         return Err(Failure::at(
             source,
@@ -56,6 +58,7 @@ pub(super) fn survey(
         values: columns.value.clone(),
         room: columns.room,
         record_bytes,
+        // A survey writes nothing, so that the output is never used.
         ..BuildOptions::new(source, source)
     };
     let found = survey_of(
@@ -73,6 +76,7 @@ pub(super) fn survey(
         None => Database::of_records(found.shape),
     };
     let database = Database {
+        // Sending everything is an offer, too, and its cost depends on how well the data compress.
         compressed_bytes: Some(found.compressed_bytes),
         ..database
     };
@@ -92,6 +96,7 @@ fn origin(source: &Path, found: &Survey) -> String {
 
     if let Some(keys) = &found.keyword {
         text += &format!(" of at most {}", units::bytes(keys.longest_value));
+        // The column "lookup" of the table is for one record.
         if keys.lookups > 1 {
             text += &format!(
                 "; each lookup fetches {} records, and costs that many times as much",

@@ -48,6 +48,7 @@ fn shown(choice: &Choice, most: Option<usize>) -> Vec<&Offer> {
     };
 
     let mut shown: Vec<&Offer> = Vec::new();
+    // A bound for each scheme: variants of one scheme would push the others off the screen.
     for offer in choice.undominated() {
         let of_scheme = shown.iter().filter(|other| other.scheme == offer.scheme);
         if of_scheme.count() < most {
@@ -83,6 +84,7 @@ pub(crate) fn write(
     }
     papir_measure::report::write_columns(out, &lines)?;
 
+    // Said in words, so that nobody takes the table for the whole choice.
     let hidden = choice.offers().count() - shown.len();
     if hidden > 0 {
         writeln!(out, "({hidden} more with --all or --json)")?;
