@@ -79,7 +79,7 @@ pub enum Error {
         reason: Option<String>,
     },
     /// The server refused the request.
-    #[error("{}: HTTP {status} ({code}): {message}", shown(url))]
+    #[error("{}: HTTP {status} ({code}): {}", shown(url), shown(message))]
     Http {
         /// The address.
         url: String,
@@ -319,8 +319,8 @@ pub enum FinalFailure {
     },
 }
 
-/// A text without passwords and tokens. Every language shows the texts of these errors, and they end
-/// up in logs and in reports to others.
+/// A text without passwords and tokens. Every language shows the texts of these errors, and they
+/// end up in logs and in reports to others.
 fn shown(text: impl Display) -> String {
     without_passwords(&text.to_string())
 }

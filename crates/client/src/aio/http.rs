@@ -32,6 +32,7 @@ pub(super) fn client(address: &Address, options: &Options) -> Result<ProxiedClie
     }
 
     let mut tls = tls::config(address, options, Presented::default())?;
+    // reqwest sets these for its own settings of TLS only, and would never use HTTP/2.
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let certificate = CertificateRequest::observe(&mut tls);
 

@@ -145,6 +145,7 @@ impl Transport {
 
         for header in &request.headers {
             let mut value = HeaderValue::from_str(&header.value)?;
+            // HTTP/2 would keep it in its table of headers, and debug output would show it.
             value.set_sensitive(header.name == header::AUTHORIZATION);
             encoded
                 .headers_mut()

@@ -72,6 +72,8 @@ impl HttpSender {
             request = request.header(*name, *value);
         }
 
+        // The time covers the lookup of the name and the body, too: nothing else ends a silent
+        // service.
         let agent = &self.http.agent;
         let configured = agent.configure_request(request.body(body)?);
         let response = agent.run(configured.timeout_global(Some(time)).build())?;

@@ -54,6 +54,7 @@ impl Service {
         let request = request(Method::Post, path)
             .with_header(header::VERSION, version.to_string())
             .with_header(header::UPLOAD_LENGTH, length.to_string())
+            // Empty, and not absent: some proxies refuse a POST without a length.
             .with_body(Arc::default());
         let response = self.send(io, self.authorized(request)).await?;
         self.status(path, response)
@@ -89,6 +90,7 @@ impl Service {
         let response = self.send(io, self.authorized(request)).await?;
         match response.status {
             200..=299 => Ok(true),
+            // Somebody else removed it, or it expired: the result is the one that was asked for.
             410 => Ok(false),
             _ => Err(self.refusal(path, response)),
         }

@@ -32,6 +32,7 @@ pub(crate) struct Fetched {
 /// The name of the database to use: the one in the settings, else the one in the address, else the
 /// service's only one.
 pub(crate) async fn choose(io: &Io, service: &Service, settings: &Settings) -> Result<String> {
+    // Also for a name that is given: a service with other databases is told from one that is away.
     let list: DatabaseList = service.json(io, path::DATABASES).await?;
     let known = names(&list);
     let url = service.url(path::DATABASES);
@@ -39,6 +40,7 @@ pub(crate) async fn choose(io: &Io, service: &Service, settings: &Settings) -> R
     match service.named(settings).cloned() {
         Some(name) if list.databases.iter().any(|one| one.name == name) => Ok(name),
         Some(name) => Err(Error::NoSuchDatabase { url, name, known }),
+        // The first of several would be another one after the service adds a database.
         None => match <[_; 1]>::try_from(list.databases) {
             Ok([only]) => Ok(only.name),
             Err(_) => Err(Error::ChooseDatabase { url, known }),
@@ -92,6 +94,7 @@ pub(crate) async fn fetch(
     costs: &mut Costs,
 ) -> Result<Fetched> {
     let start = from.service.platform.now();
+    // The time of a failed fetch counts, too: the caller has waited for it.
     let fetched = fetch_both(io, from, current, &mut costs.public_bytes).await;
     costs.fetch += from.service.platform.now().saturating_sub(start);
     fetched
@@ -100,6 +103,8 @@ pub(crate) async fn fetch(
 /// Pauses before attempt `number`, from 1, to use another version: a short and random time.
 pub(crate) async fn pause_between_changes(io: &Io, service: &Service, number: u32) {
     let platform = &*service.platform;
+    // Random: clients that the same version refused would come back together. All pauses together
+    // fit into the patience.
     let wait = jitter(platform, pause(number) * 2).min(service.patience / MAX_FETCHES);
     io.wait(wait).await;
 }
@@ -125,6 +130,7 @@ async fn fetch_both(
         }
         match try_fetch(io, from, wanted, &cache, public_bytes).await {
             Ok(Some(fetched)) => return Ok(fetched),
+            // The named version is gone, so that the next attempt takes the newest.
             Ok(None) => wanted = None,
             Err(error) if error.is_version_change() => {
                 wanted = from.acceptable(error.current_version());
@@ -167,6 +173,7 @@ async fn try_fetch(
         info: &info,
         accepted: proven.as_deref().map(|proven| &proven.accepted),
         settings,
+        // A root alone does not cover a delta, which the service could then make up.
         rooted: settings.root.is_some() || from.trust.is_rooted(),
     };
     let lookup = match part.unchanged(from) {
@@ -204,6 +211,7 @@ impl Part<'_> {
         public_bytes: &mut u64,
     ) -> Result<Option<Lookup>> {
         let service = from.service;
+        // A new delta beside the same base costs the delta's bytes only.
         let base = match self.held(from) {
             Some(base) => Some(base),
             None => {
@@ -233,6 +241,7 @@ impl Part<'_> {
     ) -> Result<Option<Lookup>> {
         let version = self.info.version.as_str();
         let length = self.info.sizes.bundle;
+        // The service states the length: without a limit it could fill the client's memory.
         self.settings.download_limit.check(self.url, length)?;
 
         // A copy that fails a check is not offered, so that the server's reply decides nothing.
@@ -267,6 +276,8 @@ impl Part<'_> {
             .held
             .filter(|held| held.version().to_string() == *version)?;
 
+        // A version number is the service's word. Only the same leaf means that the owner signed
+        // the same.
         let now = self.accepted.map(|accepted| &accepted.leaf);
         let before = from.trust.accepted.as_ref().map(|accepted| &accepted.leaf);
         (now == before).then(|| held.clone())
@@ -279,6 +290,7 @@ impl Part<'_> {
             .held
             .filter(|held| held.base_version().to_string() == self.info.version)?;
 
+        // Of the base alone: another delta does not change it.
         let parts = [self.accepted, from.trust.accepted.as_ref()];
         let [now, before] =
             parts.map(|accepted| accepted.map(|one| (one.leaf.base, one.leaf.public_part)));
@@ -300,6 +312,7 @@ impl Part<'_> {
             ..
         }) = &self.info.delta
         else {
+            // A signed leaf with a delta, and none here: the service left changes out.
             self.check_delta(None)?;
             return Ok(Some(base));
         };
@@ -317,11 +330,14 @@ impl Part<'_> {
             return Ok(None);
         };
         *public_bytes += bytes.len() as u64;
+        // Before it is decoded: unsigned bytes reach no parser of a scheme.
         self.check_delta(Some(&bytes))?;
 
         let delta = DeltaPart::decode(&bytes)?;
         let client = build_client(&delta.bundle.scheme_public, self.settings)?;
         let lookup = base.with_delta(client, &delta)?;
+        // Queries name this version. Under another one the service would refuse them, or link two
+        // clients.
         if lookup.version().to_string() != *version {
             let reason = format!(
                 "a delta of version {}: expected {version}",
@@ -360,6 +376,7 @@ impl Part<'_> {
                 .map_err(|error| refused_checkpoint(url, error))?;
         }
 
+        // After the leaf: of a signed database, only what the owner signed is decoded.
         let lookup = build_lookup(bytes, settings)?;
         check_root(url, &lookup, settings)?;
         if lookup.version().to_string() != info.version {
@@ -396,12 +413,15 @@ async fn newest(
     let start = service.platform.now();
     let mut path = path::database(name);
     if let Some(version) = wanted {
+        // The version that a refusal named: the newest may have changed once more.
         path = path::of_version(&path, &version.to_string());
     }
 
     loop {
         let info: DatabaseInfo = service.json(io, &path).await?;
         match trust.verdict(io, service, name, &info, settings).await? {
+            // A replica may lag behind the one that was asked before. A rollback does not pass with
+            // time.
             Verdict::Behind(error) if !wait_for_newer(io, service, start, settings).await => {
                 return Err(error);
             }
@@ -448,6 +468,7 @@ fn build_lookup(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
 /// Checks after every fetch that the scheme is private: a server must not be able to switch to a
 /// scheme that reveals the query.
 fn build_client(scheme_public: &[u8], settings: &Settings) -> Result<Box<dyn ErasedClient>> {
+    // From the bytes, not from the description, which a service could write as it likes.
     let scheme = settings.schemes.by_id(scheme_of_public(scheme_public)?)?;
 
     match scheme.privacy() {

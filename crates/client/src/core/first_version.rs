@@ -48,6 +48,7 @@ pub(crate) async fn first_version(
             trust: &*trust,
             held: None,
         };
+        // Before the fetch: the version may be replaced while it is fetched.
         let seen = service.platform.now();
         let Fetched {
             info,
@@ -69,6 +70,7 @@ pub(crate) async fn first_version(
 
         match trust.keep(io, service, name, settings, *proven).await? {
             Keeping::Kept => return Ok(version),
+            // Another process has seen a newer version meanwhile: this one would be a rollback.
             Keeping::Overtaken(_) if attempts.next().is_some() => {}
             Keeping::Overtaken(refusal) => return Err(refusal),
         }
@@ -98,6 +100,7 @@ async fn check_root(
 
     let checks = match settings.pin {
         Pin::Nothing => false,
+        // A root that was pinned before the database was signed still holds.
         Pin::Owner => signed && trust.is_rooted(),
         Pin::OwnerAndRoot => settings.root.is_some() || !signed || trust.is_rooted(),
     };

@@ -85,6 +85,7 @@ impl RegisteredClients {
     }
 
     fn path_of(&self, id: &str) -> Result<String> {
+        // It becomes a part of the path: another text could name another route.
         if !is_client_id(id) {
             let reason = "a client's id is 32 hexadecimal digits";
             return Err(Error::BadUrl {

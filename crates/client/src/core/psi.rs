@@ -126,6 +126,7 @@ impl IntersectionTask<'_> {
                 }
                 Err(RunError::SetChanged(_)) if changes < MAX_CHANGES => {
                     changes += 1;
+                    // The owner may publish several changes in a row.
                     self.io.wait(CHANGE_WAIT).await;
                 }
                 Err(RunError::SetChanged(error) | RunError::Failed(error)) => return Err(error),
@@ -163,6 +164,7 @@ impl IntersectionTask<'_> {
             return Err(self.bad_set("labels that are too long").into());
         }
 
+        // Fresh blinds for each attempt: under the same ones the service could link the attempts.
         let (receiver, blinded) = Receiver::new(elements, &mut self.blinds(elements, &info))?;
         let evaluated = self.evaluate(&blinded, &info, version, traffic).await?;
         let masked = receiver.unmask(&evaluated)?;
@@ -202,6 +204,8 @@ impl IntersectionTask<'_> {
         traffic: &mut Traffic,
     ) -> Result<Vec<u8>, RunError> {
         let mut evaluated = Vec::with_capacity(blinded.len());
+        // A service that names none would be asked for ever, and one that names too many gets all
+        // memory.
         let part_bytes = info.max_elements.clamp(1, MAX_ELEMENTS) * ELEMENT_BYTES;
 
         for part in blinded.chunks(part_bytes) {
@@ -215,6 +219,7 @@ impl IntersectionTask<'_> {
                 limit,
             };
 
+            // Counted before the reply: the bytes have been sent in any case.
             traffic.sent += limit;
             match self
                 .service
@@ -235,6 +240,8 @@ impl IntersectionTask<'_> {
     /// set is.
     async fn check_filter(&self) -> Result<()> {
         let url = self.service.url(path::PSI);
+        // A filter is no database: no root covers it, so that a caller with a root expects
+        // something else.
         if let Some(expected) = self.settings.root {
             return Err(wrong_root(&url, None, expected));
         }
@@ -260,6 +267,7 @@ impl IntersectionTask<'_> {
 
     /// The filter of this version, from the storage or fetched.
     async fn filter(&self, info: &PsiInfo, traffic: &mut Traffic) -> Result<Filter, RunError> {
+        // Apart from the service's own slot: its database and its set are different things.
         let slot = self.service.address.identity("") + " set";
         let storage = Storage::new(self.io, &slot);
         if let Some(filter) = stored_filter(storage, info).await {
@@ -321,6 +329,7 @@ impl IntersectionTask<'_> {
         let values = session.look_up(self.io, &wanted).await;
         let costs = session.costs();
         traffic.sent += costs.query_bytes;
+        // Also of a lookup that failed, since the costs are of the session.
         traffic.received += costs.public_bytes + costs.answer_bytes;
 
         // The session may have moved to a newer version, whose names come from another key. This is

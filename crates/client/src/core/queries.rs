@@ -64,6 +64,8 @@ impl Service {
                 }
                 409 => return Ok(QueryReply::WrongVersion(self.refusal(path, response))),
                 410 => return Ok(QueryReply::ClientGone(self.refusal(path, response))),
+                // Waited for here, beyond the patience for a busy service: a ticket takes minutes
+                // for large databases.
                 503 if !query.tickets.is_empty() && self.may_wait(start) => {
                     self.wait_for_ticket(io, path, response).await?
                 }
@@ -98,6 +100,7 @@ impl Service {
     /// Waits as long as the server advises, but at least [`MIN_WAIT`], while it prepares the
     /// client's tickets. Returns any other refusal as an error.
     async fn wait_for_ticket(&self, io: &Io, path: &str, response: Response) -> Result<()> {
+        // At least a second, also if the service advises none: it prepares tickets in idle time.
         let wait = advised(&response).unwrap_or_default().max(MIN_WAIT);
         let refused = self.refusal(path, response);
         if refused.code() != code::NO_TICKET {

@@ -131,6 +131,8 @@ impl Request {
     /// The limit is one byte more than the longest accepted body, so that a longer one is detected.
     pub fn body_limit(&self, status: u16, version: Option<&str>) -> Option<u64> {
         if !(200..=299).contains(&status) {
+            // Errors have their own limit, whatever the request expected: a page of a proxy may be
+            // long.
             return Some(limit::JSON_BYTES + 1);
         }
 
@@ -138,6 +140,8 @@ impl Request {
             Accepted::Nothing => None,
             Accepted::UpTo(most) => Some(bounded(*most) + 1),
             Accepted::OfVersion(expected, most) => {
+                // The public part of another version is not read: it may have gigabytes, and would
+                // be refused.
                 (version == Some(expected.as_str())).then(|| bounded(*most) + 1)
             }
         }

@@ -48,6 +48,7 @@ impl Retries {
         responded: bool,
     ) -> bool {
         self.broken += 1;
+        // Before any response, the address is likelier wrong than the service busy.
         (responded || self.broken <= MAX_BROKEN)
             && self.wait(io, platform, pause(self.broken)).await
     }
@@ -72,6 +73,7 @@ impl Retries {
     async fn wait(&self, io: &Io, platform: &dyn Platform, least: Duration) -> bool {
         let wait = least + jitter(platform, least / 2);
         let waited = platform.now().saturating_sub(self.start);
+        // Before the wait: a pause after which nothing is tried would be for nothing.
         if waited.saturating_add(wait) > self.patience {
             return false;
         }
@@ -90,6 +92,7 @@ pub(crate) fn jitter(platform: &dyn Platform, most: Duration) -> Duration {
 /// The pause before attempt `number`, from 1.
 pub(crate) fn pause(number: u32) -> Duration {
     FIRST_PAUSE
+        // Bounded before the shift, which would overflow.
         .saturating_mul(1 << number.saturating_sub(1).min(16))
         .min(MAX_PAUSE)
 }

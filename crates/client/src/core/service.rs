@@ -193,6 +193,7 @@ impl Service {
         let request = Request::get(path, Accepted::OfVersion(version.to_owned(), limit))
             .with_header(header::IF_NONE_MATCH, format!("\"{version}\""));
         let response = self.send(io, self.authorized(request)).await?;
+        // No success by its number, and the answer that was hoped for.
         let unchanged = response.status == NOT_MODIFIED;
         if !unchanged && !response.is_success() {
             return Err(self.refusal(path, response));
@@ -262,6 +263,7 @@ impl Service {
     pub(crate) fn refusal_of(&self, path: &str, response: Response, sent: Option<usize>) -> Error {
         let url = self.url(path);
         let status = response.status;
+        // Taken out first, since reading the body consumes the response.
         let location = response.header(LOCATION).map(str::to_owned);
         let body = self
             .body(path, response, limit::JSON_BYTES)
@@ -283,6 +285,7 @@ impl Service {
 /// The error for a refusal that no papir service sent: a proxy, or a server of another kind.
 fn foreign(url: String, status: u16, location: Option<&str>, sent: Option<usize>) -> Error {
     let reason = match status {
+        // Redirections are not followed: the next server would get the token and the queries.
         300..=399 => Foreign::redirect(location),
         401 => Foreign::new(
             code::UNAUTHORIZED,

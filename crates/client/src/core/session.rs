@@ -213,6 +213,7 @@ impl Session {
 
     async fn try_hold(&mut self, io: &Io, lookups: usize) -> Result<usize> {
         self.ensure_registered(io).await?;
+        // A key of several chunks needs as many queries; half a lookup would be of no use.
         let each = self.lookup.queries_of(1);
         let registration = self.sending_ahead()?;
 
@@ -265,6 +266,7 @@ impl Session {
 
     /// Sends queries, and counts the request.
     async fn send_queries(&mut self, io: &Io, request: &QueryRequest<'_>) -> Result<QueryReply> {
+        // Before it is sent: a request that fails was seen by the service, too.
         self.costs.requests += 1;
         self.costs.query_bytes += request.queries.len() as u64;
         self.service
@@ -292,12 +294,15 @@ impl Session {
         io: &Io,
         wanted: &[Wanted<'_>],
     ) -> Result<Vec<Option<Vec<u8>>>> {
+        // Before the registration, whose keys would be for the older version.
         self.stay_fresh(io).await?;
         self.ensure_registered(io).await?;
 
         let mut answered = Vec::new();
         let mut left = wanted;
         while !left.is_empty() {
+            // The number of requests depends on the number of lookups and on public sizes, and not
+            // on what is looked up.
             let (batch, rest) = self.exchange(io, left).await?;
             answered.push(batch);
             left = rest;
@@ -335,6 +340,7 @@ impl Session {
                     changes += 1;
                 }
                 Outcome::ClientGone(client, refusal)
+                    // Once: a service that forgets every client would otherwise get keys for ever.
                     if !registered_again || refusal.code() == code::TICKET_USED =>
                 {
                     match self.replace_client(io, &client, refusal).await {
@@ -361,6 +367,7 @@ impl Session {
             registration.learn_tickets_ahead(self.context(io)).await?;
         }
 
+        // Read again: the tickets that were just learnt count.
         let most = self.lookups_per_request().min(wanted.len());
         let Prepared { client, batch, .. } = match self.prepare(io, &wanted[..most]).await {
             // Another process has stored state for a newer version, or has removed the state, and
@@ -383,6 +390,7 @@ impl Session {
         self.costs.round_trip += self.service.platform.now().saturating_sub(start);
 
         Ok(match reply? {
+            // The queries are spent: the lookups are prepared anew under the next version.
             QueryReply::WrongVersion(refusal) => Outcome::VersionChanged(refusal),
             QueryReply::ClientGone(refusal) => {
                 Outcome::ClientGone(client.unwrap_or_default(), refusal)
@@ -528,6 +536,7 @@ impl Session {
         }
 
         let age = self.service.platform.now().saturating_sub(self.seen);
+        // Without deltas, versions are rare, and a refusal tells of the next one soon enough.
         if !self.had_delta || age < self.settings.freshness.0 {
             return Ok(());
         }
@@ -577,6 +586,8 @@ impl Session {
         let service = &self.service;
         let name = &self.name;
         let settings = &self.settings;
+        // Each attempt was overtaken by another process of this client, so that one of both goes
+        // on.
         let mut attempts = 1..MAX_CHANGES;
 
         loop {
@@ -601,6 +612,7 @@ impl Session {
                     Keeping::Overtaken(refusal) => return Err(refusal),
                 }
             }
+            // Last: until the checkpoint is kept, the session stays at its version.
             self.info = info;
             self.lookup = lookup;
             return Ok(());
@@ -618,6 +630,8 @@ impl Session {
             Error::Http {
                 url, code, message, ..
             } if code == code::TICKET_USED => {
+                // Forgotten at once: another use of the state could reveal the indices of two
+                // queries.
                 registration.forget(self.context(io), client).await?;
                 Err(Error::StateCopied { url, message })
             }

@@ -188,8 +188,10 @@ impl Token {
     /// # Errors
     /// [`Error::BadToken`] for text that is not valid in a header.
     pub fn new(text: &str) -> Result<Self> {
+        // Files of tokens end with a line break, and it is not valid in a header.
         let text = text.trim();
         let fits = !text.is_empty()
+            // What servers and proxies accept in one header, and far more than a token has.
             && text.len() <= 4096
             && text.bytes().all(|byte| byte.is_ascii_graphic());
 
@@ -248,6 +250,7 @@ impl Schemes {
 
     /// The scheme with this number.
     pub(crate) fn by_id(&self, id: u16) -> papir_core::Result<&'static dyn ErasedClientScheme> {
+        // The application's own come first: they may replace one of the registry.
         if let Some(scheme) = self.listed.iter().find(|scheme| scheme.id() == id) {
             return Ok(*scheme);
         }

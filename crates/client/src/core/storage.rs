@@ -60,6 +60,8 @@ impl<'a> Storage<'a> {
     pub(crate) async fn name(self) -> Result<Option<String>> {
         let name = self.bytes(StoreAction::Name).await?;
         Ok(name.map(|name| {
+            // Written by this client. A name that is damaged fits no database, and is refused
+            // there.
             String::from_utf8_lossy(&name)
                 .trim_end_matches('\n')
                 .to_owned()

@@ -53,6 +53,7 @@ impl Workload {
 
         match self {
             Self::Indices => {
+                // The remainder favours some records by less than any load could show.
                 Drawn::Index(rng.next_u64() % connection.lookup().describe().shape.records())
             }
             Self::AbsentKeys => {
@@ -74,6 +75,8 @@ impl Drawn<'_> {
         Ok(match self {
             Self::Index(index) => {
                 let record = connection.get_index(*index)?;
+                // The contents are not known here. A wrong length would show that decoding fails
+                // under load.
                 record.len() == connection.lookup().describe().shape.record_bytes()
             }
             Self::Absent(key) => connection.get_key(key)?.is_none(),

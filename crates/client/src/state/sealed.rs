@@ -127,6 +127,8 @@ impl Passphrase {
         derived
             .as_ref()
             .filter(|one| one.cost == COST)
+            // Another salt would cost another derivation for each write. The nonce is fresh in any
+            // case.
             .map_or_else(random_salt, |one| one.salt)
     }
 }
@@ -279,6 +281,8 @@ fn open(file: &[u8], slot: &str, passphrase: Option<&Passphrase>) -> Result<Open
     FORMATS.check(format.into())?;
 
     let record = match reader.u8()? {
+        // Somebody who can write to the folder could otherwise replace the file by one of their
+        // own.
         CLEAR if passphrase.is_some() => return Err(OpenError::NotEncrypted),
         CLEAR => open_clear(file, reader.rest())?,
         PASSPHRASE => {
@@ -306,6 +310,8 @@ fn open_clear(file: &[u8], rest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError>
         .into());
     };
 
+    // Against damage only. Without a passphrase, nothing protects from somebody who writes the
+    // file.
     if *sum != checksum(&file[..file.len() - CHECKSUM]) {
         return Err(CoreError::Checksum {
             what: "a state file".into(),
@@ -353,6 +359,7 @@ fn open_sealed(
     let mut record = Zeroizing::new(ciphertext.to_vec());
     let cipher = XChaCha20Poly1305::new(&Key::from(*key));
     let opened = cipher.decrypt_in_place(&XNonce::from(nonce), &associated, &mut *record);
+    // A damaged file looks the same: the tag does not tell which of both it was.
     opened.map_err(|_| OpenError::WrongPassphrase)?;
     Ok(record)
 }

@@ -15,6 +15,7 @@ pub(crate) fn of_tls(error: &rustls::Error, base: &str) -> Option<FinalFailure> 
         rustls::Error::InvalidCertificate(CertificateError::Other(other)) => {
             other.0.downcast_ref::<RefusedCertificate>().map(refusal)
         }
+        // A server that answers in HTTP sends bytes that are no record of TLS.
         rustls::Error::InvalidMessage(_) => Some(FinalFailure::NoTls {
             instead: base.replacen("https", "http", 1),
         }),
@@ -42,6 +43,7 @@ fn client_certificate(alert: AlertDescription) -> Option<FinalFailure> {
 
     Some(FinalFailure::ClientCertificate {
         reason,
+        // Other alerts are about the certificate that was presented.
         missing: alert == A::CertificateRequired,
     })
 }

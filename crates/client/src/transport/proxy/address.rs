@@ -109,6 +109,7 @@ fn parse(text: &str) -> Result<ProxyAddress, String> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
     let kind = ProxyKind::of_scheme(scheme).ok_or_else(|| unknown_scheme(scheme))?;
 
+    // Many tools print the address of a proxy with a slash at its end.
     let place = rest.strip_suffix('/').unwrap_or(rest);
     if place.contains(['/', '?', '#', '\\']) || !place.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err("it has a path, white space or a character that is not ASCII".to_owned());
@@ -156,6 +157,8 @@ fn host(text: &str) -> Result<String, &'static str> {
 /// Checks `name:password` and encodes it again. HTTP also has names without a password.
 fn check_login(kind: ProxyKind, login: &str) -> Result<String, &'static str> {
     let (name, password) = login.split_once(':').unwrap_or((login, ""));
+    // Decoded and encoded again: HTTP libraries read characters that should have been escaped in
+    // different ways.
     let name = unescape(name).ok_or("the name of its login is not percent-encoded")?;
     let password = unescape(password).ok_or("the password of its login is not percent-encoded")?;
     if name.is_empty() {

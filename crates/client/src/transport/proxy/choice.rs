@@ -136,6 +136,7 @@ pub(super) fn choose(
             reason: "a Unix socket is not reached through a proxy".to_owned(),
         }),
         ProxySetting::Through(proxy) => Ok(Some(given(proxy))),
+        // Before the variables are read: a bad one is no error of a connection that needs none.
         ProxySetting::Environment if address.socket().is_some() => Ok(None),
         ProxySetting::Environment => match variables.applying(ProxiedTarget::of(address))? {
             Some(variable) => variable.proxy().map(Some),
@@ -179,6 +180,7 @@ pub(super) fn named(
 ) -> Result<Option<&'static str>> {
     match setting {
         ProxySetting::Direct => Ok(None),
+        // Also to this machine: who names a proxy means every connection.
         ProxySetting::Through(_) => Ok(Some(OPTION)),
         ProxySetting::Environment => {
             let variable = variables.applying(target)?;

@@ -44,6 +44,7 @@ pub(crate) fn through(proxy: Option<&ChosenProxy>, base: &str, failure: Failure)
         return failure;
     }
 
+    // By its words, since the libraries have no types for it.
     let reason = failure.to_string();
     if LOGIN_MESSAGES.iter().any(|part| reason.contains(part)) {
         return login(proxy).into();
