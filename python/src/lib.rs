@@ -12,7 +12,7 @@
 //! | `scheme` | the schemes themselves: setup, query, answer, extract |
 //! | `shard`, `divided` | a database on several machines: one of them, and the service in front of all |
 //! | `tasks` | tasks that prepare a database on many machines |
-//! | `errors`, `waiting`, `progress`, `retries` | exceptions; Ctrl-C; progress; the log of retries |
+//! | `errors`, `waiting`, `progress`, `retries` | exceptions; Ctrl-C; progress; logged retries |
 
 mod arrow;
 mod bench;

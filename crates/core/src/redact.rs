@@ -6,7 +6,7 @@ const HIDDEN: &str = "***";
 const PARAMETERS: [&str; 4] = ["passphrase=", "password=", "secret=", "token="];
 /// The beginning of every access token that a service makes.
 const TOKEN: &str = "papir_";
-/// Hexadecimal digits of a token. Names of metrics and folders are shorter, or have other characters.
+/// Hexadecimal digits of a token. Names of metrics and folders are shorter.
 const TOKEN_DIGITS: usize = 64;
 
 /// A text for errors and logs without passwords: those before the host of an address, as in

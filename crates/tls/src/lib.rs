@@ -5,7 +5,7 @@
 //! | `list` | [`RootList`]: the certificates, and the anchors of chains |
 //! | `source` | [`RootSource`]: where they come from, and the order of places |
 //! | `variables`, `system` | the variables of OpenSSL; the store of the system |
-//! | `verifier` | [`RootVerifier`]: verification of a server's certificate; settings of TLS with it |
+//! | `verifier` | [`RootVerifier`], [`client_config`]: verification of a server's certificate |
 //! | `certificate` | fields of certificates that webpki does not give |
 //! | `exclusions` | [`Exclusions`]: hosts that are reached without a proxy |
 //! | `error` | [`RootsError`] |

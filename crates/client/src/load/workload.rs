@@ -82,6 +82,7 @@ impl Drawn<'_> {
             Self::Absent(key) => connection.get_key(key)?.is_none(),
             Self::Key(key, known) => {
                 let value = connection.get_key(key)?;
+
                 match known {
                     Some(known) => value.as_deref() == Some(known),
                     None => true,

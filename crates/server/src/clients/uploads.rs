@@ -198,8 +198,8 @@ impl Registry {
     /// Appends a part of the keys at `offset`.
     ///
     /// The last part completes the registration. If the scheme rejects the keys, the client is
-    /// removed. A part that arrived last, and is sent again since its response was lost, is answered
-    /// as it was at first.
+    /// removed. The part that arrived last is answered again if it is sent again: its response may
+    /// have been lost.
     pub(crate) async fn append(
         self: &Arc<Self>,
         database: &Arc<Database>,

@@ -52,8 +52,8 @@ impl Login {
         Vec::new()
     }
 
-    /// Words for the origin of the file of trusted certificates. The variable is named: a person may
-    /// not know that it is set.
+    /// Words for the origin of the file of trusted certificates. The variable is named: a person
+    /// may not know that it is set.
     #[cfg(feature = "postgres")]
     pub(crate) fn source_of_roots(&self) -> &'static str {
         if self.root_certificates == path_in(ROOTS_VARIABLE) {

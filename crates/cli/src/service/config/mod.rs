@@ -188,8 +188,8 @@ pub(crate) struct Settings {
           default_missing_value = FIND_PAGE)]
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PathBuf>,
-    /// Certificates in PEM to trust, and no others, in connections to object stores, PostgreSQL, the
-    /// collector of traces and an https:// proxy: of issuers, or the server's own if it is
+    /// Certificates in PEM to trust, and no others, in connections to object stores, PostgreSQL,
+    /// the collector of traces and an https:// proxy: of issuers, or the server's own if it is
     /// self-signed [default: those in SSL_CERT_FILE and SSL_CERT_DIR, else those of the system].
     #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_CA")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -136,6 +136,7 @@ pub(super) fn choose(
             reason: "a Unix socket is not reached through a proxy".to_owned(),
         }),
         ProxySetting::Through(proxy) => Ok(Some(given(proxy))),
+
         // Before the variables are read: a bad one is no error of a connection that needs none.
         ProxySetting::Environment if address.socket().is_some() => Ok(None),
         ProxySetting::Environment => match variables.applying(ProxiedTarget::of(address))? {
