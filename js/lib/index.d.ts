@@ -35,9 +35,9 @@ export interface ConnectOptions {
   /** Largest download of a public part, in bytes: 1 GiB by default. */
   maxDownload?: number;
   /**
-   * Sends all requests to the service in place of the global `fetch`, for example through a proxy. In Node it is
-   * needed if a variable such as ALL_PROXY names one. No worker is used then. Outside of browsers it also fetches the
-   * file that `module` names.
+   * Sends all requests to the service in place of the global `fetch`, for example through a proxy. In Node, Deno and
+   * Bun it is needed if a variable such as HTTPS_PROXY names one: `globalThis.fetch` where the engine's own uses it.
+   * No worker is used then. Outside of browsers it also fetches the file that `module` names.
    */
   fetch?: typeof fetch;
   /** Whether to keep the public part for the next visit: true by default. */

@@ -97,8 +97,9 @@ pub(crate) fn pause(number: u32) -> Duration {
         .min(MAX_PAUSE)
 }
 
-/// Returns whether a request may be repeated although the server may have received it. A part of an
-/// upload would be refused as a wrong offset: the upload asks for the offset instead.
+/// Returns whether a request may be repeated although the server may have received it. Services of
+/// earlier versions refuse a part of an upload that arrived as a wrong offset: the upload asks for
+/// the offset instead.
 pub(crate) fn is_repeatable(request: &Request) -> bool {
     request.method != Method::Patch
 }
