@@ -115,6 +115,7 @@ impl<'a> ByOptions<'a> {
     ) -> CoreResult<Box<dyn ErasedServer>> {
         let scheme = self.prepared();
         let candidate = self.candidate(records.shape())?;
+        // After the choice, which may refuse the shape, and before anything that takes long.
         announce(&candidate.description)?;
 
         if let Some((_, lengths)) = registry::tables_of(scheme.name(), &candidate.parameters)? {
@@ -137,6 +138,8 @@ impl<'a> ByOptions<'a> {
             return Ok(proven(self.options, lengths, DEFAULT_BUCKET_BYTES));
         }
 
+        // Tried for several lengths: longer buckets make the layout shorter, and each lookup more
+        // expensive.
         choose_bucket(
             lengths,
             |bytes| proven(self.options, lengths, bytes),
@@ -146,6 +149,7 @@ impl<'a> ByOptions<'a> {
 
     /// The cost of a lookup in a table of this size.
     fn seconds(&self, table: &Estimate) -> papir_lookup::Result<f64> {
+        // A proof is fetched with its bucket, and makes the record longer.
         let proof = if self.options.verifiable {
             proof_bytes(table.records) as u64
         } else {

@@ -99,10 +99,12 @@ fn arrange_keys(
     choose: &ChooseBucket<'_>,
     run: &mut Run<'_>,
 ) -> Result<(RecordBuffer, Keys)> {
+    // The target of buckets depends on all lengths, so the rows are in memory by now.
     let lengths = Lengths::of(rows.iter().map(|row| row.value.len()))
         .ok_or_else(|| of_keys(options, CoreError::EmptyDatabase.into()))?;
     let bucket = target_for(options, &lengths, choose).map_err(|error| of_keys(options, error))?;
 
+    // A fresh table: room is for later updates, which would otherwise arrange all keys again.
     let table = TableOptions {
         bucket,
         on_duplicate: options.on_duplicate,
@@ -131,6 +133,7 @@ pub(super) fn read_raw(
     options: &BuildOptions,
     progress: &dyn Progress,
 ) -> Result<Content<'static>> {
+    // A file is opened and not read: the setup reads it part by part. A stream is held in memory.
     let records = raw_records(
         &options.source,
         options.record_bytes.unwrap_or_default(),
@@ -184,6 +187,7 @@ fn padded(options: &BuildOptions, rows: &[Entry]) -> Result<RecordBuffer> {
         .unwrap_or(0);
     let shape = shape_of_values(options, rows.len() as u64, longest)?;
 
+    // Zeros from the start: shorter values then have their padding already.
     let length = shape.record_bytes();
     let mut records = RecordBuffer::zeroed(shape);
     for (record, row) in records.packed_mut().chunks_mut(length).zip(rows) {

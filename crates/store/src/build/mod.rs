@@ -291,6 +291,7 @@ impl Finish<'_> {
     ) -> Result<BuildReport> {
         let options = self.options;
 
+        // Before the setup: the tree is made first, and is in memory whatever the limit is.
         check_proofs(options, content.records.as_ref())?;
         let (server, commitment) = prove(
             options.verifiable,
@@ -379,6 +380,7 @@ fn check_proofs(options: &BuildOptions, records: &dyn Records) -> Result<()> {
     let Some(memory) = options.memory else {
         return Ok(());
     };
+    // The other half is for the setup, which follows while the tree is still needed.
     let half = memory / 2;
     let needed = records.shape().records().saturating_mul(TREE_BYTES);
     if !options.verifiable || needed <= half {

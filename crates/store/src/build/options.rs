@@ -167,6 +167,7 @@ impl BuildOptions {
             ));
         }
 
+        // The former file may be elsewhere, and `out` a first version: only its log continues.
         let log = log_to_continue(stored_log(former)?, former, sign, self.unsigned)?;
         let log = log.ok_or_else(|| {
             Error::options(
@@ -193,6 +194,7 @@ impl BuildOptions {
             None
         };
 
+        // Read again under the lock: the first reading was before the build, which may take hours.
         let now = self.former_log()?;
         let file = self.former.as_deref().unwrap_or(&self.out);
         refuse_published(file, &continued(former.as_ref()), &continued(now.as_ref()))?;
@@ -207,6 +209,7 @@ impl BuildOptions {
             Error::Core(CoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
                 true
             }
+            // These are refusals, not damage: the file can be read.
             Error::Signed { .. } | Error::Options { .. } => false,
             _ => self.sign.is_none(),
         }
@@ -239,6 +242,8 @@ impl BuildOptions {
     /// Refuses a key for a scheme without encryption, encryption without a key, and a commitment to
     /// encrypted records.
     fn check_key(&self) -> Result<()> {
+        // Only this scheme encrypts. A key beside another one would be ignored, and the records be
+        // served in the clear.
         let encrypted = self.scheme == registry::ENCRYPTED;
 
         match &self.encrypt {
@@ -278,6 +283,8 @@ impl BuildOptions {
             (None, Some(table)) => Selection::Table(table),
             (None, None) => Selection::Whole,
         };
+        // A value that is too long is refused as it is read, before it takes memory among the
+        // others.
         let limit = if self.keyed() {
             Some(MAX_VALUE_BYTES as u64)
         } else {
@@ -298,6 +305,7 @@ impl BuildOptions {
 
     /// Refuses an output that is the source, if that is read, or that papir did not write.
     pub(super) fn check_output(&self, is_read: bool) -> Result<()> {
+        // Rows of a program have a name there and no file.
         let inputs = [self.source.as_path()];
         let inputs = &inputs[..usize::from(is_read)];
         check_output(&self.out, inputs, self.force)
@@ -308,6 +316,8 @@ impl BuildOptions {
         if let Some(name) = &self.name {
             check_name(name)?;
         }
+        // Before the source is looked at: these refusals need no file, and a missing file would
+        // hide them.
         self.check_key()?;
         self.check_tasks()?;
         self.check_memory()?;
@@ -337,6 +347,7 @@ impl BuildOptions {
                 "a source of columns",
             ));
         }
+        // Without columns, every record would be empty.
         if format.has_columns() && !columns {
             return Err(Error::options(
                 format!("a {} source without columns", format.name()),
@@ -355,6 +366,7 @@ impl BuildOptions {
             ));
         }
 
+        // Each of the three chooses the parameters alone.
         if self.tables.is_some() && (self.params.is_some() || self.batch.is_some()) {
             return Err(Error::options(
                 "tables beside parameters by label or batches",
@@ -404,6 +416,7 @@ impl BuildOptions {
             };
         };
 
+        // Buffers and packs would exceed a smaller limit.
         let least = least_memory();
         if memory < least {
             let expected = format!(
@@ -418,6 +431,7 @@ impl BuildOptions {
             .into());
         }
 
+        // Only a scheme that takes its large buffers from the folder of the build keeps the limit.
         let found = match (self.batch, &self.tables, self.scheme()?.bounded_memory()) {
             (Some(_), ..) => "batches with a limit of memory".to_owned(),
             (_, Some(_), _) => "tables with a limit of memory".to_owned(),
@@ -466,6 +480,8 @@ impl BuildOptions {
 
     /// Refuses standard input without a format that can be read from a stream.
     fn check_stream(&self, format: Format) -> Result<()> {
+        // The name `-` of a source says nothing about its format, and a stream cannot be read twice
+        // to find out.
         let named = self.given.is_some() || !is_standard_input(&self.source);
         if named || self.format.is_some() && format.streams() {
             return Ok(());

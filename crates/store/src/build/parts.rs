@@ -79,6 +79,8 @@ impl RowParts {
             key: columns.key.to_owned(),
             values: columns.values.to_vec(),
         };
+        // Before any task runs: a task reads the seed, and entries under another one could not be
+        // joined.
         write(&folder, PLAN, &plan)?;
 
         let mut all = Self {
@@ -101,6 +103,8 @@ impl RowParts {
         } = read(folder, &summary_of(name))?;
         let path = folder.join(rows_of(name));
         let rows = map_blob(&path)?;
+        // The two files of a part appear one after the other, and several tasks may have written
+        // them. Ends of another file would cut rows.
         CoreError::check_length("the ends of a part's runs", ends.len(), RUNS)?;
         CoreError::check_length(NAME, rows.len(), ends.last().copied().unwrap_or_default())?;
 
@@ -134,6 +138,7 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
         .into());
     }
 
+    // The name is known to be safe by now: it becomes a part of file names.
     let Plan { seed, key, values } = read(folder, PLAN)?;
     let path = Path::new(NAME);
     let request = Request {
@@ -151,12 +156,14 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
         skip_bad: 0,
     };
 
+    // In memory: one part is a small share of the source.
     let mut added = AddedEntries::new(IdSeed(seed), Box::<HeapRuns>::default());
     let (bytes, _) = rows_each(&request, &NoProgress, &mut |entry| {
         added.add(&entry).map_err(Error::of_source(path))
     })?;
     let EntryPart { runs, lengths } = added.finish();
 
+    // The rows are written first, since the summary has their ends.
     let summary = Summary {
         ends: write_runs(folder, name, runs)?,
         lengths: lengths.map(StoredLengths::from),
@@ -170,6 +177,7 @@ fn write_runs(folder: &Path, name: &str, mut runs: Box<dyn ReadRuns>) -> Result<
     let mut ends = Vec::with_capacity(RUNS);
     publish_with(folder, &rows_of(name), &mut |file| {
         let mut end = 0;
+        // Run after run, so that the build maps one file and finds each run by its ends.
         for run in 0..RUNS {
             let mut bytes = Vec::new();
             runs.read(run, &mut bytes).map_err(std::io::Error::other)?;
@@ -215,12 +223,14 @@ struct PartFile {
 
 impl ReadRuns for PartFile {
     fn read(&mut self, run: usize, out: &mut Vec<u8>) -> CoreResult<()> {
+        // Ends come from a file, so they may be out of order or beyond it.
         let start = run.checked_sub(1).map_or(0, |before| self.ends[before]);
         let found = self
             .rows
             .get(start..self.ends[run])
             .ok_or_else(|| CoreError::malformed(NAME, "runs out of order", "ascending ends"))?;
 
+        // The runs of all parts are joined in `out` before they are sorted.
         check_memory(out.len() + found.len(), self.most)?;
         out.extend_from_slice(found);
         Ok(())

@@ -49,6 +49,7 @@ pub struct SurveyedKeys {
 pub fn survey(options: &BuildOptions, run: &mut Run<'_>) -> Result<Survey> {
     let mut options = options.clone();
     if options.format() == Format::Csv && options.key.is_none() && options.values.is_empty() {
+        // A survey answers before the caller has chosen columns, so it takes a likely choice.
         let mut columns = csv_columns(&options.source)?.into_iter();
         options.key = columns.next();
         options.values = columns.collect();

@@ -129,6 +129,7 @@ impl Plan {
         shards: usize,
         memory: u64,
     ) -> CoreResult<Self> {
+        // Checked before any task starts: tasks of a scheme without slices would fail one by one.
         let scheme = registry::by_name(work.scheme)?.divided()?;
         let division = scheme.division(work.parameters)?;
         // Fails if there are more shards than slices.
@@ -183,7 +184,10 @@ impl Plan {
         runner: &dyn RunTasks,
         progress: &dyn Progress,
     ) -> CoreResult<Vec<String>> {
+        // Written at every start: a build that continues may have other numbers of tasks.
         self.write(folder)?;
+        // These files are written last of all that a task writes, so that a task that was killed
+        // counts as missing.
         let done = (0..self.prepare).all(|task| folder.join(self.slices_file(task)).exists());
         if !done {
             let tasks = Tasks {
@@ -257,6 +261,7 @@ pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreR
     let scheme = plan.scheme()?.divided()?;
     let tasks = scheme.tasks()?;
     let parameters = &plan.parameters;
+    // Before the records are opened: the number comes from the caller of the task.
     let columns = range(tasks.column_ranges(parameters, plan.encode)?, task)?;
 
     let records = plan.records()?;
@@ -280,6 +285,7 @@ pub fn prepare_task(folder: &Path, task: usize, progress: &dyn Progress) -> Core
     let scheme = plan.scheme()?.divided()?;
     let parameters = &plan.parameters;
     let slices = range(scheme.division(parameters)?.split(plan.prepare)?, task)?;
+    // Mapped: together they are as long as the matrix, and a task reads its rows of each.
     let encoded = (0..plan.encode)
         .map(|task| map_blob(&folder.join(plan.columns_file(task))))
         .collect::<CoreResult<Vec<Blob>>>()?;
@@ -337,6 +343,8 @@ fn write_and_rename(
     path: &Path,
     write: &mut dyn FnMut(&mut BufWriter<File>) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
+    // Synced before the rename: after a power loss the name must not stand for missing bytes. The
+    // folder itself is not synced, since a name that is lost only repeats its task.
     let mut file = BufWriter::new(File::create(own)?);
     write(&mut file)?;
     file.into_inner()?.sync_all()?;

@@ -13,6 +13,8 @@ use crate::snapshot::{OpenOptions, Snapshot};
 pub(crate) fn check_base(base: &Snapshot, file: &Path) -> Result<()> {
     psi::refuse(base, file, "prepare it again with `papir psi prepare`")?;
 
+    // Clients of a verifiable database pin its root, which does not change with a delta. Only a
+    // signed leaf states both.
     let unsigned = base.commitment_top.is_some() && base.checkpoint.is_none();
     let reason = if unsigned {
         Some("a verifiable database without a signature: its root states no delta")
@@ -37,6 +39,8 @@ pub(crate) fn refuse_with_delta(base: &Snapshot, file: &Path) -> Result<()> {
         return Ok(());
     };
 
+    // The next version of this file would have another number, and nobody would read the delta of
+    // this one.
     let entries = delta.metadata.entries;
     let path = delta_file(file, version)?;
     let found = format!(

@@ -51,6 +51,7 @@ pub fn delta_file(file: &Path, base: Version) -> Result<PathBuf> {
 /// # Errors
 /// Errors of the snapshot and of the delta.
 pub fn delta_bytes(file: &Path) -> Result<u64> {
+    // Up to its version only: a service asks this often.
     let base = Snapshot::version_in(file)?;
     let Some(delta) = Delta::of(file, base, &OpenOptions::lazy())? else {
         return Ok(0);
@@ -108,6 +109,7 @@ impl Delta {
             return Ok(None);
         }
 
+        // The name states the base, and so does the content: a renamed file is refused.
         let delta = Self::open(&path, options)?;
         if delta.base == base {
             return Ok(Some(delta));
@@ -135,6 +137,7 @@ impl Delta {
             .map_err(Error::of_snapshot(path))?;
 
         let delta = Self::load(file, file_bytes).map_err(Error::of_loading(path))?;
+        // After the rest is loaded: the leaf is compared with the part that clients would fetch.
         let log = delta.signed_log().map_err(Error::of_checkpoint(path))?;
         Ok(Self { log, ..delta })
     }
@@ -170,6 +173,7 @@ impl Delta {
         }
 
         let log = Log::decode(&self.file.blob(CHECKPOINT)?)?;
+        // The log has the leaves of all versions, and the last one is of this delta.
         let leaf = log.newest()?;
 
         let expected = &self.metadata.name;
@@ -223,6 +227,7 @@ fn check_agreement(
     layout: &KeywordLayout,
     commitment_top: Option<[u8; 32]>,
 ) -> papir_lookup::Result<()> {
+    // Each section has a checksum of its own: sections of two files could be put together.
     let found = server.version().to_string();
     if found != metadata.version {
         return Err(CoreError::malformed(
@@ -234,6 +239,7 @@ fn check_agreement(
     }
 
     let prepared = server.describe().shape;
+    // A proof is part of a prepared record, and not of the table's.
     let shape = match commitment_top {
         Some(top) => *Commitment::of_prepared(&prepared, top)?.shape(),
         None => prepared,

@@ -52,6 +52,7 @@ pub(crate) fn write(
 ) -> Result<(DeltaMetadata, Option<Leaf>)> {
     // The seeds of the table and of the scheme are drawn here, when the changes are fixed.
     let arranged = table(changes, base.layout, run.rng, run.progress)?;
+    // One scheme for all deltas, whatever that of the base.
     let scheme = registry::by_name(SCHEME)?;
     let target = Target {
         goal: Goal::default(),
@@ -73,6 +74,7 @@ pub(crate) fn write(
         CoreError::malformed("the metadata", error, "values that JSON can represent")
     })?;
 
+    // Named after its base: the next base finds none until one is written for it.
     let path = delta_file(file, base.version)?;
     let mut log = None;
     publish(&path, run.rng.next_u64(), Readers::Of(file), |sink| {
@@ -87,6 +89,7 @@ pub(crate) fn write(
             progress: run.progress,
         })?;
 
+        // Last of all sections: the leaf states the hash of those before it.
         let Some(signing) = base.signing else {
             return Ok(());
         };

@@ -55,6 +55,8 @@ impl TreeHasher {
     /// Adds bytes. Whole chunks are hashed on all cores.
     pub(crate) fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
+            // A full chunk is closed only when another byte follows: the last one may be the root
+            // itself.
             if self.filled == CHUNK {
                 self.close();
             }
@@ -67,6 +69,7 @@ impl TreeHasher {
                     now
                 }
                 whole => {
+                    // Whole chunks need no open state: each is hashed on its own, by all threads.
                     let first = self.chunks.len();
                     let now = &bytes[..whole * CHUNK];
                     let values = now.par_chunks(CHUNK).enumerate();
@@ -119,6 +122,7 @@ impl TreeHasher {
 
 fn hasher_of(index: usize) -> Hasher {
     let mut hasher = Hasher::new();
+    // A chunk's place is part of its value, so that chunks cannot change places.
     hasher.set_input_offset((index * CHUNK) as u64);
     hasher
 }
@@ -145,6 +149,8 @@ fn node(chunks: &[ChainingValue], bytes: u64) -> ChainingValue {
 
 /// The values of the two subtrees below a node.
 fn children(chunks: &[ChainingValue], bytes: u64) -> (ChainingValue, ChainingValue) {
+    // BLAKE3 splits at the largest power of two of chunks, which is a whole number of these larger
+    // ones.
     let left = left_subtree_len(bytes);
     let (before, after) = chunks.split_at((left / CHUNK as u64) as usize);
     (node(before, left), node(after, bytes - left))
@@ -176,6 +182,7 @@ pub(crate) fn decode(bytes: &[u8], sections: &[Section]) -> Result<Vec<Vec<Chain
         });
     }
 
+    // Split as the table says, and joined again: the values must give the hash that the table has.
     let mut values = bytes.chunks_exact(VALUE);
     let mut decoded = Vec::with_capacity(sections.len());
     for section in sections {

@@ -96,6 +96,7 @@ impl Header {
     /// refused.
     pub(crate) fn decode(file: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("the snapshot file", file);
+        // The first bytes tell a foreign file from a damaged one, whose error would mislead.
         let magic: [u8; 8] = reader.array()?;
         if magic != MAGIC {
             let expected = "a file written by papir, which begins with `PIRSNAPS`";
@@ -116,11 +117,14 @@ impl Header {
         let table_hash = reader.array()?;
         let sum = reader.array::<8>()?;
 
+        // Before the lengths are used: they place everything else.
         if sum != prefix::<8>(&file[..56]) {
             return Err(Error::Checksum {
                 what: "the header".to_owned(),
             });
         }
+        // The header states the length of the file, so that a truncated copy is found without
+        // reading it.
         if file_bytes != file.len() as u64
             || table_offset.checked_add(table_bytes) != Some(file_bytes)
         {
@@ -143,6 +147,7 @@ impl Header {
 
     /// Decodes the table of sections of the file with this header.
     pub(crate) fn table(&self, file: &[u8]) -> Result<Vec<Section>> {
+        // Bounds the memory of the table, before it is allocated.
         if self.sections > MAX_SECTIONS {
             let expected = format!("at most {MAX_SECTIONS}");
             return Err(Error::out_of_bounds(
@@ -153,6 +158,7 @@ impl Header {
         }
 
         let table = part(file, self.table_offset, self.table_bytes)?;
+        // Before it is decoded: offsets and hashes of all sections are in it.
         if prefix::<16>(table) != self.table_hash {
             return Err(Error::Checksum {
                 what: "the table of sections".to_owned(),
@@ -170,6 +176,8 @@ impl Header {
 
     /// Checks that sections are in order, aligned, and between header and table.
     fn check_order(&self, sections: &[Section]) -> Result<()> {
+        // In order and apart, so that each byte of the file belongs to one section or to the zeros
+        // between.
         let mut end = HEADER_BYTES as u64;
         for section in sections {
             let placed = section.offset >= end && section.offset % ALIGNMENT == 0;
@@ -187,6 +195,7 @@ impl Header {
 
 impl Section {
     pub(crate) fn write(&self, writer: &mut Writer) {
+        // The writer has refused longer names.
         writer.u8(self.name.len() as u8).raw(self.name.as_bytes());
         writer.u64(self.offset).u64(self.bytes).raw(&self.hash);
     }
@@ -226,6 +235,7 @@ fn misplaced(section: &Section) -> Error {
 
 /// Returns a range of the file. Refuses one that extends beyond the file.
 pub(crate) fn part(file: &[u8], offset: u64, bytes: u64) -> Result<&[u8]> {
+    // Saturating: both come from a file, and a wrapped end would be inside it.
     let end = offset.saturating_add(bytes);
     let range = match (usize::try_from(offset), usize::try_from(end)) {
         (Ok(start), Ok(end)) => file.get(start..end),

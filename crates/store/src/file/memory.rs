@@ -9,6 +9,7 @@ const GROUPS: &str = "/sys/fs/cgroup";
 /// Bytes of memory that this process can use without swapping and within the limits of its control
 /// groups (version 2), as in a container; `None` if the system does not say.
 pub fn free_memory() -> Option<u64> {
+    // In a container the machine has more memory than the process may take.
     let groups = fs::read_to_string("/proc/self/cgroup").ok();
     let in_groups = groups.and_then(|groups| free_in_groups(Path::new(GROUPS), &groups));
     [free_in_machine(), in_groups].into_iter().flatten().min()
@@ -45,6 +46,7 @@ fn free_in_group(group: &Path) -> Option<u64> {
     let limit = number_in(&group.join("memory.max"))?;
     let used = number_in(&group.join("memory.current"))?;
 
+    // A mapped snapshot fills the group with pages that cost nothing to drop.
     let statistics = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
     let files = bytes_of(&statistics, "inactive_file ")
         .saturating_add(bytes_of(&statistics, "active_file "));

@@ -138,6 +138,8 @@ impl Sections {
     fn pieces_of(&self, index: usize) -> Vec<Piece<'_>> {
         let section = &self.table[index];
         match self.chunks.get(index).map_or(&[][..], Vec::as_slice) {
+            // A section of at most one chunk has no values, and neither has any in a file without
+            // their section.
             [] => vec![Piece::Whole(section)],
             values => {
                 let chunks = values.iter().enumerate();
@@ -149,6 +151,8 @@ impl Sections {
 
     /// Verifies a piece of this file. The error names the place.
     pub(crate) fn verify_piece(&self, piece: &Piece<'_>) -> Result<()> {
+        // Zeros between sections are verified, too: the file has no byte that could change
+        // unnoticed.
         let bytes = part(&self.map, piece.offset(), piece.bytes())?;
         let (valid, what) = match piece {
             Piece::Gap { next, .. } => (
@@ -217,6 +221,8 @@ pub(crate) struct VerifiedParts<'a>(pub(crate) &'a Sections);
 impl VerifiedParts<'_> {
     /// Index and entry of a section.
     fn entry(&self, name: &str) -> Result<(usize, &Section)> {
+        // The scheme knows its sections without the prefix, which keeps them apart from those of
+        // the store.
         let full = format!("{SCHEME}{name}");
         let mut entries = self.0.table.iter().enumerate();
         entries
@@ -238,6 +244,8 @@ impl SectionSource for VerifiedParts<'_> {
 
     fn get_range(&self, name: &str, bytes: Range<usize>) -> Result<Blob> {
         let (index, section) = self.entry(name)?;
+        // Only chunks that the range touches: a shard reads its slices, and never the whole
+        // section.
         let mut pieces = self.0.pieces_of(index);
         pieces.retain(|piece| {
             let start = (piece.offset() - section.offset) as usize;

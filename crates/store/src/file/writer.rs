@@ -37,6 +37,7 @@ impl<W: Write + Seek> SnapshotWriter<W> {
             sections: Vec::new(),
             chunks: Vec::new(),
         };
+        // The header's place: its content is known at the end.
         writer.write(&[0; ALIGNMENT as usize])?;
         Ok(writer)
     }
@@ -49,11 +50,14 @@ impl<W: Write + Seek> SnapshotWriter<W> {
     /// Writes the values of chunks, table and header. Returns the output and its length.
     pub(crate) fn finish(mut self) -> Result<(W, u64)> {
         let chunks = std::mem::take(&mut self.chunks);
+        // After all others, whose values it has. Its own chunks are not among them.
         if !chunks.is_empty() {
             self.put(CHUNKS, &[&chunks])?;
         }
         self.pad()?;
 
+        // At the end of the file: lengths and hashes are known only now, and nothing was read
+        // twice.
         let mut table = Writer::new();
         for section in &self.sections {
             section.write(&mut table);
@@ -102,6 +106,7 @@ impl<W: Write + Seek> SectionSink for SnapshotWriter<W> {
         }
         self.pad()?;
 
+        // Hashed as it is written, step by step: a section is not in memory as a whole.
         let offset = self.position;
         let mut hasher = TreeHasher::new();
         for step in parts.iter().flat_map(|part| part.chunks(STEP)) {

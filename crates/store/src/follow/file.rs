@@ -73,6 +73,7 @@ pub(super) fn arrived(
         None => (header.len() as u64, count_lines(&header)),
     };
 
+    // At most the longest row: memory is bounded however far the source is ahead.
     let mut rows = source.part(start, MAX_ROW as u64)?;
     let whole = growing(format, &rows).rows_within(most);
     if whole == 0 && rows.len() == MAX_ROW {
@@ -140,6 +141,7 @@ impl<'a> Source<'a> {
             return Ok(Some(Vec::new()));
         }
 
+        // Read at each look: a source that was emptied or replaced has another one.
         let begin = self.part(0, self.length.min(MAX_ROW as u64))?;
         match growing(format, &begin).first_row() {
             Some(end) => Ok(Some(begin[..end].to_vec())),
@@ -156,6 +158,7 @@ impl<'a> Source<'a> {
 
     /// Refuses a source that was truncated or replaced.
     fn check(&mut self, from: &Followed) -> Result<()> {
+        // The hash alone would not tell a truncated file from one that was written anew.
         let place = from.bytes;
         let before = self.hash_before(place)?;
         let expected = format!("the source that was followed, with {place} bytes or more");

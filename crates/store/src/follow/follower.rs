@@ -161,6 +161,7 @@ impl Follower {
     /// meanwhile, and for changes of a slot that do not state what happens to every key. Rows that
     /// were not published arrive again at the next call.
     pub fn step(&mut self, run: &mut Run<'_>) -> Result<Step> {
+        // Without the database: most looks find nothing, and opening it reads its delta.
         let Some(taken) = self.take()? else {
             return Ok(Step {
                 trouble: self.trouble(),
@@ -179,6 +180,8 @@ impl Follower {
             });
         };
 
+        // A delta that is too long although it has these changes only would be too long after a
+        // merge as well.
         let was_empty = draft.is_empty();
         let outcome = self.publish(&mut draft, &arrived, run);
         match outcome {
@@ -236,6 +239,8 @@ impl Follower {
             Source::File(places) => {
                 let path = &self.options.update.changes;
                 let state = FileState::of(path)?;
+                // Length, time and number of the file: one that was replaced by another of the same
+                // length is new, too.
                 let is_new = places.read_up_to.as_ref() != Some(&state);
                 Ok(is_new.then_some(Taken::Changed(state)))
             }
@@ -255,6 +260,8 @@ impl Follower {
         match (taken, &mut self.source) {
             (Taken::Changed(state), Source::File(places)) => {
                 let path = &self.options.update.changes;
+                // A database that states an earlier place than before lost changes that were
+                // reported as published.
                 let now = stated.map_or(0, |stated| stated.bytes);
                 if now < places.stated {
                     return Err(Error::unreadable(path, REPLACED));

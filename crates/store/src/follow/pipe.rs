@@ -77,6 +77,7 @@ impl Pipe {
 
     /// Removes the next `bytes` bytes, which are whole rows, from the text.
     pub(super) fn pass(&mut self, bytes: usize) -> Vec<u8> {
+        // Called once rows are durable: those that could not be published arrive again.
         let passed: Vec<u8> = self.text.drain(..bytes).collect();
         self.lines += count_lines(&passed);
         passed
@@ -85,6 +86,7 @@ impl Pipe {
     /// Length of the first row, or of at most `most` bytes of whole rows; `None` if there are none
     /// yet.
     fn whole(&self, format: Format, most: usize) -> Result<Option<usize>> {
+        // At most the longest row: more would be scanned again at each look.
         let begin = &self.text[..self.text.len().min(MAX_ROW)];
         let text = GrowingText {
             format,

@@ -28,6 +28,8 @@ impl<'a> GrowingText<'a> {
     /// Length of the whole rows within the first `most` bytes, or of the first row if it is longer;
     /// 0 without a whole row.
     pub(super) fn rows_within(&self, most: usize) -> usize {
+        // Whole rows within the limit are found without the rest of the text, which is looked at
+        // only if the first row is longer.
         let length = self.text.len().min(most);
         let within = Self {
             text: &self.text[..length],

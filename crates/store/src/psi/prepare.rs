@@ -90,9 +90,11 @@ pub fn prepare(options: &PsiOptions, run: &mut Run<'_>) -> Result<PsiReport> {
         ));
     }
 
+    // Before the elements are masked, which takes minutes for millions.
     let batches = registry::batches_over(&options.scheme)?;
     check_output(&options.out, &[&options.source], options.force)?;
     let rows = rows(&options.source, options.labels, run.progress)?;
+    // Fresh for each set: elements of two sets masked under one key could be compared.
     let key = Key::generate(run.rng)?;
     let entries = rows.len() as u64;
     let masked = mask(&key, rows, options.labels, run.progress)

@@ -29,6 +29,7 @@ pub(super) fn rows(path: &Path, labels: bool, progress: &dyn Progress) -> Result
             break;
         }
 
+        // Only the beginning of such a line is in memory.
         if text.len() > MAX_LINE_BYTES {
             let reason = "longer than 1 MiB: expected an element";
             return Err(bad_line(path, line, reason));

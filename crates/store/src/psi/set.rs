@@ -108,6 +108,7 @@ impl PsiSummary {
         let version = Version(reader.array()?);
         reader.finish()?;
 
+        // One encoding for each summary: other bytes are refused, and later formats may use them.
         if retrieval > 1 || labels > 1 {
             let found = format!("kind {retrieval}, labels {labels}");
             return Err(CoreError::malformed("section `psi`", found, "0 or 1 each"));

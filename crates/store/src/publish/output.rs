@@ -15,6 +15,7 @@ use crate::file::{has_magic, is_standard_input, open_regular};
 /// # Errors
 /// [`Error::Options`], and [`papir_core::Error::Io`] for a file that cannot be read.
 pub fn check_output(out: &Path, inputs: &[&Path], replace: bool) -> Result<()> {
+    // A link stands for its file: the link stays, and what is replaced is the file.
     let file = resolved(out)?;
     let Some(found) = existing(&file)? else {
         // Two names of one file that does not exist yet.
@@ -99,6 +100,7 @@ fn is_input(out: &Path, input: &Path) -> Error {
 /// Returns whether two paths name one file, which need not exist. The path `-` for the second is
 /// standard input.
 pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
+    // Standard input may be the output file, redirected: it would be emptied before it is read.
     let is_stdin = is_standard_input(b);
     if is_stdin && !cfg!(unix) {
         return false;
@@ -139,6 +141,7 @@ fn place(file: &Path) -> Option<(PathBuf, OsString)> {
 /// # Errors
 /// [`papir_core::Error::Io`] for a link to a missing file.
 pub(crate) fn resolved(path: &Path) -> Result<PathBuf> {
+    // Only the last part: a folder may be reached by links as anybody likes.
     let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     if is_link {
         fs::canonicalize(path).map_err(Error::io("following the link", path))

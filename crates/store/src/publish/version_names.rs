@@ -50,6 +50,7 @@ pub(crate) fn files_of_versions(file: &Path, end: &str) -> Result<Vec<VersionFil
     let entries = fs::read_dir(&directory).map_err(Error::io("reading", &directory))?;
 
     let mut found = Vec::new();
+    // A file that vanishes meanwhile is not there.
     for entry in entries.flatten() {
         if let Some(version) = version_in(&name, &entry.file_name(), end) {
             let path = entry.path();
@@ -76,6 +77,8 @@ pub(crate) fn delta_of(kept: PathBuf) -> PathBuf {
 
 /// The version in a file name of the form `NAME.VERSION`, with this end.
 fn version_in(name: &OsString, found: &OsString, end: &str) -> Option<String> {
+    // Digits exactly as papir writes them: a file of somebody else beside the snapshot must not be
+    // pruned.
     let rest = found
         .to_str()?
         .strip_suffix(end)?

@@ -369,6 +369,7 @@ fn client(roots: &RootList) -> object_store::Result<ClientOptions> {
         .with_timeout(REQUEST_TIMEOUT)
         .with_read_timeout(READ_TIMEOUT);
 
+    // The same certificates as for services, so that both work or neither does.
     let is_given = matches!(roots.source(), RootSource::File(_));
     if is_given || *roots.source() == RootSource::Bundled {
         options = options.with_no_system_certificates(is_given);

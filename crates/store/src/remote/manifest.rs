@@ -144,6 +144,7 @@ impl Manifest {
             ));
         }
 
+        // Ranges of parts follow from the lengths, and index the file that is written.
         let expected = self.bytes.div_ceil(self.part_bytes);
         let found = self.parts.len() as u64;
         if found != expected || found == 0 {

@@ -32,6 +32,7 @@ impl Mirror {
     /// # Errors
     /// [`papir_core::Error::Io`].
     pub fn new(location: Location, cache: &Path) -> Result<Self> {
+        // By the whole address: two stores may have snapshots of one name.
         let name = blake3::hash(location.to_string().as_bytes()).to_hex();
         let folder = cache.join(&name[..16]);
         std::fs::create_dir_all(&folder).map_err(Error::io("creating", &folder))?;
@@ -85,6 +86,7 @@ impl Mirror {
         within: Duration,
         progress: &dyn Progress,
     ) -> Result<Option<ReplacedVersion>> {
+        // Fetched before others are removed: a failure leaves what a service may serve.
         let previous = pull_previous(&self.location, &self.file, within, progress)?;
         let kept = previous.as_ref().map(|version| version.path.as_path());
         versions::remove_others(&self.file, kept)?;

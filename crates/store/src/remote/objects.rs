@@ -113,6 +113,7 @@ impl<'a> Objects<'a> {
     }
 
     async fn write_manifest(&self, key: &Key, manifest: &Manifest) -> Result<()> {
+        // One object, written whole: readers see the old manifest or the new one.
         let payload = PutPayload::from(manifest.encode()?);
         let written = self.store.put(key, payload).await;
         written.map_err(refused("writing", self.location.address(key)))?;
@@ -121,6 +122,8 @@ impl<'a> Objects<'a> {
 
     /// Writes a part under its hash.
     pub(super) async fn put_part(&self, hash: &Hash, bytes: Vec<u8>) -> Result<()> {
+        // Named by its hash: the same part of two versions is one object, and writing it again
+        // changes nothing.
         let key = self.part_key(hash);
         let written = self.store.put(&key, PutPayload::from(bytes)).await;
         written.map_err(refused("writing", self.location.address(&key)))?;
@@ -131,6 +134,7 @@ impl<'a> Objects<'a> {
     pub(super) async fn parts(&self) -> Result<HashMap<Hash, Stored>> {
         let folder = &self.location.parts;
         let listed = self.store.list(Some(folder)).try_collect::<Vec<_>>().await;
+        // A folder of files is missing before its first part; buckets list nothing.
         let listed = match listed {
             Err(object_store::Error::NotFound { .. }) => Vec::new(),
             other => other.map_err(refused("listing", self.location.address(folder)))?,
@@ -139,6 +143,7 @@ impl<'a> Objects<'a> {
         let mut parts = HashMap::new();
         for object in listed {
             let name = object.location.filename();
+            // Only names that papir gives: pruning must not touch files of others.
             let Some(hash) = name.and_then(|name| Hash::from_hex(name).ok()) else {
                 continue;
             };
@@ -171,6 +176,8 @@ impl<'a> Objects<'a> {
                 Err(Fault::Transfer(error) | Fault::Final(error)) => return Err(error.into()),
             }
 
+            // Wrong bytes may come from a cache or a broken connection, which a pause may outlast.
+            // The store's client has retried refusals by itself.
             tokio::time::sleep(RETRY_DELAY * 2u32.pow(attempt - 1)).await;
             attempt += 1;
         }
@@ -186,6 +193,7 @@ impl<'a> Objects<'a> {
             Ok(got) => got,
             Err(error) => return Err(Fault::Final(refused("fetching", object)(error))),
         };
+        // The length is known before the body is read into memory.
         let length = manifest.part_length(index);
         if got.meta.size != length {
             let found = format!("{} bytes", got.meta.size);
@@ -196,6 +204,8 @@ impl<'a> Objects<'a> {
             Ok(bytes) => bytes,
             Err(error) => return Err(Fault::Transfer(refused("fetching", object)(error))),
         };
+        // The store is not trusted with contents: every part must be the one that the manifest
+        // names.
         let found = blake3::hash(&bytes);
         if found != hash {
             let found = format!("BLAKE3 {found}");

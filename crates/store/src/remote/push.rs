@@ -37,6 +37,8 @@ pub fn push(
     options: PushOptions,
     progress: &dyn Progress,
 ) -> Result<PushReport> {
+    // One mapping for verification, hashes and upload: a file that is replaced meanwhile does not
+    // mix with this one.
     let map = map(file)?;
     progress.stage("verifying", 1);
     let snapshot = Snapshot::of_bytes(Arc::clone(&map), file, OpenOptions::default())?;
@@ -56,6 +58,7 @@ pub fn push(
         options.part_bytes,
         progress,
     );
+    // Its decoded sections are not needed for the upload.
     drop(snapshot);
     worker::run(|| upload(&map, location, manifest, options, progress))
 }
@@ -112,6 +115,8 @@ async fn upload(
 
     let removed_parts = match options.prune {
         Some(grace) => {
+            // Readers may still fetch the replaced version, and services start with the one before
+            // it.
             let previous = objects.find_previous().await?;
             let kept: Vec<&Manifest> = replaced
                 .iter()

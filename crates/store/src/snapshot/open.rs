@@ -150,6 +150,8 @@ impl Snapshot {
 
     /// Like [`Snapshot::open_with`], for a file that is already mapped or read.
     pub(crate) fn of_bytes(bytes: Arc<Mmap>, path: &Path, options: OpenOptions) -> Result<Self> {
+        // Given to the scheme before it loads: without it, an encrypted database cannot give its
+        // records back.
         let owner = options.owner.clone();
         Self::of_sections(bytes, path, options, move |scheme, file| {
             scheme.with_owner_key(owner.as_ref()).load(file)
@@ -164,11 +166,14 @@ impl Snapshot {
         load_server: impl FnOnce(&dyn ErasedScheme, &Sections) -> CoreResult<Box<dyn ErasedServer>>,
     ) -> Result<Self> {
         let file = Sections::read(bytes).map_err(Error::of_snapshot(path))?;
+        // Verified before a scheme decodes a byte: checksums find damage, and the scheme's parsers
+        // then need to find hostile bytes only.
         file.verify_at(options.verify)
             .map_err(Error::of_snapshot(path))?;
 
         let loaded = load(Arc::new(file), options.owner, load_server);
         let snapshot = loaded.map_err(Error::of_loading(path))?;
+        // After loading, since the leaf is compared with the root or the hash of the content.
         let checkpoint = snapshot
             .log(options.verify)
             .map_err(Error::of_checkpoint(path))?;
@@ -189,6 +194,7 @@ impl Snapshot {
     /// The version in a file. Reads the metadata only.
     pub(crate) fn version_in(path: &Path) -> Result<Version> {
         let file = Sections::read(map(path)?).map_err(Error::of_snapshot(path))?;
+        // The rest may be gigabytes, and this is asked before each publication.
         file.verify_named(&[METADATA])
             .map_err(Error::of_snapshot(path))?;
         metadata(&file)
@@ -210,11 +216,15 @@ impl Snapshot {
 
         let log = Log::decode(&self.file.blob(CHECKPOINT)?)?;
         let leaf = log.newest()?;
+        // The root of a verifiable database covers all records. Otherwise the hash of the content
+        // binds the leaf to this file.
         let base = match self.commitment()? {
             Some(commitment) => Base::Root(commitment.root(self.keyword.as_ref()).0),
             None => Base::Content(content_hash(self.file.table())),
         };
 
+        // A checkpoint of another file under this name would be served with records that nobody
+        // signed.
         if (leaf.database.as_str(), leaf.base) != (self.metadata.name.as_str(), base) {
             let found = format!("`{}` with {}", leaf.database, leaf.base);
             let expected = format!("`{}` with {base}, as in the file", self.metadata.name);
@@ -231,6 +241,7 @@ impl Snapshot {
     /// The ids of the keys, for updates; `None` if the file does not contain them. Sealed ids need
     /// the owner's key, given at opening.
     pub(crate) fn owner_keys(&self) -> CoreResult<Option<KeyIds>> {
+        // An encrypted database has sealed ids only, so they are looked for first.
         let sealed = self.file.find(SEALED_OWNER_KEYS);
         if let (Some(_), Some(layout)) = (sealed, &self.keyword) {
             let key = self.owner.as_ref().ok_or_else(|| CoreError::OwnerKey {
@@ -331,12 +342,14 @@ pub(crate) fn commitment_top(file: &Sections) -> CoreResult<Option<[u8; 32]>> {
     };
 
     let mut top = [0; 32];
+    // Before the copy, which needs this length.
     CoreError::check_length("section `commitment`", section.bytes as usize, top.len())?;
     top.copy_from_slice(&file.blob(COMMITMENT)?);
     Ok(Some(top))
 }
 
 fn metadata(file: &Sections) -> CoreResult<Metadata> {
+    // Files of the same form with another use: named, since their error would be a missing section.
     if file.find(METADATA).is_none() && file.find(SET).is_some() {
         let found = "a set for private intersection, which papir psi serve serves";
         return Err(CoreError::malformed("a snapshot", found, "a database"));
@@ -368,6 +381,7 @@ fn check_agreement(
         ));
     }
 
+    // Each section has a checksum of its own: sections of two files could be put together.
     let prepared = server.describe().shape;
     let plain = match commitment_top {
         Some(top) => *Commitment::of_prepared(&prepared, top)?.shape(),

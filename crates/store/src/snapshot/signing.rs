@@ -82,6 +82,8 @@ impl<'a> Signing<'a> {
             file: file.display().to_string(),
         };
 
+        // The same checks as for the real leaf, before the database is prepared. The trial is
+        // dropped.
         signing.append(&Statement {
             database: database.to_owned(),
             time: sign.time(),
@@ -112,10 +114,13 @@ impl<'a> Signing<'a> {
         sections: &[Section],
         sink: &mut dyn SectionSink,
     ) -> Result<Log> {
+        // The statement of a verifiable database is its root, which clients compare with each
+        // answer.
         let base = match version.commitment {
             Some(commitment) => Base::Root(commitment.root(version.keyword).0),
             None => Base::Content(content_hash(sections)),
         };
+        // As clients fetch it: they hash the bytes that the service sends.
         let bundle = Bundle {
             scheme_public: version.public.clone(),
             keyword: version.keyword.cloned(),
@@ -136,6 +141,7 @@ impl<'a> Signing<'a> {
     /// Signs a delta with this public part, beside the base that the newest leaf states. Writes the
     /// section of the log, and returns the log.
     pub(crate) fn put_delta(&self, part: &[u8], sink: &mut dyn SectionSink) -> Result<Log> {
+        // A delta is stated beside its base, so the log must have a leaf of the base.
         let former = self
             .former
             .as_ref()
@@ -159,6 +165,7 @@ impl<'a> Signing<'a> {
 
     /// Appends a leaf to the log, and writes the section of the log.
     fn write(&self, statement: &Statement, sink: &mut dyn SectionSink) -> Result<Log> {
+        // Signed last: the hash of the content covers the sections before this one.
         let log = self.append(statement)?;
         let bytes = log.encode().map_err(|error| self.failed(error))?;
         sink.put(CHECKPOINT, &[&bytes])?;

@@ -50,6 +50,7 @@ impl Verifier {
     /// # Errors
     /// [`Error::Snapshot`], which names the file and the damaged place.
     pub fn run(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<bool> {
+        // One after another: the service that runs it needs the other cores for answers.
         for piece in self.sections.large_pieces() {
             self.sections
                 .verify_piece(&piece)

@@ -86,6 +86,7 @@ impl Cell {
 
 /// Makes a row from cells: a single value as it is, several as an object, none as an empty value.
 pub(super) fn row(key: Option<Cell>, values: Vec<(&str, Cell)>) -> Result<Row, Fault> {
+    // All null keys would be one empty key.
     if matches!(key, Some(Cell::Null)) {
         return Err(Fault::Reason(
             "the key is null: expected a value".to_owned(),

@@ -134,6 +134,8 @@ pub(crate) fn changes_in(
         Ok(())
     };
 
+    // With the header in front, so that the same reader finds the same columns as in the whole
+    // source.
     let text = Box::new(Cursor::new([header, rows].concat()));
     let input = Input::of(name_of(path), text, &NoProgress);
     match format {

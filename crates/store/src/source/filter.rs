@@ -67,6 +67,7 @@ impl<'a> RowFilter<'a> {
     fn error(&self, position: Position<'_>, fault: Fault) -> Error {
         let file = name_of(self.path);
         let mut reason = fault.to_string();
+        // With a limit, the reason must say why this row was not skipped like the others.
         let beyond = self.allowed > 0;
         if beyond {
             reason += &format!(

@@ -63,6 +63,7 @@ impl<'de> Visitor<'de> for FieldsOfLine {
             twins: Vec::new(),
         };
         while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
+            // Noted and not refused: a name that occurs twice matters only if its column is read.
             match fields.values.entry(name) {
                 Entry::Occupied(known) => fields.twins.push(known.key().clone()),
                 Entry::Vacant(free) => {
@@ -85,6 +86,7 @@ pub(super) fn rows(
     let mut bytes = Vec::new();
     for line in 1.. {
         bytes.clear();
+        // Up to the limit only: a file without line ends would be one line.
         let read = (&mut reader)
             .take(MAX_LINE_BYTES)
             .read_until(b'\n', &mut bytes)
@@ -177,6 +179,7 @@ fn marked(fields: &Fields<'_>, name: &str) -> Result<bool, Fault> {
 
 fn field<'a>(fields: &Fields<'a>, name: &str) -> Result<&'a RawValue, Fault> {
     fields.find(name)?.ok_or_else(|| {
+        // Sorted: the map has another order at each run, and messages must not.
         let mut names: Vec<&str> = fields.values.keys().map(String::as_str).collect();
         names.sort_unstable();
         Fault::Missing {

@@ -8,6 +8,7 @@ use crate::file::name_of;
 /// The index of the column `name` among `names`. A name that is not there, and one that several
 /// columns have, are errors.
 pub(super) fn index_of(path: &Path, names: &[impl AsRef<str>], name: &str) -> Result<usize> {
+    // All are compared: of two columns of one name nobody could tell which is meant.
     let mut count = 0;
     let mut found = None;
     for (index, candidate) in names.iter().enumerate() {

@@ -31,11 +31,14 @@ pub(super) fn rows(
 ) -> Result<u64> {
     let file = open_regular(path).map_err(Error::io("opening", path))?;
     let bytes = file.metadata().map_err(Error::io("opening", path))?.len();
+    // Behind a barrier, as every step of the reader: it answers some damage by a panic.
     let reader = catch_panic(|| SerializedFileReader::new(file))
         .map_err(|reason| unreadable(path, &reason))?;
     let metadata = reader.metadata().file_metadata();
     progress.stage("reading", metadata.num_rows().max(0) as u64);
 
+    // Only these columns are decoded: others may be long, or of types that the reader does not
+    // know.
     let indices = ColumnIndices::find(path, metadata.schema(), columns)?;
     let projection = catch_panic(|| indices.projection(metadata.schema()))
         .map_err(|reason| unreadable(path, &reason))?;
@@ -44,6 +47,7 @@ pub(super) fn rows(
 
     for number in 1.. {
         let record = catch_panic(|| records.next().transpose());
+        // The rest of the file cannot be read after this, so the row is not skipped.
         let record = record.map_err(|reason| Error::Row {
             file: path.display().to_string(),
             row: number,
@@ -96,6 +100,7 @@ impl<'a> ColumnIndices<'a> {
     }
 
     fn row(&self, record: &Record) -> Result<Row, Fault> {
+        // In the order of the projection, in which a column that is key and value is once.
         let fields: Vec<&Field> = record.get_column_iter().map(|(_, field)| field).collect();
         let key = match self.key {
             Some(index) => Some(self.cell(&fields, index)?),
@@ -141,6 +146,7 @@ fn column(path: &Path, schema: &Type, name: &str) -> Result<TypePtr> {
         .iter()
         .map(|field| field.name())
         .collect();
+    // Names may repeat in a file, and a search would find the first.
     match names.iter().filter(|found| **found == name).count() {
         0 => {
             let available = names.join(", ");

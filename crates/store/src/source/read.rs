@@ -42,6 +42,7 @@ impl RowMemory {
     /// of one long value, would otherwise end the process.
     fn add(&mut self, path: &Path, bytes: u64, free: &dyn Fn() -> Option<u64>) -> Result<()> {
         self.taken += bytes;
+        // Not at each row: the look reads files of the system.
         if self.taken - self.looked < LOOK_BYTES {
             return Ok(());
         }
@@ -67,6 +68,7 @@ pub(crate) fn rows(request: &Request<'_>, progress: &dyn Progress) -> Result<Row
     let mut entries = Vec::new();
     let mut memory = RowMemory::default();
     let (bytes, skipped) = rows_each(request, progress, &mut |entry| {
+        // With the entry itself, which is longer than short keys and values.
         let length = size_of::<Entry>() + entry.key.len() + entry.value.len();
         memory.add(request.path, length as u64, &free_memory)?;
         entries.push(entry);
@@ -93,6 +95,7 @@ pub(crate) fn rows_each(
             return Ok(());
         };
 
+        // A file of a folder has no number, so that its place among the good rows stands for one.
         let line = position.number(entries);
         entries += 1;
         each(Entry {

@@ -39,6 +39,8 @@ pub(super) fn rows(
     let mut statement = connection
         .prepare(&sql(path, &connection, columns, selection)?)
         .map_err(|error| unreadable(path, &error))?;
+    // The file is opened for reading, so this is about the message: a query that writes would fail
+    // with another one.
     if !statement.readonly() || statement.column_count() == 0 {
         return Err(Error::unreadable(
             path,
@@ -119,6 +121,7 @@ fn length(path: &Path) -> Result<u64> {
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
+    // Views and triggers of a foreign file may call functions of the program.
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)?;

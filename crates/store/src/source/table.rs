@@ -24,6 +24,7 @@ pub(super) fn rows(
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
     let Given(given) = rows;
+    // Before the program is asked for a row, which may be slow.
     let wanted = wanted_columns(rows, path, columns)?;
     progress.stage("reading", given.count());
 

@@ -69,6 +69,7 @@ pub fn append(options: &AppendOptions, run: &mut Run<'_>) -> Result<Option<Delta
     if records.is_empty() {
         return Ok(None);
     }
+    // Numbered here: the source has values only, and their order is that of the records.
     let mut changes = Vec::with_capacity(records.len());
     for (index, Appended { line, value }) in (next..).zip(records) {
         changes.push(ChangeRow {
@@ -100,6 +101,7 @@ fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Resu
         return read_raw(options, longest, most, progress);
     }
 
+    // More of the same source has the same columns.
     let values = if options.values.is_empty() {
         &draft.metadata().source.values
     } else {

@@ -28,6 +28,7 @@ pub fn update_delta(
     let _lock = lock_deltas(&options.file)?;
     let mut draft = Draft::open(&options.file, options.sign.as_ref())?;
 
+    // Columns that are not given are those of the source, which the base names.
     let columns = options.columns(draft.metadata(), draft.longest())?;
     let rows = read_changes(&options.changes, options.format, &columns, run.progress)?;
     draft.add(rows, &options.changes)?;

@@ -47,6 +47,7 @@ impl Draft {
         check_base(&base, file)?;
         let before = Delta::of(file, base.server.version(), &OpenOptions::default())?;
 
+        // The delta's log is the newer one: its leaf comes after that of the base.
         let log = before
             .as_ref()
             .and_then(|delta| delta.log.clone())
@@ -56,12 +57,16 @@ impl Draft {
             return Err(unsigned_base(&file.display().to_string()));
         }
 
+        // All changes since the base, not only the new ones: the next delta replaces the one
+        // before.
         let changes = match &before {
             Some(delta) => delta.changes()?,
             None => DeltaChanges::default(),
         };
         let shape = base.shape()?;
         let in_base = base.keyword.is_none().then(|| shape.records());
+        // As of the delta, which may have more records than the base, and a later place in the
+        // source.
         let (records, followed) = match before {
             Some(delta) => (delta.metadata.records.or(in_base), delta.metadata.followed),
             None => (in_base, base.metadata.followed.clone()),
@@ -146,6 +151,8 @@ impl Draft {
         source: &Path,
         refused: impl FnMut(BadLine) -> Result<()>,
     ) -> Result<()> {
+        // Judged against the records with all changes so far: a record that the delta added may be
+        // replaced.
         let shape = Shape::of_bytes(records, self.shape.record_bytes() as u64)?;
         let (changes, counts) = resolve(&shape, rows, refused)?;
         self.records = Some(records + counts.inserted);
@@ -191,6 +198,7 @@ impl Draft {
         if self.changes.is_empty() {
             return Ok(None);
         }
+        // Refused before it is prepared. The caller may merge, and add the same changes again.
         let bytes = self.changes.bytes();
         let most = most.unwrap_or(MAX_DELTA_BYTES);
         if bytes > most {
@@ -211,6 +219,7 @@ impl Draft {
             ..base_of(&self.base, &description, self.records)
         };
 
+        // One file with all changes replaces the delta before: a crash leaves the one or the other.
         let (metadata, checkpoint) = write(&self.file, &base, &self.changes, run)?;
         Ok(Some(DeltaReport {
             metadata,

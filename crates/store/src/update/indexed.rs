@@ -38,6 +38,7 @@ pub(super) fn update(
         return Ok((counts, next));
     }
 
+    // Asked for: even without a change, all records are prepared again, under fresh masks.
     let before = shape.records();
     let records = before + counts.inserted;
     let way = Way::Rebuilt {
@@ -72,6 +73,8 @@ pub(super) fn apply(
         }));
     }
 
+    // The parameters are for a number of records: more of them need other ones, and so a setup of
+    // all.
     let before = snapshot.server.describe().shape.records();
     let records = before + inserted;
     let way = Way::Extended { before, records };
@@ -88,6 +91,8 @@ fn set_up_all(
 ) -> Result<Next> {
     let below = PreparedRecords::new(snapshot.server.as_ref());
     let below = snapshot.records(&below)?;
+    // Laid over the records that the database has: the source may be gone, and a copy of all
+    // records would take their memory twice.
     let all = Overlay::new(below.as_ref(), records, changes)?;
     let (server, commitment) = set_up(snapshot, &all, run)?;
 
@@ -101,6 +106,7 @@ fn set_up_all(
 
 /// Counts changes of different records.
 pub(super) fn counts(shape: &Shape, changes: &[Change]) -> ChangeCounts {
+    // Changes come from a delta, one for each record, so none supersedes another.
     let replaced = changes
         .iter()
         .filter(|change| change.index < shape.records())
@@ -146,6 +152,8 @@ pub(super) fn resolve<E>(
     rows: Vec<ChangeRow>,
     mut refused: impl FnMut(BadLine) -> std::result::Result<(), E>,
 ) -> std::result::Result<(Vec<Change>, ChangeCounts), E> {
+    // Grouped before they are judged: a new record may be far down in the file, and a later row may
+    // fill the gap before it.
     let by_index = group(shape, rows, &mut refused)?;
     let mut counts = ChangeCounts::default();
     let mut changes = Vec::with_capacity(by_index.len());
@@ -153,6 +161,8 @@ pub(super) fn resolve<E>(
     for (index, RecordRows { lines, last }) in by_index {
         let expected = shape.records() + counts.inserted;
         if index > expected {
+            // The last row first: it has the value that would have been taken, so its error names
+            // it.
             for line in lines.into_iter().rev() {
                 let reason = gap(index, expected);
                 refused(BadLine { line, reason })?;
@@ -184,6 +194,7 @@ fn group<E>(
     for ChangeRow { key, value, line } in rows {
         match change_of(shape, &key, value) {
             Ok(Change { index, mut record }) => {
+                // No longer than a record: the rows were read with that limit.
                 record.resize(shape.record_bytes(), 0);
                 let rows = by_index.entry(index).or_default();
                 rows.lines.push(line);
@@ -208,6 +219,7 @@ fn change_of(
 
 /// The record's number in a row, or the reason why it is refused.
 fn index_of(shape: &Shape, key: &[u8]) -> std::result::Result<u64, String> {
+    // Digits only: the parser of numbers would also take a plus sign.
     let digits = std::str::from_utf8(key)
         .ok()
         .filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
@@ -215,6 +227,7 @@ fn index_of(shape: &Shape, key: &[u8]) -> std::result::Result<u64, String> {
         return Ok(index);
     }
 
+    // Shortened and escaped: a key may be long, and any bytes.
     let found = String::from_utf8_lossy(&key[..key.len().min(32)])
         .escape_debug()
         .to_string();

@@ -32,6 +32,7 @@ pub(super) fn update(
     layout: &KeywordLayout,
     run: &mut Run<'_>,
 ) -> Result<(ChangeCounts, Option<Next>)> {
+    // Before the changes are read: a file without ids cannot be updated, however small the change.
     let ids = owner_keys(&options.file, snapshot)?;
     let keys = OwnerKeys { layout, ids: &ids };
     let columns = options.columns(&snapshot.metadata, MAX_VALUE_BYTES as u64)?;
@@ -62,6 +63,7 @@ pub(super) fn apply(
         records: records.as_ref(),
     };
 
+    // In place if the changed buckets have room: only their records are prepared again.
     match patch(table, changes, run.progress)? {
         Patched::Patch(patch) => apply_patch(rates, snapshot, patch, run),
         Patched::Rebuild(reason) => {
@@ -110,6 +112,7 @@ fn read(
     progress: &dyn Progress,
 ) -> Result<Changes> {
     let rows = read_changes(&options.changes, options.format, columns, progress)?;
+    // Keys become ids here, which decide between an insertion and a replacement.
     let changes = rows
         .into_iter()
         .map(|ChangeRow { key, value, line }| KeyChange { key, value, line });
@@ -141,6 +144,7 @@ fn apply_patch(
     }
     let (server, commitment, way) = apply_changes(snapshot, &patch.changes, rates, run)?;
 
+    // The patch knows what changed: the rest of the report is that of the table before.
     let before = summary(snapshot)?;
     let report = patch.report(before.tagged_bytes, before.entries);
 
@@ -148,6 +152,7 @@ fn apply_patch(
         layout: patch.layout,
         ids: patch.ids,
         summary: KeywordSummary {
+            // Keys are not stored, so their bytes are known after a build only.
             key_bytes: None,
             ..KeywordSummary::new(&report, before.bucket.into())
         },
@@ -169,6 +174,7 @@ fn rebuild_table(
     run: &mut Run<'_>,
 ) -> Result<Next> {
     let bucket = summary(snapshot)?.bucket.into();
+    // Room from the start: a table that is full again at once would be built again at every update.
     let few = table.ids.len() as u64 / table.layout.records() < FEW_KEYS;
     let room = if few {
         REBUILD_ROOM_OF_FEW

@@ -73,6 +73,7 @@ pub fn merge(options: &MergeOptions, run: &mut Run<'_>) -> Result<UpdateReport> 
     };
     let changes = merged.changes()?;
     let (counts, next) = prepare(options, &base, &merged, &changes, run)?;
+    // The base has all changes already: they were undone, or set what was there.
     let Some(next) = next else {
         remove_idle(file, &merged)?;
         return Ok(unchanged(base, counts));
@@ -95,6 +96,7 @@ pub fn merge(options: &MergeOptions, run: &mut Run<'_>) -> Result<UpdateReport> 
         },
     };
 
+    // The changes come from the delta, so that the file of changes is not read.
     let update = UpdateOptions {
         keep: *keep,
         rates: rates.clone(),
@@ -146,12 +148,15 @@ impl Sealing<'_> {
         let name = self.following.name;
         // No other program publishes a delta now: the log gets no further leaf.
         refuse_published(self.file, &self.replaced, &Snapshot::version_in(self.file)?)?;
+        // The log as it is now: a delta that was published meanwhile has added leaves.
         let signing = Signing::of(self.sign, stored_log(self.file)?, name, self.file)?;
         let log = sign(signing.as_ref(), next, sink)?;
 
         let Some(now) = Delta::of(self.file, self.replaced, &OpenOptions::default())? else {
             return Ok(log);
         };
+        // Deltas that were published during the merge have all changes since the old base. Only
+        // those after the merged ones are left for the new base.
         let all = now.changes()?;
         let mut left = all.since(self.changes);
         // The next version must state the newest place in the source, even if nothing changed up to
@@ -170,6 +175,9 @@ impl Sealing<'_> {
             signing: signing.as_ref(),
             ..self.following
         };
+        // Under the name of the new base, before the base has its own name: with that rename both
+        // appear at once. After a crash before it, nobody reads this delta, and the next merge
+        // removes it.
         write(self.file, &following, &left, run)?;
         Ok(log)
     }
@@ -216,6 +224,7 @@ fn apply(
             Ok((counts, next))
         }
         None => {
+            // Whole records in ascending order, one change each, as the update needs them.
             let records = changes.records();
             let resolved: Vec<Change> = records
                 .map(|(index, record)| Change {

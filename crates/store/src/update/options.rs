@@ -102,6 +102,8 @@ impl UpdateOptions {
             .or_else(|| by_index.then(|| "index".to_owned()))
             .ok_or_else(|| Error::options("changes without a key column", "its name"))?;
 
+        // A changed value must be made as the others were: from the columns of the source, unless
+        // others are given.
         let mut values = if self.values.is_empty() {
             metadata.source.values.clone()
         } else {

@@ -32,13 +32,18 @@ impl Records for Overlay<'_> {
         let length = self.shape.record_bytes();
         let end = first + count;
 
+        // A range may begin below and end in the added records.
         let below = end.min(self.below.shape().records()).saturating_sub(first);
         let (old, new) = out.split_at_mut(below as usize * length);
         if below > 0 {
             self.below.read_packed(first, below, old)?;
         }
 
+        // Each added record has a change, which is written below. A gap would read as zeros, and
+        // not as what was in the buffer.
         new.fill(0);
+        // Changes ascend: a setup reads range after range, and would look through all of them each
+        // time.
         let start = self.changes.partition_point(|change| change.index < first);
         let changes = self.changes[start..].iter();
         for change in changes.take_while(|change| change.index < end) {

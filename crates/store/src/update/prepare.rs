@@ -47,6 +47,8 @@ pub(super) fn apply_changes(
         return Ok((next, commitment, Way::Proven { changed, records }));
     }
 
+    // An update costs time for each change, and a setup the same for any number: beyond some share
+    // the setup is faster.
     let predicted = predict(server, changes, rates)?;
     if predicted.favours_update() {
         let next = server.update(changes, run.rng, run.progress)?;
@@ -75,6 +77,7 @@ pub(super) fn set_up_changed(
 ) -> Result<WithCommitment> {
     let below = PreparedRecords::new(snapshot.server.as_ref());
     let below = snapshot.records(&below)?;
+    // Read back from the prepared database, part by part: the source may be gone.
     let all = Overlay::new(below.as_ref(), below.shape().records(), changes)?;
     let scheme = scheme_of(snapshot)?;
     let parameters = snapshot.parameters()?;
@@ -113,6 +116,8 @@ pub(super) fn set_up(
     run: &mut Run<'_>,
 ) -> Result<WithCommitment> {
     let scheme = scheme_of(snapshot)?;
+    // Other records need other parameters. They are chosen as those of the build were, so that
+    // queries cost about the same.
     let goal = match &snapshot.metadata.goal {
         Some(goal) => goal.parse::<Goal>()?,
         None => Goal::default(),
@@ -122,6 +127,7 @@ pub(super) fn set_up(
         goal,
         failure: description.failure_bound,
     };
+    // Batches and tables are schemes of their own, whose parameters their own rules choose.
     let batches = registry::batches_named(scheme.name());
     let tables = registry::tables_of(scheme.name(), &snapshot.parameters()?)?;
 

@@ -78,6 +78,7 @@ pub fn rollback(options: &RollbackOptions, run: &mut Run<'_>) -> Result<UpdateRe
     )?;
 
     run.progress.stage("opening", 1);
+    // Not verified: only its version and metadata are needed, and damage is a reason to roll back.
     let current = Snapshot::open_with(file, OpenOptions::lazy())?;
     let earlier = open_earlier(options)?;
     run.progress.advance(1);
@@ -135,6 +136,7 @@ fn former_metadata(file: &Path, earlier: &Snapshot, current: &Snapshot) -> Resul
 /// The beginning of the source that the current version follows; `None` without one. A slot has
 /// passed on changes since then that the earlier version does not have.
 fn followed_by(file: &Path, current: &Snapshot) -> Result<Option<Followed>> {
+    // The delta is followed further than its base.
     let delta = Delta::of(file, current.server.version(), &OpenOptions::lazy())?;
     let followed = match delta {
         Some(delta) => delta.metadata.followed,
@@ -185,6 +187,7 @@ fn check_earlier(earlier: &Snapshot, current: &Snapshot, options: &RollbackOptio
 /// Refuses an earlier version that was served with a delta: its file alone never was the database.
 fn refuse_changed(earlier: &Snapshot, options: &RollbackOptions) -> Result<()> {
     let version = earlier.server.version();
+    // A kept version keeps its delta beside it, and a file elsewhere has its own.
     let beside = match &options.to {
         Earlier::File(file) => delta_file(file, version)?.exists(),
         Earlier::Newest | Earlier::Kept(_) => false,

@@ -63,6 +63,7 @@ pub fn replaced(file: &Path, within: Duration) -> Result<Vec<ReplacedVersion>> {
         return Ok(Vec::new());
     }
 
+    // The newest first: a version was replaced when the one before it in this list was written.
     let found = versions(file)?;
     let mut replaced = Vec::new();
     for pair in found.windows(2) {
@@ -130,6 +131,7 @@ pub(crate) fn prune(file: &Path, most: usize) -> Result<()> {
 pub fn versions(file: &Path) -> Result<Vec<KeptVersion>> {
     let current = read(file, true)?;
     let mut kept = Vec::new();
+    // A file whose name only looks like that of a version must not make the others unreadable.
     for earlier in kept_files(file)? {
         if earlier.version != current.metadata.version {
             kept.extend(read(&earlier.path, false).ok());

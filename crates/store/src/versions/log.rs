@@ -19,6 +19,7 @@ pub fn stored_log(path: &Path) -> Result<Option<Log>> {
         return Ok(None);
     };
 
+    // A delta has a leaf of its own, after that of its base.
     let delta = delta_file(path, Snapshot::version_in(path)?)?;
     let newer = if delta.exists() {
         log_in(&delta)?
@@ -38,6 +39,7 @@ fn log_in(path: &Path) -> Result<Option<Log>> {
         return Ok(None);
     };
 
+    // Only this section was verified: the others may take minutes to read.
     let bytes = sections
         .blob(&section.name)
         .map_err(Error::of_snapshot(path))?;
@@ -54,6 +56,7 @@ pub(crate) fn log_to_continue(
     sign: Option<&Sign>,
     unsigned: bool,
 ) -> Result<Option<Log>> {
+    // One of both is a mistake, and neither may win: an unsigned version locks clients out.
     if sign.is_some() && unsigned {
         return Err(Error::options(
             "a key to sign with, and an unsigned version",

@@ -31,6 +31,8 @@ pub fn sign(file: &Path, sign: &Sign, run: &mut Run<'_>) -> Result<Leaf> {
     psi::refuse(&snapshot, file, "a set has no checkpoint")?;
     refuse_with_delta(&snapshot, file)?;
 
+    // With the stored log, locked: a leaf that another program appends until the file is written
+    // would be lost.
     let signing = Signing::new(sign, stored_log(file)?, &snapshot.metadata.name, file)?;
     let commitment = snapshot.commitment()?;
     let version = Signed {
@@ -78,6 +80,7 @@ pub fn attach(
             .add_cosignatures(text)
             .map_err(Error::of_checkpoint(file))?;
     }
+    // Verified before anything is written: an invalid cosignature would be served.
     cosigned(log.note(), witnesses).map_err(Error::of_checkpoint(file))?;
 
     let bytes = log.encode().map_err(Error::of_checkpoint(file))?;

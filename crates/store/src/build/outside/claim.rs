@@ -45,6 +45,7 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
 fn foreign(found: &Metadata, is_new: bool) -> Option<&'static str> {
     use std::os::unix::fs::MetadataExt;
 
+    // Another user could read the rows there, or replace parts while they are read.
     if found.uid() != rustix::process::geteuid().as_raw() {
         Some("of another user")
     } else if !is_new && found.mode() & 0o077 != 0 {
@@ -70,6 +71,7 @@ fn check_content(folder: &Path) -> Result<()> {
     for file in files {
         let file = file.map_err(Error::io("reading", folder))?;
         let kind = file.file_type().map_err(Error::io("reading", folder))?;
+        // A link is no file here: opened in the place of one, it would lead out of the folder.
         if !kind.is_file() {
             return Err(refused(folder, "with more than files"));
         }
@@ -99,6 +101,7 @@ pub(super) fn clear(folder: &Path) -> Result<()> {
         names.push(file.file_name());
     }
 
+    // The lock stays: a removed one would let a second build lock another file of that name.
     names.retain(|name| name != LOCK);
     names.sort_unstable_by_key(|name| name == BUILD);
     for name in names {

@@ -75,6 +75,8 @@ impl BuildFolder {
         memory: u64,
         rng: &mut dyn CryptoRng,
     ) -> Result<Self> {
+        // Beside the snapshot, where tasks on other machines find it, too; hidden, since it is no
+        // database.
         let (directory, name) = split(&options.out)?;
         let mut hidden = OsString::from(".");
         hidden.push(name);
@@ -94,6 +96,8 @@ impl BuildFolder {
             .map_err(Error::io("creating", &lock))?;
         let lock = only_one("build", &options.out, lock)?;
 
+        // A folder without an origin, or of another one, is cleared: parts under other random
+        // bytes, or of other rows, would not fit together.
         let mut fresh = PartsOrigin {
             of: identity(options),
             seed: [0; SEED_BYTES],
@@ -197,6 +201,7 @@ impl BuildFolder {
             .and_then(|()| fs::rename(&unfinished, &path))
             .map_err(|source| io("writing", &path, source))?;
 
+        // A source that may have changed unnoticed is read again, so its parts are worth nothing.
         self.started = self.origin.of.is_some();
         self.find(name)?
             .ok_or_else(|| io("writing", &path, ErrorKind::NotFound.into()))
@@ -256,6 +261,7 @@ impl Scratch for BuildFolder {
         if bytes == 0 {
             return Ok(AlignedBytes::zeroed(0));
         }
+        // Under the name of an unfinished part: a crash during the filling leaves no part.
         let map = create_mapped(&path, bytes).map_err(|source| io("creating", &path, source))?;
         AlignedBytes::mapped(map)
     }
@@ -265,6 +271,7 @@ impl Scratch for BuildFolder {
             let path = self.unfinished(name);
             fs::write(&path, part.as_ref()).map_err(|source| io("writing", &path, source))?;
         }
+        // Before the part is mapped again, so that only one of both takes memory.
         drop(part);
         self.finish(name)
     }
@@ -293,6 +300,8 @@ impl Scratch for BuildFolder {
         };
         let plan = Plan::new(&work, seed, shards, self.memory)?;
 
+        // A part that is joined already was finished by a build that was interrupted after it.
+        // Pieces go once their part is durable, so the disk has each twice for a short time only.
         for part in plan.run(&folder, runner.as_ref(), progress)? {
             if self.find(&part)?.is_none() {
                 plan.join(&folder, &part, self.create(&part)?)?;
@@ -301,6 +310,7 @@ impl Scratch for BuildFolder {
             plan.remove_pieces(&folder, &part);
         }
 
+        // Last: a task that is run again needs all of them.
         plan.remove_columns(&folder);
         Ok(Some(Box::new(plan.rng())))
     }
@@ -334,6 +344,8 @@ fn identity(options: &BuildOptions) -> Option<String> {
         return None;
     }
 
+    // Length and time of the file tell whether it has changed. A time that cannot be told makes it
+    // a source that may have.
     let metadata = fs::metadata(&options.source).ok()?;
     let unnoticed = is_standard_input(&options.source) || options.format() == Format::Sqlite;
     if unnoticed || !metadata.is_file() {

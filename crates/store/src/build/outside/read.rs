@@ -33,9 +33,12 @@ pub(in crate::build) fn read(
     rng: &mut BuildRng,
     progress: &dyn Progress,
 ) -> Result<Content<'static>> {
+    // Its records are in a file already, and need no part of their own.
     if is_raw_file(options) {
         return read_raw(options, progress);
     }
+    // The random bytes that the source took are drawn again there, so that the setup draws the same
+    // ones after it.
     if let Some(content) = stored::find(folder, rng)? {
         return Ok(content);
     }
@@ -45,6 +48,8 @@ pub(in crate::build) fn read(
         (false, true) => keyed(options, choose, folder, rng, progress),
         (false, false) => padded(options, folder, progress),
     }?;
+    // After the records, which it describes: a crash before it makes the build read the source
+    // again.
     stored::keep(&content, folder, rng)?;
     Ok(content)
 }
@@ -69,10 +74,12 @@ fn raw_stream(
     folder: &mut BuildFolder,
     progress: &dyn Progress,
 ) -> Result<Content<'static>> {
+    // A stream cannot be read again, and does not fit in memory.
     let mut input = Input::open_records(&options.source, progress)?;
     let mut file = BufWriter::new(folder.create(RECORDS)?);
     let copied = std::io::copy(&mut input, &mut file).and_then(|_| file.flush());
     copied.map_err(Error::io("copying", &options.source))?;
+    // The length of a stream is known only at its end.
     let packed = folder.finish(RECORDS)?;
 
     let shape = raw_shape(
@@ -106,6 +113,7 @@ fn source(
     progress: &dyn Progress,
 ) -> Result<Source> {
     let seed = IdSeed::random(rng);
+    // The seed comes first: a row is in the run of its id, so ids are hashed as the rows are read.
     let mut added = AddedEntries::new(seed, folder.runs("entries")?);
     let mut entries = 0;
 
@@ -171,6 +179,7 @@ fn keyed(
         }
         _ => source(options, folder, rng, progress)?,
     };
+    // Counted as the rows were added, duplicates among them: they only choose the target.
     let lengths = runs
         .lengths()
         .ok_or_else(|| of_keys(options, CoreError::EmptyDatabase.into()))?;
@@ -190,6 +199,7 @@ fn keyed(
         report,
     } = built;
 
+    // The buckets are the records that the scheme prepares.
     let shape = Shape::of_bytes(layout.records(), layout.record_bytes() as u64)?;
     let keyword = Some(Keys {
         layout,
@@ -228,6 +238,8 @@ impl Values {
     }
 
     fn add(&mut self, value: &[u8]) -> Result<()> {
+        // The length of a record is that of the longest value, which may be the last one: until
+        // then each value has its own length before it.
         let length = (value.len() as u64).to_le_bytes();
         let written = self
             .file
@@ -246,6 +258,7 @@ impl Values {
             .map_err(Error::io("writing", &self.path))?;
         let file = File::open(&self.path).map_err(Error::io("opening", &self.path))?;
 
+        // As many values as records: `count` made the shape.
         let mut file = BufReader::new(file);
         for record in records.chunks_exact_mut(record_bytes) {
             read_value(&mut file, record).map_err(Error::io("reading", &self.path))?;
@@ -283,6 +296,8 @@ fn padded(
     let entries = values.count;
     let shape = shape_of_values(options, entries, values.longest)?;
 
+    // Mapped, and zero where values are shorter. From here on the disk has both, until the values
+    // are removed with `values`.
     let mut records = folder.zeroed(RECORDS, shape.total_bytes() as usize)?;
     progress.stage("padding", entries);
     values.pad(records.bytes_mut(), shape.record_bytes())?;

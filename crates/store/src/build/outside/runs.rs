@@ -76,6 +76,7 @@ impl RunFile {
     fn append_part(&mut self, run: usize, mut part: &[u8]) -> CoreResult<()> {
         let run = &mut self.runs[run];
         while run.rest.len() + part.len() >= self.block_bytes {
+            // Blocks have one length, so that the place of a block is its number.
             let (now, later) = part.split_at(self.block_bytes - run.rest.len());
             run.rest.extend_from_slice(now);
             self.file
@@ -96,6 +97,7 @@ impl ReadRuns for RunFile {
         let RunBlocks { blocks, rest } = &self.runs[run];
         let start = out.len();
         let in_blocks = start + blocks.len() * self.block_bytes;
+        // Before the memory is taken: all rows of one key are in one run, however many there are.
         check_memory(in_blocks + rest.len(), self.most)?;
         out.reserve_exact(in_blocks + rest.len() - start);
         out.resize(in_blocks, 0);
@@ -150,6 +152,8 @@ impl Runs for RunFile {
         let RunBlocks { blocks, rest } = &self.runs[run];
         while !out.is_empty() {
             let within = (at % block_bytes) as usize;
+            // From the mapping, by several threads at once, which one file position would not
+            // allow.
             let block = match blocks.get((at / block_bytes) as usize) {
                 Some(block) => &sealed[(block * block_bytes) as usize..][..self.block_bytes],
                 None => rest,

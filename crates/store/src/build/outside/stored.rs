@@ -63,6 +63,7 @@ impl StoredKeys {
     }
 
     fn keys(self, layout: KeywordLayout, ids: Blob) -> Keys {
+        // Sizes follow from the layout, and need not be stored.
         let report = TableReport::new(self.entries, self.value_bytes, &layout);
         let Self {
             duplicates,
@@ -120,6 +121,7 @@ pub(super) fn find(folder: &BuildFolder, rng: &mut BuildRng) -> Result<Option<Co
     let Some(json) = folder.find(CONTENT)? else {
         return Ok(None);
     };
+    // Of another version of the program, or damaged: the source is read again.
     let Ok(stored) = serde_json::from_slice::<Stored>(&json) else {
         return Ok(None);
     };
@@ -139,6 +141,7 @@ pub(super) fn find(folder: &BuildFolder, rng: &mut BuildRng) -> Result<Option<Co
         },
     };
 
+    // Compared in length: everything that indexes the records relies on their shape.
     let packed = folder
         .find(name)?
         .filter(|packed| packed.len() as u64 == shape.total_bytes());

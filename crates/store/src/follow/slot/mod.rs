@@ -101,6 +101,7 @@ impl Slot {
         file: &Path,
         stated: Option<Followed>,
     ) -> Result<Self> {
+        // An address that cannot be used is refused at once: no later attempt would help.
         let connector = Connector::new(&options.login).map_err(|error| Error::Unreadable {
             file: options.login.shown(),
             reason: error.to_string(),
@@ -141,6 +142,7 @@ impl Slot {
 
     /// Peeks at fewer messages from now on. Returns false if it is one transaction already.
     pub(super) fn take_less(&mut self) -> bool {
+        // A transaction cannot be divided: its changes are in one version, or in none.
         let some_are_left = self.at_once > 1;
         self.at_once = (self.at_once / 2).max(1);
         some_are_left
@@ -238,6 +240,8 @@ impl Slot {
         let all =
             rows::transactions(&peeked.0, &followed).map_err(|reason| self.unreadable(reason))?;
 
+        // The slot may begin before this place: it advances after a version is durable, and a crash
+        // in between leaves it behind.
         let start = bytes_at(from);
         let new: Vec<_> = all
             .into_iter()
@@ -281,6 +285,8 @@ impl Slot {
 
     /// Refuses a database that is older than before, and a key that two rows can have for a time.
     fn check_database(&self, stated: Option<&Followed>, columns: &ChangeColumns) -> Result<()> {
+        // The server may have forgotten its log up to the later place: these changes cannot be
+        // fetched again.
         if bytes_at(stated) < bytes_at(self.stated.as_ref()) {
             return Err(self.unreadable(REPLACED));
         }
@@ -300,6 +306,7 @@ impl Slot {
     /// the server forgets it after the next version.
     pub(super) fn published(&mut self, at: &Followed) {
         self.stated = Some(at.clone());
+        // Back to more messages after a large transaction, step by step.
         self.at_once = (2 * self.at_once).min(AT_ONCE);
 
         if self.advance(at.bytes).is_err() {
@@ -354,6 +361,8 @@ impl Slot {
             return Ok(());
         }
 
+        // Looked up at every connection: another session may have dropped the slot or changed the
+        // publication.
         let mut client = self.connector.connect()?;
         let found = self.find_slot(&mut client)?;
         self.table = self.find_table(&mut client)?;
@@ -387,6 +396,7 @@ impl Slot {
                 "the slot `{slot}` uses {plugin}: expected {PLUGIN}"
             )));
         }
+        // The server may remove log that a slot needs, by its own limit, and says so only here.
         if found.lost {
             let again = "make another one, and build the database again";
             return Err(self.refused(format!("the slot `{slot}` has lost its log: {again}")));
@@ -414,6 +424,7 @@ impl Slot {
         let SlotOptions {
             slot, publication, ..
         } = &self.options;
+        // Places of another server, or after a failover, count another log.
         let text = format!("{server}\n{slot}\n{publication}");
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }

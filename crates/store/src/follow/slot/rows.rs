@@ -142,10 +142,13 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn of(table: &'a Option<Table>, id: u32, followed: &Followed<'a>) -> Result<Self, String> {
+        // The server describes a table before its first row in each answer, and again when its
+        // columns change.
         let table = table.as_ref().filter(|table| table.id == id);
         let table = table.ok_or("a row before its table: expected the table first")?;
 
         let columns = followed.columns;
+        // `accepted` has found the column.
         let key = table
             .columns
             .iter()

@@ -141,6 +141,7 @@ fn quoted(name: &str) -> String {
 /// or lacks resources, or another session uses the slot.
 pub(super) fn may_pass(error: &postgres::Error) -> bool {
     const CODES: [&str; 5] = ["08", "53", "57", "55006", "55P03"];
+    // Without a code the connection failed, and the server said nothing.
     let code = error.code().map(postgres::error::SqlState::code);
     code.is_none_or(|code| CODES.iter().any(|begin| code.starts_with(begin)))
 }

@@ -40,6 +40,7 @@ pub(super) fn rows(
         return Ok(reader.bytes());
     };
 
+    // Found once: a missing column is an error before the first row.
     let indices = ColumnIndices::find(path, &names, columns)?;
     loop {
         match reader.next_row()? {

@@ -93,11 +93,14 @@ impl<'a> RowReader<'a> {
                     self.line += self.scanner.lines();
                     return Ok(NextRow::Row(line));
                 }
+                // The error names the line of the quote, and reading goes on after that line.
                 Scanned::Stray(StrayQuote { at, length, reason }) => {
                     let line = line + count_lines(&text[..at]);
                     self.pass(length);
                     return Ok(NextRow::Stray(line, reason));
                 }
+                // The scan begins anew with more text: a state between reads would have to outlive
+                // the window.
                 Scanned::Torn => self.fill()?,
                 Scanned::TooLong => return Err(self.too_long()),
             }

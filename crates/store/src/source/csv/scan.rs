@@ -78,6 +78,8 @@ impl RowScanner {
 
     /// Finds the row at the beginning of a text. `ended` states that nothing follows the text.
     pub(crate) fn scan(&mut self, text: &[u8], ended: bool) -> Scanned {
+        // Never beyond the longest row: an open quote would otherwise be searched through the whole
+        // source at each row.
         let within = &text[..text.len().min(self.most)];
         let ended = ended && within.len() == text.len();
         let is_full = !ended && within.len() == self.most;
@@ -86,6 +88,7 @@ impl RowScanner {
         self.quoted_lines = 0;
         let mut begin = 0;
         loop {
+            // Only at the beginning of a field does a quote open one.
             let is_quoted = within.get(begin) == Some(&b'"');
             let found = if is_quoted {
                 quoted(within, begin, ended)

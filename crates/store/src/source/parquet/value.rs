@@ -170,6 +170,7 @@ fn names(kind: &Type) -> impl Iterator<Item = &str> {
 
 /// Converts a map to an object. Its keys are converted like single values.
 fn members(map: &Map, kind: &Type, column: &str) -> Result<Cell, Fault> {
+    // Below the type of the map is the group of its entries.
     let kind = leaf(kind);
     let mut members = Vec::with_capacity(map.entries().len());
     for (key, value) in map.entries() {
@@ -215,6 +216,7 @@ fn bytes(bytes: &[u8], kind: &Type) -> Cell {
 /// Converts a decimal to text, with as many decimal places as the column's scale. There is no
 /// decimal point for scale 0.
 fn decimal(field: &Field, length: usize) -> Result<Cell, Fault> {
+    // Before the conversion to digits, whose time grows faster than the length.
     if length > MAX_DECIMAL_BYTES {
         let reason = format!("a decimal of {length} bytes: expected at most {MAX_DECIMAL_BYTES}");
         return Err(Fault::Reason(reason));
