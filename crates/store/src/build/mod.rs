@@ -137,8 +137,8 @@ impl<'a> Build<'a> {
         self.build(options, goal_of(options), &preparation, run)
     }
 
-    /// Builds with this preparation. `goal` is recorded in the metadata; `None` if no goal chose the
-    /// parameters.
+    /// Builds with this preparation. `goal` is recorded in the metadata; `None` if no goal chose
+    /// the parameters.
     fn build(
         &self,
         options: &BuildOptions,

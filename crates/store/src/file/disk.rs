@@ -40,8 +40,8 @@ pub(crate) fn check_disk(file: &Path, folder: &Path, needed: u64) -> Result<()> 
     }
 }
 
-/// Gives back the space of a range of a file, which reads as zeros then and keeps its length. Returns
-/// false if the file system cannot; then the space stays taken until the file is removed.
+/// Gives back the space of a range of a file, which reads as zeros then and keeps its length.
+/// Returns false if the file system cannot; then the space stays taken until the file is removed.
 pub(crate) fn free_range(file: &File, at: u64, bytes: u64) -> bool {
     #[cfg(target_os = "linux")]
     {

@@ -53,7 +53,7 @@ pub fn pull_with(
     progress: &dyn Progress,
 ) -> Result<PullReport> {
     check_output(file, &[], options.force)?;
-    let demand = options.owner.as_ref().map(|owner| Demand {
+    let demand = options.owner.as_ref().map(|owner| OwnerDemand {
         owner,
         name: options
             .name
@@ -97,7 +97,7 @@ fn finish_over(
     partial: Partial,
     file: &Path,
     version: Version,
-    demand: Option<&Demand<'_>>,
+    demand: Option<&OwnerDemand<'_>>,
 ) -> Result<()> {
     // First, since it takes long: meanwhile others may publish.
     let checked = demand.map_or(Ok(()), |demand| demand.check(partial.path(), file));
@@ -119,13 +119,13 @@ fn finish_over(
 }
 
 /// The signature that a download must have. Without one, the store is trusted.
-struct Demand<'a> {
+struct OwnerDemand<'a> {
     owner: &'a VerifyingKey,
     /// The database's name.
     name: String,
 }
 
-impl Demand<'_> {
+impl OwnerDemand<'_> {
     /// Checks that the owner has signed the snapshot at `path`, to be named `file`, as the database
     /// of this name.
     fn check(&self, path: &Path, file: &Path) -> Result<()> {
