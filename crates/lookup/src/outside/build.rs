@@ -54,17 +54,7 @@ pub fn build(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<SpilledTable> {
-    if let Some(lengths) = entries.lengths() {
-        let bytes = resolved_bytes(&lengths);
-        // Where runs are freed, a run takes the space of the one that it is made of.
-        let needed = if entries.frees() {
-            bytes / RUNS as u64
-        } else {
-            bytes
-        };
-        place.check_room(needed)?;
-    }
-
+    place.check_room(room_to_resolve(entries))?;
     let mut resolved = ResolvedRuns::new(place)?;
     let summary = resolve(entries, options.on_duplicate, &mut resolved, progress)?;
     // Keys and lines were for duplicates only.
@@ -72,13 +62,7 @@ pub fn build(
 
     let count = summary.lengths.count;
     let plan = TablePlan::new(options, &summary.lengths)?;
-    let freed = if resolved.frees() {
-        resolved_bytes(&summary.lengths)
-    } else {
-        0
-    };
-    let needed = count * ITEM_BYTES + 2 * summary.lengths.total;
-    place.check_room(needed.saturating_sub(freed))?;
+    place.check_room(room_to_place(&resolved, &summary.lengths))?;
 
     let mut source = ItemSource::Resolved(resolved);
     for _ in 0..SEEDS {
@@ -181,6 +165,28 @@ fn resolve(
         duplicates,
         key_bytes,
     })
+}
+
+/// The bytes of storage that resolving takes besides the entries.
+fn room_to_resolve(entries: &EntryRuns) -> u64 {
+    let bytes = entries.lengths().as_ref().map_or(0, resolved_bytes);
+    // Where runs are freed, a run takes the space of the one that it is made of.
+    if entries.frees() {
+        bytes / RUNS as u64
+    } else {
+        bytes
+    }
+}
+
+/// The bytes of storage that items and buckets take besides the entries.
+fn room_to_place(entries: &ResolvedRuns, lengths: &Lengths) -> u64 {
+    let freed = if entries.frees() {
+        resolved_bytes(lengths)
+    } else {
+        0
+    };
+    let needed = lengths.count * ITEM_BYTES + 2 * lengths.total;
+    needed.saturating_sub(freed)
 }
 
 /// The bytes in storage of entries without duplicates.

@@ -172,11 +172,11 @@ fn counted(room: u64) -> Result<Arc<Live>> {
 
 #[test]
 fn storage_holds_the_entries_about_once() {
-    // A key and a value of 42 bytes with four numbers. Each later step has less: ids with values,
-    // items with their entries, buckets and ids.
+    // A key and a value of 42 bytes with four numbers. Each later step has about as much or less:
+    // ids with values, then items with their entries and buckets, then ids twice beside buckets.
     let live = counted(u64::MAX).unwrap();
     let most = live.most_in_all.load(Ordering::Relaxed);
-    assert!(most < 20_000 * 48, "{most}");
+    assert!(most < 20_000 * 52, "{most}");
 }
 
 #[test]

@@ -119,10 +119,10 @@ impl<'a> Build<'a> {
     /// line. Errors of the scheme, of the announcement and of the preparation, and
     /// [`papir_core::Error::Io`].
     pub fn run(&self, run: &mut Run<'_>) -> Result<BuildReport> {
-        let options = &match self.records {
-            Some(records) => of_records(self.options, records),
-            None => self.options.clone(),
-        };
+        let given = self.records;
+        let without_columns = given.map(|records| of_records(self.options, records));
+        let options = without_columns.as_ref().unwrap_or(self.options);
+
         if let Some(preparation) = self.preparation {
             // No goal chose its parameters.
             return self.build(options, None, preparation, run);
