@@ -5,6 +5,7 @@ use std::fs;
 #[cfg(unix)]
 use rustix::process::Signal;
 
+use crate::signing::{build, keygen};
 use crate::support::{Folder, fails_with, succeeds};
 #[cfg(unix)]
 use crate::support::{Service, papir, program, send, until};
@@ -31,6 +32,22 @@ fn a_pushed_database_can_be_pulled() {
     assert!(succeeds(&["pull", &url(&store), &copy]).contains("in 1 parts"));
     assert_eq!(fs::read(&copy).unwrap(), fs::read(&words).unwrap());
     assert!(succeeds(&["pull", &url(&store), &copy]).contains("0 B in 0 parts"));
+}
+
+#[test]
+fn a_pull_under_an_owners_key_checks_the_name_of_the_database() {
+    let folder = Folder::new();
+    let store = Folder::new();
+    let (owner, public) = keygen(&folder, "owner.key");
+    let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
+    let others = format!("file://{}", store.path("others.papir"));
+    succeeds(&["push", &words, &others]);
+
+    let copy = folder.path("copy.papir");
+    let pull = ["pull", &others, &copy, "--owner-pub", &public];
+    fails_with(&pull, &["`words`: expected `others`", "--name"]);
+    assert!(!fs::exists(&copy).unwrap());
+    succeeds(&[&pull[..], &["--name", "words"]].concat());
 }
 
 #[test]

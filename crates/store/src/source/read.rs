@@ -53,7 +53,7 @@ impl RowMemory {
                 file: name_of(path),
                 reason: format!(
                     "{} bytes of rows so far, and {free} bytes of memory are free: expected fewer \
-                     rows, or a limit of memory (papir build --memory)",
+                     rows, or a limit of memory (`--memory`, in Python `memory=`)",
                     self.taken
                 ),
             }),
