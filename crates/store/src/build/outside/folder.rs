@@ -376,3 +376,127 @@ fn identity(options: &BuildOptions) -> Option<String> {
         "{program} {bytes} {changed:?} {by_tasks} {options:?}"
     ))
 }
+
+#[cfg(all(test, target_os = "linux"))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::Write;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use chacha20::ChaCha20Rng;
+    use papir_lookup::outside::{self, AddedEntries, EntryRuns};
+    use papir_lookup::{Entry, TableOptions};
+    use rand_core::SeedableRng;
+    use rustix::fs::SeekFrom;
+
+    use super::*;
+    use crate::file::free_range;
+
+    const ROWS: u64 = 200_000;
+
+    /// The bytes of a file outside its holes; 0 if it is removed meanwhile.
+    fn data_bytes(path: &Path) -> u64 {
+        let Ok(file) = File::open(path) else { return 0 };
+        let mut bytes = 0;
+        let mut at = 0;
+        // Fails after the last byte, and so ends there.
+        while let Ok(start) = rustix::fs::seek(&file, SeekFrom::Data(at)) {
+            at = rustix::fs::seek(&file, SeekFrom::Hole(start)).unwrap();
+            bytes += at - start;
+        }
+        bytes
+    }
+
+    /// The bytes of runs outside their holes, and those of parts, whose space is reserved.
+    fn folder_bytes(folder: &Path) -> u64 {
+        let mut bytes = 0;
+        for file in fs::read_dir(folder).unwrap() {
+            let file = file.unwrap();
+            if file.file_name().to_string_lossy().ends_with(RUNS) {
+                bytes += data_bytes(&file.path());
+            } else {
+                bytes += file.metadata().map_or(0, |found| found.len());
+            }
+        }
+        bytes
+    }
+
+    /// Returns whether the file system frees single blocks of runs.
+    fn has_holes(folder: &Path) -> bool {
+        let path = folder.join("holes");
+        let mut file = File::create(&path).unwrap();
+        file.write_all(&[1; 1 << 16]).unwrap();
+        file.sync_all().unwrap();
+        free_range(&file, 1 << 15, 4096) && data_bytes(&path) < 1 << 16
+    }
+
+    /// Measures a folder while a table is built there.
+    struct Peak<'a> {
+        folder: &'a Path,
+        reports: AtomicU64,
+        most: AtomicU64,
+    }
+
+    impl Peak<'_> {
+        fn look(&self) {
+            self.most
+                .fetch_max(folder_bytes(self.folder), Ordering::Relaxed);
+        }
+    }
+
+    impl Progress for Peak<'_> {
+        fn stage(&self, _name: &str, _total: u64) {
+            self.look();
+        }
+
+        fn advance(&self, _steps: u64) {
+            if self
+                .reports
+                .fetch_add(1, Ordering::Relaxed)
+                .is_multiple_of(16)
+            {
+                self.look();
+            }
+        }
+    }
+
+    #[test]
+    fn the_folder_holds_the_entries_about_once() {
+        let beside = tempfile::tempdir().unwrap();
+        if !has_holes(beside.path()) {
+            return;
+        }
+
+        let mut rng = ChaCha20Rng::from_seed([1; SEED_BYTES]);
+        let options = BuildOptions::new("a program", beside.path().join("a.papir"));
+        // Blocks of the least length: most bytes are then in files, and not in buffers.
+        let mut folder = BuildFolder::open(&options, 4 << 20, &mut rng).unwrap();
+        let path = folder.folder.clone();
+
+        let seed = IdSeed::random(&mut rng);
+        let mut added = AddedEntries::new(seed, folder.runs("entries").unwrap());
+        for line in 1..=ROWS {
+            let entry = Entry {
+                key: format!("{line:040}").into_bytes(),
+                value: b"ab".to_vec(),
+                line,
+            };
+            added.add(&entry).unwrap();
+        }
+
+        let mut entries = EntryRuns::new(seed, vec![added.finish()]);
+        let peak = Peak {
+            folder: &path,
+            reports: AtomicU64::new(0),
+            most: AtomicU64::new(0),
+        };
+        let table = TableOptions::default();
+        outside::build(&mut entries, &table, &mut folder, &mut rng, &peak).unwrap();
+        peak.look();
+
+        // A key and a value of 42 bytes with four numbers.
+        let most = peak.most.into_inner();
+        assert!(most > ROWS * 30, "{most} bytes were measured");
+        assert!(most < ROWS * 50, "{most} bytes");
+    }
+}
