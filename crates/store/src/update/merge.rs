@@ -60,17 +60,21 @@ pub fn merge(options: &MergeOptions, run: &mut Run<'_>) -> Result<UpdateReport> 
         rates,
         sign,
     } = options;
+    // Locked to the end: the later of two updates would undo the earlier.
     let _lock = lock(file)?;
+
     // Before anything that takes long: a signed file needs a key.
     let log = log_to_continue(stored_log(file)?, file, sign.as_ref(), false)?;
 
     run.progress.stage("opening", 1);
     let base = Snapshot::open_with(file, OpenOptions::default())?;
     run.progress.advance(1);
+
     let version = base.server.version();
     let Some(merged) = Delta::of(file, version, &OpenOptions::default())? else {
         return Ok(unchanged(base, ChangeCounts::default()));
     };
+
     let changes = merged.changes()?;
     let (counts, next) = prepare(options, &base, &merged, &changes, run)?;
     // The base has all changes already: they were undone, or set what was there.
@@ -102,15 +106,7 @@ pub fn merge(options: &MergeOptions, run: &mut Run<'_>) -> Result<UpdateReport> 
         rates: rates.clone(),
         ..UpdateOptions::new(file, file)
     };
-    let followed = merged
-        .metadata
-        .followed
-        .clone()
-        .or(base.metadata.followed.clone());
-    let metadata = Metadata {
-        followed,
-        ..base.metadata.clone()
-    };
+    let metadata = former_metadata(&base, &merged);
     let publication = Publication {
         options: &update,
         former: Former {
@@ -121,6 +117,16 @@ pub fn merge(options: &MergeOptions, run: &mut Run<'_>) -> Result<UpdateReport> 
         next,
     };
     publication.run(|next, sink, run| sealing.run(next, sink, run), run)
+}
+
+/// The metadata that the next version continues: that of the base, with the delta's place in a
+/// followed source.
+fn former_metadata(base: &Snapshot, merged: &Delta) -> Metadata {
+    let followed = merged.metadata.followed.clone();
+    Metadata {
+        followed: followed.or(base.metadata.followed.clone()),
+        ..base.metadata.clone()
+    }
 }
 
 /// The last step of a merge: signs the next version, and gives it the changes published meanwhile.
