@@ -10,9 +10,9 @@ use papir_measure::effort::Effort;
 use papir_measure::report::titles;
 use papir_plan::units::bytes as display;
 use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
-use papir_schemes::depir::outline::Outline;
 use papir_schemes::depir::structure::levels::Steps;
 
+use super::outline::Outline;
 use super::set::{Config, DepirReport, Set, measure};
 use super::sheet::{Curve, Rows};
 use crate::Result;

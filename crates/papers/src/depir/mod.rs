@@ -9,6 +9,7 @@
 //! | `set` | measurement of one set, on lines or with the Kedlaya-Umans data structure |
 //! | `memory` | memory that a measurement needs |
 //! | `predicted` | costs of a set that are said before it is measured, or instead |
+//! | [`outline`] | counts of an evaluation for any number of records |
 //! | `crossing` | predicted times on lines and by whole tables, by number of records |
 //! | `estimate` | numbers of look-ups and table entries, estimated and exact |
 //! | `sheet` | definition and output of a table or figure |
@@ -19,6 +20,7 @@ mod crossing;
 mod curves;
 mod estimate;
 mod memory;
+pub mod outline;
 mod predicted;
 mod set;
 pub mod sheet;

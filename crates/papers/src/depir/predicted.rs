@@ -123,9 +123,9 @@ impl Set {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use papir_core::Goal;
-    use papir_schemes::depir::outline::Outline;
 
     use super::*;
+    use crate::depir::outline::Outline;
 
     /// The sets of millions of records have the parameters that cost least, with at least 128 bits.
     #[test]

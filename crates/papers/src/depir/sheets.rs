@@ -4,11 +4,11 @@ use papir_core::{Goal, Progress};
 use papir_measure::effort::Effort;
 use papir_measure::report::titles;
 use papir_ring::prime::is_prime;
-use papir_schemes::depir::outline::Outline;
 use papir_schemes::depir::simplex::Simplex;
 use papir_schemes::depir::structure::levels::Steps;
 
 use super::estimate::{Count, exact, one_step, two_steps};
+use super::outline::Outline;
 use super::set::{Config, DepirReport, Set, measure};
 use super::sheet::{Kind, Rows, Sheet};
 use crate::Result;

@@ -32,13 +32,16 @@ const TERM_SECONDS: f64 = 3e-10;
 /// Seconds for a look-up, and for a product modulo a small prime.
 const LOOKUP_SECONDS: [f64; 2] = [1e-8, 1e-10];
 
-/// Free values of the parameters.
+/// Free values of the parameters, and the quantities that follow from them.
+///
+/// They need not be those of a database that is served: [`super::params::DepirParams`] has further
+/// limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Choice {
+pub struct Choice {
     /// n.
-    pub(super) ring_degree: usize,
+    pub ring_degree: usize,
     /// m and D.
-    pub(super) simplex: Simplex,
+    pub simplex: Simplex,
 }
 
 impl Choice {
@@ -92,7 +95,10 @@ impl Choice {
     }
 
     /// The best choice for `entries` entries of `chunks` chunks.
-    pub(super) fn best(entries: u64, chunks: usize, goal: Goal) -> Result<Self> {
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] if no ring is large enough.
+    pub fn best(entries: u64, chunks: usize, goal: Goal) -> Result<Self> {
         best(Self::possible(entries), |choice| choice.cost(goal, chunks)).ok_or_else(|| {
             let reason = "no ring up to degree 2^15 evaluates a polynomial of";
             refused(NAME)(format!("{reason} {entries} values securely"))
@@ -138,7 +144,7 @@ impl Choice {
     }
 
     /// log₂ of the least Q.
-    pub(super) fn modulus_bits(self) -> f64 {
+    pub fn modulus_bits(self) -> f64 {
         (self.noise_bits() + ROOM_BITS).max(self.reply_bits())
     }
 
@@ -158,24 +164,24 @@ impl Choice {
     }
 
     /// Values of one answer: slots, primes, points of Y.
-    pub(super) fn values(self, primes: usize) -> f64 {
+    pub fn values(self, primes: usize) -> f64 {
         (self.ring_degree * primes * (self.simplex.degree + 1)) as f64
     }
 
     /// Multiplications of one answer's evaluation on lines: each value has the terms in one
     /// variable fewer.
-    pub(super) fn terms(self, primes: usize) -> f64 {
+    pub fn terms(self, primes: usize) -> f64 {
         self.values(primes) * self.simplex.rest() as f64
     }
 
     /// Primes of the least Q.
-    pub(super) fn primes(self) -> usize {
+    pub fn primes(self) -> usize {
         (self.modulus_bits() / LOG2_LARGEST).ceil() as usize
     }
 
     /// Bytes of a query and of its answers in `chunks` chunks, ignoring the excess length of
     /// primes.
-    pub(super) fn bytes(self, chunks: usize) -> (f64, f64) {
+    pub fn bytes(self, chunks: usize) -> (f64, f64) {
         let Simplex { variables, degree } = self.simplex;
         let coefficients = self.ring_degree as f64 / 8.0;
         let answer = (degree + 1) as f64 * self.reply_bits() * chunks as f64;
@@ -204,7 +210,7 @@ impl Choice {
     }
 
     /// True if the ring is secure.
-    pub(super) fn is_secure(self) -> bool {
+    pub fn is_secure(self) -> bool {
         // The primes' product slightly exceeds the bits.
         require_128(
             self.ring_degree,

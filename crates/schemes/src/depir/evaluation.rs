@@ -101,7 +101,7 @@ impl Tables {
 
 impl Tabulation {
     /// The form of the structure of a polynomial.
-    pub(super) fn form(self, simplex: Simplex) -> Form {
+    pub fn form(self, simplex: Simplex) -> Form {
         let first = (self.points == Points::OnLines).then_some(simplex.degree as u32);
         Form {
             largest: LARGEST,

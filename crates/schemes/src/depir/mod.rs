@@ -32,13 +32,12 @@
 //! 1, …, D. Values there determine a polynomial as well as values at roots of unity do, and only
 //! the D + 1 contractions of f in one variable fewer are evaluated.
 
-mod choice;
+pub mod choice;
 pub mod client;
 pub mod evaluation;
 pub mod evaluator;
 pub mod interpolation;
 pub mod lines;
-pub mod outline;
 pub mod params;
 mod rows;
 pub mod server;

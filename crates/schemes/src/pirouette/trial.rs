@@ -14,6 +14,9 @@
 //!
 //! The gadgets of RGSW (8 digits of 4 bits) and of the selectors (2 digits of 4 bits) are the
 //! paper's.
+//!
+//! This experiment is not in `papir-papers`, because it decrypts with the client's secrets and
+//! calls single steps of phase 0, which no other crate may.
 
 use std::sync::Arc;
 

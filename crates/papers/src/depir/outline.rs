@@ -1,18 +1,17 @@
 //! Costs of an evaluation for any number of entries.
 //!
-//! They are the counts of [`super::params::DepirParams`], without its limits on degrees and on
-//! bytes of tables, so that they exist for databases that are not served.
+//! They are the counts of [`papir_schemes::depir::params::DepirParams`], without its limits on
+//! degrees and on bytes of tables, so that they exist for databases that are not served.
 
 use std::ops::RangeInclusive;
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::{Goal, Result};
 use papir_lattice::bv::params::MAX_DEGREE;
-
-use super::choice::Choice;
-use super::evaluation::{Points, Tabulation};
-use super::simplex::{Simplex, terms};
-use super::structure::levels::{Levels, Steps};
+use papir_schemes::depir::choice::Choice;
+use papir_schemes::depir::evaluation::{Points, Tabulation};
+use papir_schemes::depir::simplex::{Simplex, terms};
+use papir_schemes::depir::structure::levels::{Levels, Steps};
 
 /// Rings of the security table. A plaintext in a ring above 2¹⁵ has 2¹⁵ slots.
 const RINGS: [usize; 5] = [1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16];
@@ -176,10 +175,10 @@ fn table_bytes(simplex: Simplex, levels: &Levels) -> f64 {
 mod tests {
     use papir_core::scheme::Parameters;
     use papir_core::{FailureBound, Shape};
+    use papir_schemes::depir::evaluation::{Tables, Tabulated};
+    use papir_schemes::depir::params::DepirParams;
 
     use super::*;
-    use crate::depir::evaluation::{Tables, Tabulated};
-    use crate::depir::params::DepirParams;
 
     /// An outline has the work and the tables of the parameters of a database that is served.
     #[test]
