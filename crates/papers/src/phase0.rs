@@ -20,6 +20,7 @@ use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
 use crate::Result;
+use crate::printed::{self, DataFault, Figures};
 
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +88,7 @@ pub struct Changed {
     /// The parameter.
     pub parameter: &'static str,
     /// The paper's value.
-    pub printed: &'static str,
+    pub printed: String,
     /// The value used.
     pub used: String,
     /// The reason.
@@ -150,7 +151,7 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
         let correct = variants.iter().all(|variant| variant.correct);
         let part = "pirouette-phase0";
         let threads = effort.threads;
-        let changed = changed(&trial, split);
+        let changed = changed(&trial, split)?;
 
         Ok(Phase0Report {
             part,
@@ -286,54 +287,74 @@ fn variant(
 }
 
 /// The parameters of the paper that its variants do not use.
-fn changed(trial: &Trial<Standard>, split: Split) -> Vec<Changed> {
+fn changed(trial: &Trial<Standard>, split: Split) -> Result<Vec<Changed>, DataFault> {
     let [short, long] = trial.dimensions();
-    let [used, printed] = trial.margins(split.bits);
+    let [used_margin, printed_margin] = trial.margins(split.bits);
 
-    vec![
+    // Tables 2 and 3 have one row each.
+    let bits = Figures::of(printed::table(printed::PIROUETTE, "Table 2")?, "Value")?;
+    let gates = Figures::of(printed::table(printed::PIROUETTE, "Table 3")?, "Value")?;
+    let log2_ring = gates.count("log2 N")?;
+    let log2_modulus = gates.count("log2 Q")?;
+    let query = bits.count("n_in")?;
+    let digits = bits.count("n_out")?;
+    let log2_switch = bits.count("log2 Q_ksk")?;
+    let gate = gates.count("n")?;
+    let log2_gate = gates.count("log2 q")?;
+
+    let security = |n: u64, log2_q: u64| security_bits(n as usize, log2_q as f64, Secret::Binary);
+    Ok(vec![
         changed_parameter(
             "ring",
-            "N = 2048, Q = 2^56, binary",
+            format!("N = {}, Q = 2^{log2_modulus}, binary", 1u64 << log2_ring),
             "N = 2048, Q = 2^50, ternary".to_owned(),
-            format!("the printed one has {}", security_bits(2048, 56.0, Secret::Binary)),
+            format!(
+                "the printed one has {}",
+                security(1 << log2_ring, log2_modulus)
+            ),
         ),
         changed_parameter(
             "query",
-            "n = 1300, q = 2^32, binary",
+            format!("n = {query}, q = 2^{}, binary", bits.count("log2 q_in")?),
             "under the ring's key, q = 2^32".to_owned(),
-            "the rest of the query would have to be switched back into n = 1300, with too large an error"
-                .to_owned(),
+            format!(
+                "the rest of the query would have to be switched back into n = {query}, with too large an error"
+            ),
         ),
         changed_parameter(
             "key for digits",
-            "n = 600, Q_ksk = 2^42",
+            format!("n = {digits}, Q_ksk = 2^{log2_switch}"),
             format!("n = {long}, Q_ksk = 2^20"),
             format!(
                 "the printed one has {}; at 2^{} it has {}, but half the distance between digits is \
-                 {printed:.1} standard deviations (here {used:.1})",
-                security_bits(600, 42.0, Secret::Binary),
+                 {printed_margin:.1} standard deviations (here {used_margin:.1})",
+                security(digits, log2_switch),
                 PRINTED_SWITCH.log2_q,
-                security_bits(600, 14.0, Secret::Binary),
+                security(digits, PRINTED_SWITCH.log2_q.into()),
             ),
         ),
         changed_parameter(
             "key for LWE to RGSW",
-            "n = 512, q = 2^12",
+            format!("n = {gate}, q = 2^{log2_gate}"),
             format!("n = {short}, q = 2^15"),
-            format!("the printed one has {}", security_bits(512, 12.0, Secret::Binary)),
+            format!("the printed one has {}", security(gate, log2_gate)),
         ),
         changed_parameter(
             "gadgets of rotations and automorphisms",
-            "base 2^14, base 2^8",
+            format!(
+                "base 2^{}, base 2^{}",
+                bits.count("log2 B")?,
+                gates.count("log2 B")?
+            ),
             "papir's".to_owned(),
             "the modulus is smaller".to_owned(),
         ),
-    ]
+    ])
 }
 
 fn changed_parameter(
     parameter: &'static str,
-    printed: &'static str,
+    printed: String,
     used: String,
     why: String,
 ) -> Changed {
@@ -389,7 +410,7 @@ impl Phase0Report {
         for one in &self.changed {
             lines.push(vec![
                 one.parameter.to_owned(),
-                one.printed.to_owned(),
+                one.printed.clone(),
                 one.used.clone(),
                 one.why.clone(),
             ]);
