@@ -38,6 +38,7 @@ fn check_points(variables: &[usize], packs: usize) -> Result<()> {
     let points = variables
         .iter()
         .try_fold(1usize, |points, &size| points.checked_mul(size))
+        // An overflow divides no number of packs but 0, and is refused below.
         .unwrap_or(usize::MAX);
     if points > 0 && packs.is_multiple_of(points) {
         return Ok(());

@@ -109,6 +109,7 @@ impl Program {
 
     /// The kernel with the narrowest blocks that hold these columns of digits, or the widest.
     pub(crate) fn product(&self, columns: usize) -> &Product {
+        // They ascend by width, so that the first that suffices wastes the fewest columns.
         let [.., widest] = &self.products;
         self.products
             .iter()

@@ -27,6 +27,7 @@ impl Database {
 
     /// The values of several keys, in order. The service learns their number.
     pub async fn get_many(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Option<Vec<u8>>>, PapirError> {
+        // They say what is looked up: erased after the call, also if it fails.
         let keys = Zeroizing::new(keys);
         Ok(self.0.take().await?.get_keys(&keys).await?)
     }
@@ -38,6 +39,7 @@ impl Database {
 
     /// The records at several indices, in order. The service learns their number.
     pub async fn get_indices(&self, indices: Vec<u64>) -> Result<Vec<Vec<u8>>, PapirError> {
+        // Secret as keys are.
         let indices = Zeroizing::new(indices);
         Ok(self.0.take().await?.get_indices(&indices).await?)
     }

@@ -39,6 +39,8 @@ impl DatabaseInfo {
         Self {
             name: info.name,
             scheme: info.scheme,
+            // Of the connection and not of the description: the service may have a newer version by
+            // now.
             version: connection.lookup().version().to_string(),
             records: info.records,
             record_bits: info.record_bits,

@@ -125,6 +125,7 @@ impl Options {
             freshness: self.freshness.map_or_else(Freshness::default, Freshness),
             patience: self.patience,
             timeout: self.timeout,
+            // Without one, the variables of the process decide, as for other programs.
             proxy: match self.proxy {
                 Some(text) => text.parse()?,
                 None => ProxySetting::default(),

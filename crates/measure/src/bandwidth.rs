@@ -28,6 +28,7 @@ const READERS: [Reader; 10] = [
 /// The compiler turns the inner loop into vector loads. They need not be the widest available,
 /// because memory is slower.
 fn read<const STREAMS: usize, const BLOCK: usize>(words: &[u64]) -> u64 {
+    // A sum for each word of a block, so that the words of a block do not wait for each other.
     let mut sums = [0u64; BLOCK];
     let (blocks, _) = words.as_chunks::<BLOCK>();
     let share = blocks.len() / STREAMS;
@@ -42,6 +43,7 @@ fn read<const STREAMS: usize, const BLOCK: usize>(words: &[u64]) -> u64 {
         }
     }
 
+    // Fewer blocks than streams, and a part of one, which no stream has read.
     let rest = words[share * STREAMS * BLOCK..].iter();
     sums.iter().chain(rest).fold(0, |all, word| all ^ word)
 }
@@ -62,6 +64,7 @@ impl Seconds {
         for (seconds, reader) in self.0.iter_mut().zip(READERS) {
             let start = Instant::now();
             for part in parts {
+                // Without both the compiler could read once for all runs, or not at all.
                 black_box(reader(black_box(whole_words(part))));
             }
             *seconds += start.elapsed().as_secs_f64();
@@ -87,6 +90,7 @@ impl Bandwidth {
 
 /// The bytes as words, without unaligned bytes at both ends.
 fn whole_words(bytes: &[u8]) -> &[u64] {
+    // At most seven bytes at each end: they do not change the time of a database.
     bytemuck::pod_align_to(bytes).1
 }
 

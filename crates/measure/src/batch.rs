@@ -111,6 +111,7 @@ pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> R
 
         let records = Synthetic::of(shape);
         let batches = registry::batches_over(scheme)?;
+        // Single lookups have the database that is best for them, not that of batches.
         let mut single = Side::single(config, &records, progress)?;
         let mut batch = Side::batched(config, batches, &records, progress)?;
 
@@ -172,6 +173,7 @@ struct Side {
 impl Side {
     fn single(config: Config<'_>, records: &dyn Records, progress: &dyn Progress) -> Result<Self> {
         let scheme = schemes::by_name(config.scheme)?;
+        // Before the setup, which would run for minutes until memory is exhausted.
         check_memory(&scheme.plan(records.shape(), config.goal)?)?;
 
         Self::prepare(&*scheme, || {
@@ -188,6 +190,7 @@ impl Side {
         let candidate = batches.candidate(records.shape(), config.goal, config.capacity)?;
         check_memory(&candidate.description)?;
         let rng = &mut UnwrapErr(SysRng);
+        // Records of a benchmark are not secret: a scheme that is not private may be measured.
         let scheme = batches.scheme.allow_insecure(NotPrivate::acknowledged());
         Self::prepare(&*scheme, || {
             scheme.setup_candidate(&candidate.parameters, records, rng, progress)
@@ -231,6 +234,7 @@ impl Side {
 
         let found = seconds(&mut self.extract, || self.client.extract(secret, &answer));
 
+        // An answer that does not decode is a wrong record, and the other times still count.
         self.correct &= found.is_ok_and(|found| found == expected);
         Ok(self.answer.last().copied().unwrap_or_default())
     }

@@ -35,6 +35,7 @@ pub fn best(
     };
 
     let once = || match measure(scheme, &plan, progress)? {
+        // The time of an answer that is wrong says nothing about a right one.
         report if report.correct => Ok(report),
         report => Err(Error::Wrong {
             what: report.scheme.to_owned(),
@@ -51,6 +52,8 @@ pub fn best(
 
 /// Combines two reports, keeping the smaller of each pair of times.
 fn minimum(mut a: Report, b: &Report) -> Report {
+    // Each time on its own: a run that was disturbed in one stage may be the fastest in another.
+    // Sizes are equal in both reports.
     let times = [
         (&mut a.answer_ms, b.answer_ms),
         (&mut a.query_ms, b.query_ms),
@@ -65,6 +68,7 @@ fn minimum(mut a: Report, b: &Report) -> Report {
         *one = one.min(other);
     }
 
+    // The same scheme with the same parameters has the same stages in the same order.
     let stages = a.stages.0.iter().zip(&b.stages.0);
     a.stages = Stages(
         stages

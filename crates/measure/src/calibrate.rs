@@ -33,6 +33,8 @@ fn observe(wanted: Measurement, progress: &dyn Progress) -> Result<Observation> 
         ..Effort::alone(threads, runs)
     };
 
+    // The shortest times, because rates are differences of them, and noise in a large time would be
+    // all of a small difference.
     let (report, description) = best(
         &*schemes::by_name(scheme)?,
         shape,

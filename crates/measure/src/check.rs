@@ -110,6 +110,7 @@ impl Case {
     fn run(&self, rates: &Rates, effort: Effort, progress: &dyn Progress) -> Result<Checked> {
         let shape = Shape::of_bytes(self.bytes / self.record_bytes, self.record_bytes)?;
         let scheme = schemes::by_name(self.scheme)?;
+        // The shortest times, as the calibration keeps them: both are of an undisturbed machine.
         let (report, description) = best(&*scheme, shape, self.choice, effort, REPEATS, progress)?;
         Ok(Checked::of(&report, &description, rates))
     }
@@ -119,6 +120,7 @@ impl Checked {
     fn of(report: &Report, description: &Description, rates: &Rates) -> Self {
         let work = &description.work;
         let figure = |counts: &papir_core::cost::Counts, measured_s| ComparedTime {
+            // The threads of the measurement, and not those of the rates.
             predicted_s: counts.seconds(rates, report.threads),
             measured_s,
         };

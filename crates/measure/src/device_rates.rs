@@ -216,6 +216,7 @@ fn external_seconds(
         rows.push((work.times(Operation::ExternalProduct), times));
     }
 
+    // As with products, the difference leaves out the launch and the copies.
     let [(few, small), (many, large)] = rows[..] else {
         return Ok(None);
     };

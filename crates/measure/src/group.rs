@@ -40,6 +40,8 @@ impl Prepared {
         let clients = plan.effort.clients;
         let runs = plan.effort.runs + 1;
         let client = self.scheme.client(&self.server.public())?;
+        // Every client has keys of its own: a server that reads the keys of one client only would
+        // seem faster.
         let members = (0..clients).map(|_| self.register(client.as_ref()));
         let mut members = members.collect::<Result<Vec<Option<Registration>>>>()?;
         let mut group = Group::default();
@@ -88,6 +90,7 @@ impl Prepared {
         let mut made = Vec::with_capacity(wanted.len());
         for (member, index) in members.iter_mut().zip(wanted) {
             if let Some(member) = member {
+                // Its costs are those of a client alone, which the other tally has.
                 self.prepare(client, member, plan.holds(), &mut Tally::default())?;
             }
             let state = member.as_mut().map(|member| &mut member.state);

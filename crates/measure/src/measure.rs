@@ -30,6 +30,7 @@ impl Part {
     fn of(stage: &str, hint: bool) -> Option<Self> {
         match stage {
             "encode" | "encrypt" | "copy records" | "prepare buckets" => Some(Self::Encode),
+            // A hint that clients do not download is data of the server.
             "hint" if hint => Some(Self::Hint),
             "hint" | "residues" | "masks" | "digits" | "pack" => Some(Self::Material),
             "factorials" | "transform" | "convolve" | "lift" => Some(Self::Material),

@@ -40,6 +40,7 @@ impl Resident {
 
     /// Call this right after the answer. Returns the bytes.
     pub fn bytes(&self) -> u64 {
+        // Memory of the client is in both numbers, and cancels out.
         let peak = status("VmHWM:").unwrap_or(self.before_answer);
         self.after_setup + peak.saturating_sub(self.before_answer)
     }
@@ -77,6 +78,7 @@ pub fn check_needed(what: &str, needed: u64) -> Result<()> {
                 format!("at most {} of free memory", display(available)),
             ))
         }
+        // A system that does not report its free memory refuses nothing.
         _ => Ok(()),
     }
 }
@@ -99,6 +101,7 @@ pub(crate) fn processor_time() -> Option<Duration> {
 
 /// Size of the pages of most of this process's memory; `None` if the system does not report it.
 pub(crate) fn pages() -> Option<&'static str> {
+    // The database is nearly all of the memory, so its pages decide.
     let all = field("/proc/self/smaps_rollup", "Rss:")?;
     let huge = field("/proc/self/smaps_rollup", "AnonHugePages:")?;
     Some(if 2 * huge > all { "2 MiB" } else { "4 KiB" })
@@ -112,6 +115,7 @@ fn status(name: &str) -> Option<u64> {
 fn field(file: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    // The kernel counts in units of 1024 bytes, which it writes as kB.
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }

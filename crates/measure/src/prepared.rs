@@ -89,9 +89,11 @@ impl Prepared {
         } = candidate(&*scheme, shape, plan.choice)?;
         check_memory(&description)?;
 
+        // The choice of parameters is no part of the setup: the clock starts after it.
         let clock = StageClock::new(progress);
         let server = scheme.setup_candidate(&parameters, plan.records, &mut rng, &clock)?;
         let (stages, offline) = clock.stop();
+        // Before a client exists, whose copy of the hint is not the server's memory.
         let resident = Resident::after_setup();
 
         Ok(Self {

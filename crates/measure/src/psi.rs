@@ -97,6 +97,8 @@ enum Prepared {
 pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Result<PsiReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
+        // Both parties run in this pool, one after the other, so that the times of each are those
+        // of all threads.
         let key = Key::generate(&mut UnwrapErr(SysRng))?;
         let rows = (0..config.sender).map(|i| row(config, i)).collect();
 
@@ -170,6 +172,8 @@ fn elements(config: Config) -> Vec<Vec<u8>> {
 
 /// The number of the receiver's element `i`.
 fn receiver_number(config: Config, i: u64) -> u64 {
+    // Even elements are in the sender's set, and repeat if it is smaller than half of the
+    // receiver's. The numbers of odd ones are above all of its numbers.
     if i.is_multiple_of(2) {
         i / 2 % config.sender.max(1)
     } else {
@@ -241,10 +245,13 @@ impl Prepared {
         let (created, blinding) = timed(|| Receiver::new(&elements, &mut UnwrapErr(SysRng)));
         let (receiver, sent) = created.map_err(lookup_error)?;
 
+        // The parties exchange bytes, so that each time includes the decoding of the other's
+        // message.
         let (evaluated, evaluating) = timed(|| key.evaluate(&sent));
         let evaluated = evaluated?;
         let (wanted, unmasking) = timed(|| receiver.unmask(&evaluated));
 
+        // The evaluation has a group element for each blinded one, of the same length.
         let bytes = sent.len() as u64;
         let mut run = Run {
             upload: bytes,
@@ -313,6 +320,7 @@ fn look_up(
         .map(|name| WantedEntry::Key(name))
         .collect();
 
+    // One batch query has room for a fixed number of names; a set of more takes several.
     let (pending, asking) = timed(|| lookup.prepare_batch(None, &keys, &mut UnwrapErr(SysRng)));
     let pending = pending.map_err(lookup_error)?;
     run.upload += pending

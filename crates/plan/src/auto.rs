@@ -31,6 +31,7 @@ impl Auto<'_> {
     /// # Errors
     /// Errors of a table of these lengths, and [`Error::Parameters`] if no scheme takes it.
     pub fn bucket(&self, lengths: &Lengths) -> LookupResult<BucketTarget> {
+        // A demand needs some shape; its lengths let the planner choose other buckets.
         let table = Estimate::of(lengths, BucketTarget::default())?;
         let shape = Shape::of_bytes(table.records, table.record_bytes)?;
         let demand = Demand {
@@ -64,6 +65,8 @@ impl Auto<'_> {
     /// The best offer, and the reason in a sentence.
     fn choose(&self, demand: &Demand) -> CoreResult<(Offer, String)> {
         let choice = planner::choose(demand, self.rates).map_err(refused)?;
+        // A scheme that is best on one machine may not be divisible, so shards have a choice of
+        // their own.
         let Some(machines) = self.machines else {
             return Ok((choice.best.clone(), choice.reason()));
         };

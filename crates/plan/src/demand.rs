@@ -122,6 +122,7 @@ impl Demand {
         if let Some(compressed) = self.compressed_bytes
             && description.scheme == Download::NAME
         {
+            // The whole database is the hint, and what clients fetch.
             let saved = sizes.hint.saturating_sub(compressed);
             sizes.public -= saved;
             sizes.hint -= saved;
@@ -135,6 +136,8 @@ impl Demand {
     pub(crate) fn group(&self, core_s: impl Fn(usize) -> f64) -> (usize, f64) {
         let queries = self.load.unwrap_or(0.0) / self.batch.unwrap_or(1) as f64;
         let group = (1..MAX_GROUP)
+            // A larger group takes fewer core seconds for each query: the least that keeps up waits
+            // the shortest.
             .find(|&clients| queries * core_s(clients) <= self.threads as f64)
             .unwrap_or(MAX_GROUP);
         (group, core_s(group))

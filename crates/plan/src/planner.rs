@@ -123,6 +123,7 @@ pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
     // A stable sort: offers of equal time stay in the order of schemes.
     fit.sort_by(|a, b| a.lookup_s.total_cmp(&b.lookup_s));
 
+    // Counted before the offers are moved into the list: the error names it if nothing fits.
     let least = too_large.iter().map(|offer| offer.memory_bytes).min();
     for offer in too_large {
         left_out.push(exceeds_memory(offer, demand));
@@ -175,6 +176,7 @@ fn least_time(offers: &[Offer], demand: &Demand) -> f64 {
         .iter()
         .filter(|offer| demand.fits(offer.memory_bytes))
         .map(|offer| offer.lookup_s)
+        // Infinite without such an offer, so that other buckets are preferred.
         .fold(f64::INFINITY, f64::min)
 }
 
@@ -219,6 +221,7 @@ fn batch_offers(demand: &Demand, rates: &Rates, capacity: usize) -> Found {
     // Batches over other schemes were offered above.
     for scheme in private().filter(|scheme| registry::batches_named(scheme.name()).is_none()) {
         let most = limits_of(scheme, demand).map_or(1, |limits| limits.batch);
+        // A scheme of single lookups has no batches to offer, and needs no reason for that.
         if most == 1 {
             continue;
         }
@@ -284,6 +287,7 @@ fn not_weighed(scheme: &dyn ErasedScheme, demand: &Demand) -> Option<&'static st
     }
 
     let limits = limits_of(scheme, demand)?;
+    // A public table is not compared with an encrypted one, which has other uses.
     if limits.owner_key {
         return Some("its records are encrypted under their owner's key: papir build --encrypt");
     }
@@ -316,6 +320,7 @@ fn nothing_fits(demand: &Demand, least: Option<u64>, left_out: &[LeftOut]) -> Er
         units::bits(shape.record_bits())
     );
 
+    // Reasons of single parameters are summed up in the last one, on memory.
     let of_schemes = left_out.iter().filter(|one| one.parameters.is_empty());
     let mut reasons: Vec<String> = of_schemes
         .map(|one| format!("{}: {}", one.scheme, one.reason))

@@ -194,6 +194,7 @@ impl ParameterArguments {
     /// The choice that the options make.
     fn choice(&self) -> Choice {
         let goal = self.goal.unwrap_or_default();
+        // Both options are of keys that a client registers, and one of them suffices.
         let registered = self.hold || self.key_bits.is_some();
 
         match (self.dim0, self.gamma0) {
@@ -252,6 +253,7 @@ impl Args {
 
     /// The requested work of schemes, or of a named benchmark.
     pub(super) fn work<'a>(&self, schemes: &'a [&'a str]) -> Result<Work<'a>> {
+        // Named benchmarks come first: no scheme has the name of one.
         if let [name] = schemes
             && let Some(definition) = definitions::by_name(name)
         {
@@ -305,6 +307,7 @@ fn check_known(name: &str) -> Result<()> {
 }
 
 fn records_in(size: u64, record_bits: u64) -> Result<u64> {
+    // Saturates for sizes above 2^61 bytes, which no scheme holds.
     let records = size.saturating_mul(8) / record_bits.max(1);
     if records > 0 {
         return Ok(records);

@@ -38,9 +38,11 @@ use list::write_list;
 /// errors of the measurement, and [`Error::Wrong`] if a record was wrong (the result is printed
 /// first).
 pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+    // First: options of a benchmark that moved are not checked here any more.
     if let Some(arguments) = args.moved.arguments(args.name.as_deref(), args.all) {
         return Err(Error::Moved { arguments });
     }
+    // It has options of its own, also for the number of threads.
     if let Some(Benchmark::Batch(batch)) = &args.benchmark {
         let outcome = perform(batch.work()?, batch.effort.alone(), progress)?;
         return report(&outcome, batch.json, out);
@@ -55,6 +57,7 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
         return run_device(name, args, out, progress);
     }
 
+    // The arguments have either a name or a comparison, never both.
     let compared: Vec<&str> = args.compare.iter().map(String::as_str).collect();
     let named: Vec<&str> = args.name.as_deref().into_iter().collect();
     let work = args.work(if compared.is_empty() {
@@ -70,6 +73,7 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
 
 /// Prints the result, and fails if a record was wrong.
 fn report(outcome: &Outcome, json: bool, out: &mut dyn Write) -> Result<()> {
+    // Printed also if a record was wrong, since the report says so and the exit code only that.
     outcome.write(out, json)?;
     outcome.check()
 }
@@ -119,6 +123,7 @@ fn run_device(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progr
     let report = device::measure(
         &*schemes::by_name(scheme)?,
         &plan,
+        // Measured now: the rate of a GPU depends on its temperature and on other programs.
         (&gpu, gpu.bandwidth()?),
         progress,
     )?;

@@ -87,6 +87,7 @@ fn compare(
         }
     }
 
+    // A comparison without any report is a failure, which an exit code must show.
     if let ([], [first, ..]) = (&reports[..], &not_measured[..]) {
         return Err(Error::usage(
             &first.reason,
@@ -115,8 +116,11 @@ impl Outcome {
             (Self::Psi(report), false) => report.write_table(out),
             (Self::Schemes(reports, not_measured), true) => match (&reports[..], &not_measured[..])
             {
+                // A single report is an object and no array of one, because most calls measure one
+                // scheme.
                 ([report], []) => write_json(out, report),
                 (_, []) => write_json(out, reports),
+                // One array for both, so that a reader finds every scheme that was asked for.
                 _ => write_json(out, &both(reports, not_measured)?),
             },
             (Self::Batch(report), true) => write_json(out, report),

@@ -62,6 +62,7 @@ impl FieldReport {
             self.backend
         )?;
 
+        // Rows of papers come last: their times are those of other machines.
         let header = COLUMNS.map(str::to_owned).to_vec();
         let rows = self
             .schemes
@@ -89,6 +90,7 @@ impl FieldReport {
             writeln!(out, "{} refuses this database: {reason}", entry.scheme)?;
         }
 
+        // `papir bench` knows no papers; papir-papers may have none for this database.
         match self.papers.as_deref() {
             None => {}
             Some([]) => writeln!(out, "No paper prints figures for this database.")?,
@@ -135,6 +137,7 @@ impl Entry {
     fn reason(&self) -> Option<&str> {
         match &self.status {
             Status::NoParameters { reason } => Some(reason),
+            // A scheme without costs has a line, or its row would have dashes without a reason.
             status if status.cost().is_none() => Some(status.label()),
             _ => None,
         }
@@ -193,6 +196,7 @@ impl Entry {
 
 impl PrintedRow {
     fn cells(&self) -> Vec<String> {
+        // A printed row has a total and a server time only.
         let mut cells = vec!["-".to_owned(); COLUMNS.len()];
         cells[0] = self.scheme.to_owned();
         cells[1] = self.table.to_owned();
@@ -202,6 +206,7 @@ impl PrintedRow {
     }
 
     fn fields(&self) -> Vec<String> {
+        // Readers of a CSV expect an empty field where a table has a dash.
         let mut fields = vec![String::new(); FIELDS.len()];
         fields[0] = self.scheme.to_owned();
         fields[1] = self.table.to_owned();
