@@ -190,6 +190,7 @@ impl ExperimentReport {
     /// # Errors
     /// [`Error::Wrong`].
     pub fn check(&self) -> Result<()> {
+        // Checked after it was written, so that a wrong result is seen and then fails.
         let (part, correct) = match self {
             Self::Packing(report) => (report.part, report.correct),
             Self::Compression(report) => (report.part, report.correct),

@@ -19,6 +19,7 @@ pub fn printed(shape: Shape) -> Result<Vec<PrintedRow>> {
     let mut printed = Vec::new();
     for table in tables::all()? {
         for block in table.blocks {
+            // A longer record would cost more: only figures of the very shape are beside papir's.
             if (block.entries, block.entry_bits) != (shape.records(), shape.record_bits()) {
                 continue;
             }
@@ -37,6 +38,7 @@ pub fn printed(shape: Shape) -> Result<Vec<PrintedRow>> {
 pub fn figure(report: &FieldReport) -> FigureReport {
     let ours = report.schemes.iter().filter_map(|entry| {
         let cost = entry.status.cost()?;
+        // The colours of a figure's entry sizes serve for privacy here: all points have one size.
         let shade = if entry.private { PRIVATE } else { NOT_PRIVATE };
         Some(Point {
             entry: shade,
@@ -66,6 +68,7 @@ pub fn figure(report: &FieldReport) -> FigureReport {
         rates: report.rates.clone(),
         missing: Vec::new(),
         correct: report.correct(),
+        // papir's points last, above those of the papers.
         points: theirs.chain(ours).collect(),
     }
 }

@@ -14,6 +14,7 @@ use crate::progress::StageBar;
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
+    // Ends the process itself for arguments that clap refuses, and for --help.
     let arguments = PapersArguments::parse();
 
     match run_with(&arguments, &mut io::stdout(), &StageBar::new()) {

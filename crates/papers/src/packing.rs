@@ -239,8 +239,10 @@ pub fn measure(
         ));
     }
 
+    // One after the other, so that the methods do not share memory and caches.
     let packings = effort.pool()?.install(|| -> Result<Vec<Measured>> {
         Ok(vec![
+            // In the order of the table: the test and the report take them by place.
             PackingCase::<Inspiring>::new(INSPIRING)?.measure(
                 ciphertexts,
                 effort.runs,
@@ -331,6 +333,7 @@ impl<P: RingPacking> PackingCase<P> {
         runs: usize,
         progress: &dyn Progress,
     ) -> Result<Measured> {
+        // Whole packs: the number is a multiple of d, and d of every capacity.
         let packs = ciphertexts / self.column.capacity;
         progress.stage(self.column.name, runs as u64 + 2);
         let (prepared, offline_s) = self.prepare(packs)?;
@@ -345,6 +348,7 @@ impl<P: RingPacking> PackingCase<P> {
             if run > 0 {
                 times.push(run_result.milliseconds);
             }
+            // Errors of the warm-up count: noise does not depend on caches.
             errors.extend(run_result.errors);
             progress.advance(1);
         }
@@ -423,6 +427,7 @@ impl<P: RingPacking> PackingCase<P> {
         (0..n)
             .into_par_iter()
             .map(|k| {
+                // A stream of its own for each encryption, whichever thread expands it.
                 let mut stream = self.seed.expand("bench/lwe", (pack * n + k) as u64);
                 ring.to_words(&ring.inverse(ring.uniform(&mut stream)))
             })
@@ -431,6 +436,7 @@ impl<P: RingPacking> PackingCase<P> {
 
     /// Runs the offline phase for all packs; returns its seconds.
     fn prepare(&self, packs: usize) -> Result<(Prepared<P>, f64)> {
+        // Masks are public, and a server expands them before it knows any client: not timed.
         let vectors: Vec<_> = (0..packs).map(|pack| self.vectors(pack)).collect();
 
         // The masks are transformed inside the timed part: `offline_s` includes it.
@@ -460,6 +466,7 @@ impl<P: RingPacking> PackingCase<P> {
     fn run(&self, prepared: &Prepared<P>) -> Result<Run> {
         let ring = self.ring();
         let mut rng = UnwrapErr(SysRng);
+        // A key for each run, as each client has one: errors of one key would not be independent.
         let secret = SecretKey::generate(&self.params, &mut rng);
         let key = self
             .packing
@@ -468,6 +475,8 @@ impl<P: RingPacking> PackingCase<P> {
 
         let count = prepared.packs.len() * self.column.capacity;
         let messages: Vec<u64> = (0..count)
+            // The highest bits of a word, times Δ: uniform messages, so that no coefficient is
+            // special.
             .map(|_| (rng.next_u64() >> (u64::BITS - self.column.plaintext_bits)) * self.scale())
             .collect();
         let lwe = Bodies::from_words(
@@ -505,6 +514,7 @@ impl<P: RingPacking> PackingCase<P> {
     /// The timed online phase: everything that depends on the client's key.
     fn online(&self, prepared: &Prepared<P>, key: &[u64], lwe: &Bodies) -> Result<Bodies> {
         let shape = self.packing.shape();
+        // A key arrives rounded, and is lifted in the timed part as a server does it.
         let key = RoundedKey::new(shape, &vec![self.key_bits(); shape.matrices], key);
         let key = key
             .and_then(|key| self.packing.online_key(&key))
@@ -543,6 +553,8 @@ impl<P: RingPacking> PackingCase<P> {
             let phase = ring.to_centred(&packed.phase(ring, secret));
 
             for (phase, &message) in phase.into_iter().zip(messages) {
+                // Both are centred before they are subtracted, so that the difference stays below
+                // 3q/2.
                 let message = centred(message as i64, q);
                 errors.push(centred(phase - message, q) as f64);
             }
@@ -630,6 +642,7 @@ impl PackingReport {
 
         let mut lines = Vec::with_capacity(ROWS.len());
         for (name, cell) in ROWS {
+            // A line for each quantity: there are more of them than methods.
             let title = std::iter::once((*name).to_owned());
             lines.push(title.chain(self.packings.iter().map(cell)).collect());
         }

@@ -137,10 +137,13 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
     let split = config.split;
     let index_bits = split.index_bits();
     let shape = Shape::of_bytes(1 << index_bits, ITEM_BYTES)?;
+    // Parameters of papir for as many items as the paper's index has, so that both find the same
+    // bits.
     let params = PirouetteParams::<Standard>::choose(shape, Goal::Balanced)?;
 
     effort.pool()?.install(|| {
         progress.stage("register", 1);
+        // One client for all variants, so that they differ in the work and not in the keys.
         let trial = Trial::new(params, &mut UnwrapErr(SysRng))?;
         let variants = VARIANTS.map(|(name, tables)| {
             progress.stage(name, effort.runs as u64 + 1);
@@ -191,6 +194,7 @@ fn run_variant(
     tables: Option<Tables>,
     query: &PirouetteQuery,
 ) -> Result<Run> {
+    // The progress of a run is its number, which the caller reports.
     let clock = StageClock::new(&NoProgress);
 
     let Some(tables) = tables else {
@@ -221,6 +225,7 @@ fn variant(
     runs: usize,
     progress: &dyn Progress,
 ) -> Result<Variant> {
+    // A list for each stage and one for the total, whose median is not the sum of the others.
     let mut times = vec![Vec::new(); STAGES.len() + 1];
     let mut correct = true;
 
@@ -288,6 +293,7 @@ fn variant(
 
 /// The parameters of the paper that its variants do not use.
 fn changed(trial: &Trial<Standard>, split: Split) -> Result<Vec<Changed>, DataFault> {
+    // Computed from the parameters in use, so that the table changes with them.
     let [short, long] = trial.dimensions();
     let [used_margin, printed_margin] = trial.margins(split.bits);
 

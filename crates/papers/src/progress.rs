@@ -27,6 +27,7 @@ impl Progress for StageBar {
 
 impl Drop for StageBar {
     fn drop(&mut self) {
+        // A result that follows on a terminal would otherwise start behind the bar.
         self.0.finish_and_clear();
     }
 }

@@ -45,6 +45,7 @@ pub(super) fn write_list(out: &mut dyn Write, json: bool) -> Result<()> {
     let mut lines = Vec::new();
     for [kind, name, what] in all_named()? {
         let name = match kind {
+            // An experiment is the argument itself, without an option.
             "benchmark" => name.to_owned(),
             _ => format!("--{kind} {name}"),
         };

@@ -35,6 +35,7 @@ pub fn run_with(
     out: &mut dyn Write,
     progress: &dyn Progress,
 ) -> Result<()> {
+    // It has options of its own, and clap refuses others beside it.
     if let Some(AdjustedExperiment::Depir(depir)) = &args.adjusted {
         return run_depir(depir, out, progress);
     }
@@ -52,6 +53,7 @@ pub fn run_with(
     }
 
     let named = named_experiment(args.name.as_deref().unwrap_or_default())?;
+    // Its queries take seconds to minutes, during which nothing else is printed.
     if let Experiment::Depir(config) = named {
         announce(config, args.effort.alone())?;
     }
@@ -109,6 +111,7 @@ fn run_depir(args: &DepirArguments, out: &mut dyn Write, progress: &dyn Progress
 fn announce(config: depir::Config<'_>, effort: Effort) -> Result<()> {
     let loaded = papir_plan::rates_file::load(None)?;
     let announcement = depir::announcement(config, effort, &loaded)?;
+    // On stderr, so that stdout has the report alone.
     eprintln!("papir-papers: {announcement}");
     Ok(())
 }
@@ -121,6 +124,7 @@ fn run_all(args: &PapersArguments, out: &mut dyn Write, progress: &dyn Progress)
     let mut report = measure_all(shape, choice, args.effort(), &rates, progress)?;
     report.papers = Some(field::printed(shape)?);
 
+    // Beside the rows: a plot of every scheme has no room for their parameters.
     if let Some(path) = &args.svg {
         write_svg(path, &figures::plot::draw(&field::figure(&report))?)?;
     }

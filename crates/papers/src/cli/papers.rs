@@ -18,6 +18,7 @@ pub(super) fn run_table(
     out: &mut dyn Write,
     progress: &dyn Progress,
 ) -> Result<()> {
+    // Sheets are measured as a whole, and not row by row as the other tables.
     if let Some(sheet) = depir::sheet_by_name(Kind::Table, name) {
         return run_sheet(sheet, args, out, progress);
     }
@@ -97,6 +98,7 @@ fn run_sheet(
     out: &mut dyn Write,
     progress: &dyn Progress,
 ) -> Result<()> {
+    // Their sets are parameters and no sizes, which the option could not change.
     if args.database.size.is_some() {
         return Err(Error::usage(
             format!("`{}` with --size", sheet.name),

@@ -59,6 +59,7 @@ pub(super) fn measure(
     counts: &[usize],
     progress: &dyn Progress,
 ) -> Result<Vec<Batched>> {
+    // Every point of a curve compresses the first of these encryptions.
     let most = counts.iter().copied().max().unwrap_or(1);
     let curves = [
         ("general secret", KeyKind::General),
@@ -82,6 +83,7 @@ pub(super) fn measure(
     }
 
     for (name, s) in EXTENDED {
+        // A key of its own: plaintexts modulo the s-th power need other ciphertexts.
         let setting = &mut setting.extended(s)?;
         let curve = Curve::new(setting, name, KeyKind::Binary, most)?;
         for &count in counts {
@@ -90,6 +92,7 @@ pub(super) fn measure(
         }
     }
 
+    // Measured once: a pack takes as long for one encryption as for d.
     let packed = packing::cdks(progress)?;
     points.extend(counts.iter().map(|count| cdks(&packed, *count)));
 

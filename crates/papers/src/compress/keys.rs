@@ -108,6 +108,7 @@ fn one_key(setting: &mut Setting<'_>, set: &Set, kind: KeyKind, paper: Printed) 
     let samples = setting.samples(set.n, set.modulus_log2, kind, 1)?;
 
     let public = setting.key.public().clone();
+    // As many digits in a ciphertext as the secret's kind leaves room for.
     let packing = Layout::largest_packing(&public, samples.lwe, Scale::Separate)
         .map_err(Error::parameters)?;
     let layout = Layout::packed(&public, samples.lwe, Scale::Separate, packing)
@@ -115,11 +116,13 @@ fn one_key(setting: &mut Setting<'_>, set: &Set, kind: KeyKind, paper: Printed) 
     let key = PackedKey::generate(&setting.key, &layout, &samples.secret, setting.rng)
         .map_err(Error::parameters)?;
 
+    // Timed alone: the server unpacks a key once, before any compression.
     let (unpacked, unpack_ms) = milliseconds(|| key.unpack());
     let ciphertexts = unpacked
         .compress(&layout, &samples.encryptions)
         .map_err(Error::parameters)?;
 
+    // The ciphertexts themselves follow from a seed, and only offsets are sent.
     let offset = public.params().plaintext_bytes() as u64;
     Ok(Packed {
         n: set.n,

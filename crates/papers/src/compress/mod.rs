@@ -86,6 +86,7 @@ pub fn measure(
     // In a pool of its own: CDKS packs in parallel, by default on all cores.
     effort.pool()?.install(|| {
         let mut rng = UnwrapErr(SysRng);
+        // One key for all sets, as a client has one for all that it compresses.
         let mut setting = samples::Setting::new(config.modulus_bits, &mut rng)?;
 
         let single = single::measure(&mut setting, config.single, effort.runs, progress)?;
@@ -171,6 +172,7 @@ impl CompressionReport {
             backend,
             ..
         } = self;
+        // The paper uses all cores, so the number must be in the first line.
         let threads = match threads {
             1 => "one thread".to_owned(),
             threads => format!("{threads} threads"),

@@ -70,6 +70,7 @@ impl<'a> Setting<'a> {
         count: usize,
     ) -> Result<Samples> {
         let lwe = LweParams::new(n, 1 << bits, kind).map_err(Error::parameters)?;
+        // A power of two as modulus: its residues are the low bits of a word.
         let mask = u64::MAX >> (u64::BITS - bits);
         let mut word = || self.rng.next_u64() & mask;
 

@@ -36,6 +36,7 @@ fn sets() -> Result<Vec<Set>> {
     let mut sets = Vec::with_capacity(table.rows.len());
     for row in &table.rows {
         let figures = Figures::new(table, row);
+        // The paper heads its columns with the kind of encryption.
         let form = if row.row.starts_with("RLWE") {
             Form::RlweCoefficient
         } else {
@@ -157,6 +158,7 @@ fn bytes_of(residues: usize, bits: u32) -> u64 {
 
 fn one_set(setting: &mut Setting<'_>, set: &Set, runs: usize) -> Result<Single> {
     let sample = TimedSample::new(setting, set)?;
+    // A ring encryption is sent whole, although one coefficient of it is compressed.
     let residues = match set.form {
         Form::Lwe => set.n + 1,
         Form::RlweCoefficient => 2 * set.n,
@@ -169,6 +171,7 @@ fn one_set(setting: &mut Setting<'_>, set: &Set, runs: usize) -> Result<Single> 
     let key = CompressionKey::generate(&setting.key, &lwe, sample.secret(), setting.rng)
         .map_err(Error::parameters)?;
 
+    // Once per client, and therefore not a part of the time of a compression.
     let (expanded, expand_ms) = milliseconds(|| ExpandedKey::new(key, bits));
     let expanded = expanded.map_err(Error::parameters)?;
 

@@ -56,6 +56,7 @@ struct Machine {
 impl Machine {
     /// Seconds of the whole machine for each index of a query, with all cores busy.
     fn seconds(&self, outline: &Outline) -> f64 {
+        // Queries of many clients keep all cores busy, and a query then costs its core time.
         let cores = self.rates.threads() as f64;
         outline.per_index(outline.answer().core_seconds(&self.rates) / cores)
     }
@@ -99,8 +100,10 @@ impl Measured {
     /// Core seconds of a product and of a look-up.
     fn rate(&self, operation: Operation) -> f64 {
         match (operation, self.lines.last()) {
+            // The larger set, which is closer to the numbers of records that are predicted.
             (Operation::Term, Some(report)) => core_seconds(report, report.work.multiplications),
             (Operation::Lookup, _) => core_seconds(&self.tables, self.tables.work.points),
+            // Rates need all operations; outlines count products and look-ups only.
             _ => Rates::BUILT_IN.one(operation),
         }
     }
@@ -113,6 +116,8 @@ impl Measured {
                 |operation| self.rate(operation),
                 |operation| self.rate(operation) / threads as f64,
             )?,
+            // Free memory, since these tables could be made now; a system without that figure has
+            // the model's.
             memory: papir_store::free_memory().unwrap_or(MEMORY),
         })
     }
@@ -120,6 +125,7 @@ impl Measured {
     /// Core seconds of an operation when all cores of the large machine are busy. A product reads
     /// its coefficient from memory, and a look-up is one random read.
     fn bounded_rate(&self, operation: Operation) -> f64 {
+        // Cores add up until they wait for memory, which all of them share.
         let bound = match operation {
             Operation::Term => BYTES_PER_TERM / STREAMED_BYTES_PER_SECOND,
             Operation::Lookup => 1.0 / RANDOM_READS_PER_SECOND,
@@ -167,6 +173,8 @@ impl<'a> Series<'a> {
         Self {
             machine,
             name,
+            // All numbers of records, also those that are impossible: series are compared place by
+            // place.
             outlines: RECORDS.map(|records| (records, outline(records))).to_vec(),
         }
     }
@@ -321,6 +329,7 @@ pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) 
             tables: Series::paper_tables(&large),
         },
     ];
+    // Tables at this size show where they would be faster if memory were no limit.
     let far = Series::tables(&large, FAR_MEMORY);
 
     let mut rows: Vec<_> = measured
@@ -344,6 +353,7 @@ pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) 
         rows.extend(lines.rows().into_iter().chain(tables.rows()));
         curves.extend([lines.curve(), tables.curve()]);
     }
+    // Last, since it is on no machine.
     rows.extend(far.rows());
     curves.push(far.curve());
 
@@ -411,6 +421,7 @@ fn measured_point(report: &DepirReport) -> (f64, f64) {
 }
 
 fn measured_row(report: &DepirReport) -> Vec<String> {
+    // A set on lines counts points as well, of which none is looked up.
     let looked_up = report.tabulated.is_some();
     vec![
         report.records.to_string(),

@@ -63,6 +63,7 @@ fn count(steps: Steps, simplex: Simplex) -> Counted {
     let m = simplex.variables as f64;
     let estimate = match steps {
         Steps::One => one_step(d, LOG2_Q * LN_2, m),
+        // Coefficients are at most q/2, which is one bit less.
         _ => two_steps(d, LOG2_Q * LN_2, m, (LOG2_Q - 1.0) * LN_2),
     };
 
@@ -86,6 +87,7 @@ fn figure_3() -> Rows {
             let mut estimated = Vec::new();
             let mut counted = Vec::new();
 
+            // The degree determines the number of records, which is the axis.
             for degree in DEGREES {
                 let Counted {
                     records,
@@ -106,6 +108,7 @@ fn figure_3() -> Rows {
                 ]);
             }
 
+            // Each pair of curves is drawn in one colour: estimated first, exact second.
             let name = |what: &str| format!("{number} step(s), m = {variables}, {what}");
             curves.push(Curve {
                 name: name("estimated"),
@@ -208,9 +211,11 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
             effort,
             progress,
         )?;
+        // One wrong record makes the figure wrong, and is reported after it is printed.
         correct &= report.correct;
 
         if let (Some(tabulated), Some(tables)) = (report.tabulated, by) {
+            // Two curves: tables of one length take other numbers of look-ups at other points.
             let curve = if tables.points == Points::OnLines {
                 &mut ours
             } else {
@@ -277,6 +282,7 @@ fn predicted(set: Set) -> Result<Vec<String>> {
         points: Points::OfPaper,
     };
 
+    // Parameters exist for tables that cannot be made; only the setup needs the memory.
     let params = set.params()?.with_tables(by)?;
     let lookups = params.describe().work.answer.times(Operation::Lookup);
     let primes = params.table_lengths().len();

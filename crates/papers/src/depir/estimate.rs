@@ -15,6 +15,7 @@ pub(super) struct Count {
 
 /// Proposition 5.3 (one step), for a total degree, ln q and a number of variables.
 pub(super) fn one_step(degree: f64, ln_q: f64, variables: f64) -> Count {
+    // ln of the largest value, which the product of all small primes must exceed.
     let bound = degree * ln_q;
     let spread = degree.ln() + ln_q.ln();
     Count {
@@ -39,6 +40,7 @@ pub(super) fn two_steps(degree: f64, ln_q: f64, variables: f64, ln_f: f64) -> Co
 /// Exact counts, from lists of primes, for a polynomial f of this simplex with coefficients of
 /// `log2_f` bits at points modulo q.
 pub(super) fn exact(simplex: Simplex, log2_f: f64, q: f64, steps: Steps) -> Count {
+    // Points modulo q are shortest lifts, of at most q/2.
     let levels = Levels::for_values(
         simplex,
         log2_f,

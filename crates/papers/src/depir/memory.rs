@@ -19,6 +19,7 @@ pub(super) fn memory(params: &DepirParams, threads: usize) -> u64 {
     let ring = params.bv().ring();
     let Simplex { variables, degree } = params.simplex();
 
+    // More threads than primes have nothing to evaluate.
     let contracted = threads.min(ring.len()) * 8 * terms(variables - 1, degree);
 
     // As bytes, bodies, masks, starts and slopes; values before and after interpolation and in an

@@ -63,6 +63,7 @@ impl Outline {
         let offers = variables
             .filter_map(|variables| Self::whole_tables(secure(entries, variables)?, most_bytes));
 
+        // For each index: a larger ring takes more look-ups, and answers more indices.
         offers.min_by(|a, b| a.per_index(a.lookups).total_cmp(&b.per_index(b.lookups)))
     }
 
@@ -87,6 +88,7 @@ impl Outline {
 
     fn on_lines(choice: Choice) -> Self {
         let primes = choice.primes();
+        // Entries of 16 bits are one chunk each.
         let (query_bytes, answer_bytes) = choice.bytes(1);
 
         Self {

@@ -27,6 +27,7 @@ fn seconds(description: &Description, rates: &Rates, threads: usize) -> [f64; 2]
 pub fn announcement(config: Config<'_>, effort: Effort, loaded: &LoadedRates) -> Result<String> {
     let params = config.params()?;
     let description = params.describe();
+    // Printed before minutes of silence, so that a measurement of the wrong set can be stopped.
     let [setup, answer] = seconds(&description, &loaded.rates, effort.threads);
     Ok(format!(
         "depir, {}: preparing it takes {}; {}; {} of memory on {} threads; rates {}",
@@ -49,6 +50,7 @@ pub fn predict(config: Config<'_>, effort: Effort, loaded: &LoadedRates) -> Resu
     let ring = params.bv().ring();
     let Simplex { variables, degree } = params.simplex();
     let [setup, answer] = seconds(&description, &loaded.rates, effort.threads);
+    // Counts are printed too, because predictions are these times rates.
     let count = |operation| format!("{:.2e}", description.work.answer.times(operation));
     let sizes = description.sizes;
 

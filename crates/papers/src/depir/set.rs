@@ -64,6 +64,8 @@ impl Set {
     /// # Errors
     /// Same as [`DepirParams::new`].
     pub fn params(self) -> Result<DepirParams> {
+        // Tiny and small have the paper's numbers of variables. Medium and large have those that
+        // cost least, because no secure ring evaluates the paper's degrees.
         let (records, ring_degree, variables) = match self {
             Self::Tiny => (7315, 1 << 15, 4),
             Self::Small => (46_376, 1 << 15, 4),
@@ -209,6 +211,7 @@ pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> R
         let bench = Bench::prepare(config, progress)?;
 
         progress.stage("queries", effort.runs as u64);
+        // After the setup, whose temporary memory is not the server's.
         let mut resident = Resident::after_setup();
         let mut runs = Vec::new();
 
@@ -248,6 +251,7 @@ impl Bench {
     fn prepare(config: Config<'_>, progress: &dyn Progress) -> Result<Self> {
         let params = config.params()?;
 
+        // Tables take nearly all of the memory, or space on the disk if they are files.
         if config.by.is_some() {
             papir_store::check_memory(&params.table_lengths(), config.tables.is_some())?;
         } else {
@@ -255,6 +259,7 @@ impl Bench {
         }
 
         let records = Synthetic::of(params.shape());
+        // Files are found again by a later measurement: long tables take long to make.
         let mut scratch: Box<dyn Scratch> = match config.tables {
             Some(folder) => Box::new(ScratchFolder::open(folder).map_err(table_folder_error)?),
             None => Box::new(InMemory),
@@ -282,6 +287,7 @@ impl Bench {
             .map(|_| rng.next_u64() % count)
             .collect();
 
+        // Made before the clocks start: a client is made once, and sends many queries.
         let client = DepirClient::new(params.clone(), self.server.public().clone())?;
 
         let mut run = Run {
@@ -313,6 +319,7 @@ impl Bench {
     fn answer(&self, query: &[u8], run: &mut Run) -> Result<Vec<u8>> {
         let params = self.server.params();
         let query = DepirQuery::decode(params, query)?;
+        // Expanding seeds is a part of the answer's time, but of neither stage.
         let ciphertexts = self.server.expand(&query);
 
         let (residues, seconds) = timed(|| {
@@ -350,11 +357,13 @@ impl Bench {
         let ring = params.bv().ring();
         let Simplex { variables, degree } = params.simplex();
 
+        // The first run counts: an answer takes seconds, beside which cold caches are nothing.
         let median_of = |time: fn(&Run) -> f64| median(runs.iter().map(time).collect());
         let answer_s = median_of(|run| run.answer);
         let lookups = runs.last().map(|run| run.lookups).unwrap_or_default();
 
         let tabulation = params.tabulation();
+        // Records of 2 bytes have one chunk, and so one structure.
         let levels = self.server.structure(0).map(Structure::levels);
 
         DepirReport {
@@ -410,6 +419,7 @@ impl Bench {
 
 /// Operation counts of an evaluation on lines.
 fn line_counters(params: &DepirParams) -> Counters {
+    // Counted from the parameters: lines do no work that depends on the points.
     let points = params.ring_degree() * params.bv().ring().len() * (params.simplex().degree + 1);
     let products = params.describe().work.answer.times(Operation::Term);
     Counters {

@@ -121,6 +121,7 @@ impl SheetReport {
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         writeln!(out, "{}", self.what)?;
+        // Titles are aligned with the cells, as one table.
         let lines: Vec<Vec<String>> = std::iter::once(self.columns.clone())
             .chain(self.rows.iter().cloned())
             .collect();

@@ -131,6 +131,7 @@ const RING_DEGREE: f64 = 65_536.0;
 
 /// The smallest primes that are 1 modulo 2nk and have a product of at least Q.
 fn primes_for(roots: u64) -> Vec<u64> {
+    // Such a prime has roots of unity of order 2n, for the ring, and of order k.
     let step = 2 * RING_DEGREE as u64 * roots;
     let mut primes = Vec::new();
     let mut left = LOG2_Q;
@@ -185,11 +186,14 @@ impl Optimization {
             degree: self.degree,
         };
 
+        // A list of small primes for each prime of Q, since a value modulo a larger one is longer.
         let counts: Vec<Count> = primes_for(roots)
             .into_iter()
             .map(|q| exact(simplex, LOG2_F, q as f64, self.steps))
             .collect();
         let lookups = counts.iter().map(|count| count.lookups).sum::<f64>();
+        // The largest prime's tables serve the smaller ones as well: their primes are among its
+        // own.
         let entries = counts.iter().map(|count| count.entries).fold(0.0, f64::max);
 
         Some(Count {
@@ -245,8 +249,10 @@ fn table_2() -> Result<Rows> {
 
     let rows = TABLE_2.iter().map(Optimization::cells);
     let mut rows: Vec<Vec<String>> = rows.collect::<Result<_>>()?;
+    // papir's row is for the same number of entries, where a secure ring exists.
     if let Ok(outline) = Outline::best(1 << 20, Goal::MinTime) {
         let mut ours = titles(&["none", "papir: on lines", "", "", "", "0", "", "", ""]);
+        // The other columns count look-ups, which lines do not have.
         ours[2] = outline.simplex.variables.to_string();
         ours[8] = scientific(outline.simplex.len() as f64);
         rows.push(ours);
@@ -303,6 +309,7 @@ fn published_sets() -> Result<Vec<Published>> {
             ],
             gigabytes: [
                 figures.number("RAM", "GB")?,
+                // Units of 1000, as disks have them.
                 1e3 * figures.number("Disk", "TB")?,
             ],
             preprocess_s: figures.number("Preprocessing", "s")?,
@@ -335,6 +342,7 @@ impl Published {
 
     /// Cells of Table 4: costs per index.
     fn per_index_cells(&self) -> Vec<String> {
+        // As the paper divides: its rings have half as many slots, which a note says.
         let slots = RING_DEGREE;
         vec![
             "DEPIR, printed".to_owned(),
@@ -359,6 +367,7 @@ fn measured(report: &DepirReport, name: &str) -> Vec<String> {
         format!("{:.0}", report.log2_modulus),
         megabytes(report.query_bytes as f64),
         megabytes(report.answer_bytes as f64),
+        // On lines the coefficients of f are all that is stored, in words of 32 bits.
         bytes(4.0 * report.records as f64),
         format!("{:.1}", report.preprocess_s),
         format!("{:.2}", report.answer_s),
@@ -375,6 +384,7 @@ struct Predicted {
 impl Predicted {
     /// Predicts from a measured rate: seconds of evaluation per product.
     fn new(records: u64, report: &DepirReport) -> Result<Self> {
+        // The ring that is fastest for as many records, and not the ring of the measured set.
         let outline = Outline::best(records, Goal::MinTime)?;
         let rate = report.evaluate_s / report.work.multiplications as f64;
         Ok(Self {
@@ -489,6 +499,7 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
     let mut rows = Vec::new();
     for (place, published) in published_sets()?.iter().enumerate() {
         rows.push(published.cells());
+        // Two sets are measured: a query of the others takes minutes, or more memory than there is.
         rows.push(match reports.get(place) {
             Some(report) => measured(report, published.name),
             None => Predicted::new(published.records, &reports[1])?.cells(
@@ -542,6 +553,7 @@ fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
     let published = published_sets()?;
     let larger = published.iter().skip(2);
 
+    // The smaller set only, since a rate is all that is needed of it.
     let reports = measured_sets([sets[0]; 2], effort, progress)?;
     let columns = titles(&[
         "scheme",

@@ -105,6 +105,7 @@ fn points(figure: &Figure, row: &Row) -> Vec<Point> {
         server_ms: row.paper_server_ms,
     };
 
+    // The paper's point is drawn also without papir's; the report says why there is none.
     let Some(cost) = row.papir.cost() else {
         return vec![paper];
     };
@@ -143,11 +144,13 @@ fn stages(figure: &Figure, cost: &Cost, server_ms: f64) -> Stages {
 
     let mut parts: Vec<(String, f64)> = Vec::new();
     for (stage, milliseconds) in &cost.stages.0 {
+        // The paper's names, so that parts of both bars have one colour.
         let known = figure
             .stages
             .iter()
             .find(|known| known.0 == stage.as_str())
             .map(|known| known.1);
+        // Slivers of a bar have no room, and their names would fill the legend.
         let own = if *milliseconds < SMALL * server_ms {
             "other"
         } else {
@@ -168,6 +171,7 @@ fn stages(figure: &Figure, cost: &Cost, server_ms: f64) -> Stages {
 
 /// Describes why papir has no point for a row; `None` if it has one, or no configuration.
 fn missing(row: &Row) -> Option<String> {
+    // A scheme that papir does not have is not missing.
     let configuration = row.configuration.as_ref()?;
     let reason = match &row.papir {
         Status::NoParameters { reason } => reason,

@@ -111,6 +111,7 @@ pub(super) fn by_entry() -> Result<Vec<Messages>, DataFault> {
 }
 
 fn messages(log_records: u32, entry_bytes: u64) -> Result<Messages, DataFault> {
+    // More records than papir supports have no sizes, and a row with dashes.
     let sizes = params(1 << log_records, 8 * entry_bytes)
         .ok()
         .map(|params| params.describe().sizes);

@@ -79,6 +79,7 @@ pub struct NewtonReport {
 pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Result<NewtonReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
+        // In one pool, since Table 2 and the baseline of Table 3 are compared.
         let times = times::measure(config.times, effort.runs, progress)?;
         let lagrange = times::lagrange(config.lagrange, progress)?;
         let by_records = messages::by_records()?;

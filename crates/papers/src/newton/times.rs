@@ -84,6 +84,7 @@ fn measure_column(log_records: u32, runs: usize) -> Result<Times> {
     let mut correct = true;
 
     for run in 0..=runs {
+        // Another record in each run, although the time of an answer does not depend on it.
         let index = rng.next_u64() % params.shape().records();
         let (query, query_s) = timed(|| client.query(None, &[index], rng));
         let (secret, query) = query?;
@@ -153,6 +154,7 @@ pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagr
     let answer = xu::answer(&ring, &c, &n.enter(&values, n.words())).map_err(Error::parameters)?;
     let correct = point.open(n, &answer)[..] == values[(count - 1) * n.words()..];
 
+    // Products of one chain, so that none can start before the one before it is done.
     let mut product = ring.one();
     let ((), time) = timed(|| {
         for j in 1..=STEPS {
@@ -162,12 +164,14 @@ pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagr
     let step = time / f64::from(STEPS);
     progress.advance(1);
 
+    // Messages have the same length for all numbers of records.
     let sizes = params(1 << FIRST, RECORD_BITS)?.describe().sizes;
     let table = printed::table(printed::NEWTON, "Table 3")?;
     let mut columns = Vec::with_capacity(table.rows.len());
     for (log_records, row) in (FIRST..).zip(&table.rows) {
         let paper_h = Figures::new(table, row).number("Response Generation", "h")?;
         let records = f64::from(log_records).exp2();
+        // Each of N summands is a product of N − 1 factors.
         let answer = step * records * (records - 1.0);
         columns.push(Lagrange {
             log_records,

@@ -33,6 +33,7 @@ impl<'a> Figures<'a> {
     }
 
     fn find(table: &'a PaperTable, row: &str, at: Option<&str>) -> Result<Self, DataFault> {
+        // Names are unique in a table, which its file was checked for.
         let mut rows = table.rows.iter();
         let found = rows.find(|one| one.row == row && one.at.as_deref() == at);
         let row = found.ok_or_else(|| {
@@ -127,6 +128,7 @@ impl<'a> Figures<'a> {
 /// The number of a cell whose column has the unit `from`, in the unit `to`.
 fn in_unit(cell: &Cell, from: &str, to: &str) -> Option<f64> {
     match cell {
+        // A factor of one changes no bit of a number, so that figures print as in the file.
         Cell::Number(number) => Some(number * factor(from, to)?),
         Cell::Text(text) => {
             // A bound is compared like a figure; the table's notes say which figures are bounds.

@@ -191,6 +191,7 @@ impl PaperTable {
             }
         }
 
+        // A table with databases has no rows of its own, and then nothing is checked here.
         self.check_rows(&self.table, &self.rows)?;
         let mut databases = BTreeSet::new();
         for database in &self.databases {
@@ -222,12 +223,14 @@ impl PaperTable {
                 return Err(twice(&name, "rows"));
             }
 
+            // Figures have their columns by place: one that is missing would shift all others.
             if row.cells.len() != self.columns.len() {
                 return Err(DataFault::new(
                     format!("{} figures in {name}", row.cells.len()),
                     format!("{}, one for each column", self.columns.len()),
                 ));
             }
+            // A correction of a column that does not exist would be ignored.
             for column in row.corrected.keys() {
                 self.index(column).ok_or_else(|| {
                     DataFault::new(format!("{name}, {column} corrected"), "a column")

@@ -81,6 +81,7 @@ fn block(
 fn published(table: &'static PaperTable, row: &'static PaperRow) -> Result<Published, DataFault> {
     let figures = Figures::new(table, row);
     let keys = figures.role(Role::Keys, "KB")?;
+    // A table has either both columns of messages or only their total.
     let query = figures.role(Role::Query, "KB")?;
     let download = figures.role(Role::Download, "KB")?;
     let kb = match (query, download) {
@@ -112,6 +113,7 @@ fn ours(configuration: &'static PaperConfiguration) -> Result<Ours, DataFault> {
 
     let choice = match (configuration.columns, configuration.words) {
         (Some(columns), None) => Choice::Columns(columns),
+        // Units of γ₀ words go with an N/t, as on the command line.
         (Some(columns), Some(words)) => Choice::Packed { columns, words },
         (None, _) => {
             let goal = configuration.goal.as_ref().ok_or_else(fault)?;

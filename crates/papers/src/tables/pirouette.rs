@@ -68,6 +68,7 @@ fn respire_rows(
     };
 
     let many = Figures::at(table, "T-Respire (par.)", database)?;
+    // The paper gives the factor of query sizes once, for one core.
     let parallel = Scaling {
         blocks,
         ..scaling(RESPIRE, CORES, Shared::Everything)
@@ -89,6 +90,7 @@ fn pirouette_rows(table: &PaperTable, database: &str) -> Result<Vec<Published>, 
     let zero = Figures::at(table, "Pirouette (par. Phase 0)", database)?;
     let all = Figures::at(table, "Pirouette (Full par.)", database)?;
 
+    // Only the row of one core is measured as a row: the others are scaled from it.
     let alone = scaling(PIROUETTE, 1, Shared::Nothing);
     let phase_zero = scaling(PIROUETTE, CORES, Shared::PhaseZero);
     let everything = scaling(PIROUETTE, CORES, Shared::Everything);
@@ -111,6 +113,7 @@ pub(super) fn table_8() -> Result<Vec<Block>, DataFault> {
     let mut blocks = Vec::new();
     for (database, entries) in DATABASES {
         let times = Figures::of(times, database)?;
+        // An index is as long whether records are encrypted or not.
         let kb = kilobytes(Figures::at(messages, "Pirouette", database)?)?;
 
         let one = published("Pirouette", kb, times.number("Time", "ms")?);
@@ -132,6 +135,7 @@ pub(super) fn table_8() -> Result<Vec<Block>, DataFault> {
 /// Table 6.
 pub(crate) fn phases() -> Result<Vec<Block>, DataFault> {
     let table = printed::table(printed::PIROUETTE, "Table 6")?;
+    // The paper draws the smallest and the largest.
     let [small, _, large] = DATABASES;
 
     let mut panels = Vec::new();

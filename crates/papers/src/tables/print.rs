@@ -73,6 +73,7 @@ impl TableReport {
         }
 
         let mut refusals: Vec<String> = self.rows.iter().filter_map(Row::refusal).collect();
+        // Neighbouring rows may have one configuration, whose reason is printed once.
         refusals.dedup();
         for refusal in refusals {
             writeln!(out, "{refusal}")?;
@@ -106,6 +107,7 @@ impl Row {
 
     fn cells(&self) -> Vec<String> {
         let cost = self.papir.cost();
+        // A row without costs has dashes, in as many columns.
         let of = |value: fn(&Cost) -> Option<f64>, decimals| number(cost.and_then(value), decimals);
 
         vec![

@@ -23,6 +23,7 @@ pub(super) fn write(out: &mut dyn Write, rows: &[Row]) -> Result<()> {
             scaled.push(Line { row, scaled: times });
         }
     }
+    // Most tables compare no numbers of cores, and have no second part.
     let Some(first) = scaled.first() else {
         return Ok(());
     };
@@ -42,6 +43,7 @@ pub(super) fn write(out: &mut dyn Write, rows: &[Row]) -> Result<()> {
         "MB/s",
     ]);
     header.extend(titles(&["papir: 1 thread s", "MB/s"]));
+    // The number of threads is this machine's, so the title has it.
     header.extend([
         format!("{} threads s", first.scaled.threads),
         "speed-up".to_owned(),
@@ -64,6 +66,7 @@ pub(super) fn write(out: &mut dyn Write, rows: &[Row]) -> Result<()> {
     )?;
 
     let header = titles(&["database", "scheme", "paper", "factor", "papir", "factor"]);
+    // The others are Pirouette's own, and those on several cores, which send the same queries.
     let queries = scaled
         .iter()
         .filter(|line| line.scaled.paper_reduction.is_some());
@@ -101,6 +104,7 @@ fn time_cells(line: Line<'_>, all: &[Line<'_>]) -> Vec<String> {
             && one.shared == Shared::Nothing
             && (&one.configuration, one.blocks) == (&scaled.configuration, scaled.blocks)
     });
+    // A speed-up of one core over itself would say nothing.
     let parallel = scaled.shared != Shared::Nothing;
     let paper_alone = alone.map(|one| one.scaled.paper_ms).filter(|_| parallel);
 
@@ -136,6 +140,7 @@ fn time_cells(line: Line<'_>, all: &[Line<'_>]) -> Vec<String> {
 
 fn query_cells(line: Line<'_>, all: &[Line<'_>]) -> Vec<String> {
     let Line { row, scaled } = line;
+    // Pirouette's queries are the smallest, and the unit of the factors.
     let smallest = all.iter().find(|other| {
         other.row.database == row.database
             && other

@@ -69,6 +69,7 @@ fn whole(
     listed: &'static Listing,
     title: &'static str,
 ) -> Result<Quoted, DataFault> {
+    // The names of rows are a column too, which the file keeps apart from the figures.
     let mut columns = vec![title];
     for column in &table.columns {
         columns.push(column.title.as_ref().unwrap_or(&column.column));

@@ -110,6 +110,7 @@ impl<'a> Bench<'a> {
         rates: LoadedRates,
         progress: &'a dyn Progress,
     ) -> Self {
+        // A machine that does not say how many threads it has counts as one.
         let machine = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         Self {
             largest,
@@ -144,6 +145,7 @@ impl<'a> Bench<'a> {
             Some(ours) => self.status(ours, block, self.effort.threads)?,
         };
 
+        // A row without parts leaves the list empty, since a zip ends with the shorter one.
         let parts = block.parts.iter().map(|part| (*part).to_owned());
         let parts = parts.zip(published.parts_ms.iter().copied());
 
@@ -197,6 +199,8 @@ impl<'a> Bench<'a> {
     }
 
     fn status(&mut self, ours: &Ours, block: &Block, threads: usize) -> Result<Status> {
+        // A database that no scheme holds is a row with the reason, and the others still have
+        // theirs.
         let shape = match block.shape() {
             Err(error) => {
                 return Ok(Status::NoParameters {
@@ -234,6 +238,7 @@ impl<'a> Bench<'a> {
 
     fn find(&self, ours: &Ours, shape: Shape, effort: Effort) -> Result<Status> {
         let scheme = match schemes::by_name(ours.scheme) {
+            // A scheme that this build does not have is no error: the row says so.
             Err(Error::Core(CoreError::UnknownScheme { .. })) => return Ok(Status::NotBuiltIn),
             found => found?,
         };
@@ -246,6 +251,7 @@ impl<'a> Bench<'a> {
             Ok(candidate) => candidate.description,
         };
 
+        // Decided before anything is prepared: the sizes of both are exact.
         if shape.total_bytes() > self.largest || !fits_memory(&description) {
             let cost = Cost::predicted(&description, &self.rates.rates, effort.threads);
             return Ok(Status::Predicted(cost));
@@ -283,6 +289,7 @@ pub fn run(table: &Table, bench: &mut Bench<'_>) -> Result<TableReport> {
         rows.extend(bench.rows(block)?);
     }
 
+    // Rows without papir's figures, and equal ones, count for neither.
     let mut below = 0;
     let mut above = 0;
     for row in &rows {
@@ -293,6 +300,7 @@ pub fn run(table: &Table, bench: &mut Bench<'_>) -> Result<TableReport> {
     }
 
     let mut notes = titles(table.notes);
+    // A reader must not take quoted times for times of this machine.
     if rows
         .iter()
         .any(|row| matches!(row.papir, Status::NotCompared))

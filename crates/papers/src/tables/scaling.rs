@@ -103,6 +103,7 @@ impl Counted {
     }
 
     fn parts(&self, rates: &Rates, threads: usize) -> Parts {
+        // The counts of the whole include phase 0, so the rest is a difference.
         let [zero, whole] =
             [&self.zero, &self.whole].map(|counts| 1e3 * counts.seconds(rates, threads));
 

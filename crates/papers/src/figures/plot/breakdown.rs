@@ -46,10 +46,12 @@ fn messages(point: &Point) -> Vec<(String, f64)> {
 }
 
 pub(super) fn draw(report: &FigureReport) -> Result<String> {
+    // Points of one entry size are neighbours, as their tables list them.
     let panels: Vec<&[Point]> = report.points.chunk_by(|a, b| a.entry == b.entry).collect();
     let row = HEIGHT + LINE;
 
     picture((WIDTH * panels.len() as u32, 2 * row + LINE), |area| {
+        // The caption is that of the whole picture, above both rows of panels.
         let (title, mut rest) = area.split_vertically(LINE);
         title
             .titled(&report.what, ("sans-serif", 18))
@@ -66,6 +68,7 @@ pub(super) fn draw(report: &FigureReport) -> Result<String> {
 
 /// Draws the panels of a quantity and their legend.
 fn draw_row(area: &Area<'_>, quantity: &Quantity, panels: &[&[Point]]) -> Result<()> {
+    // Of all panels, so that a part has the same colour in each of them.
     let names = names(quantity, panels);
     let (plots, below) = area.split_vertically(HEIGHT);
     for (plot, points) in plots.split_evenly((1, panels.len())).iter().zip(panels) {
@@ -118,6 +121,7 @@ fn draw_panel(
         .margin(8)
         .x_label_area_size(35)
         .y_label_area_size(55)
+        // Half a place at both ends, and a twentieth above the highest bar.
         .build_cartesian_2d(-0.5..places.len() as f64 - 0.5, 0.0..1.05 * highest)
         .map_err(drawing_error)?;
 
@@ -126,6 +130,7 @@ fn draw_panel(
     mesh.y_labels(6)
         .y_label_formatter(&whole_label)
         .max_light_lines(0);
+    // Places are names and no quantities, so lines between them would mislead.
     mesh.disable_x_mesh()
         .x_labels(places.len() + 1)
         .x_label_formatter(&label);
@@ -151,6 +156,7 @@ fn draw_panel(
 /// The N/t values of a panel in order; points with the same value share a position.
 fn places(points: &[Point]) -> Vec<Option<u64>> {
     let mut found: Vec<Option<u64>> = points.iter().map(|point| point.columns).collect();
+    // The paper's point and papir's follow each other.
     found.dedup();
     found
 }
@@ -158,6 +164,7 @@ fn places(points: &[Point]) -> Vec<Option<u64>> {
 /// The axis label at a position; empty between positions.
 fn name_of(place: f64, places: &[Option<u64>]) -> String {
     let nearest = place.round();
+    // Labels may be asked for between two places, where no bar is.
     let between = (place - nearest).abs() > 1e-6 || nearest < 0.0;
     let columns = places
         .get(nearest as usize)
@@ -191,6 +198,7 @@ fn bar(
             .iter()
             .find(|known| known.0 == name)
             .map_or(colour(0), |known| known.1);
+        // A gap between both bars, and a larger one between places.
         let corners = [(left, bottom), (left + 0.38, bottom + value)];
         bottom += value;
         bars.push(Rectangle::new(corners, colour.mix(opacity).filled()));

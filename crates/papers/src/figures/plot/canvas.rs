@@ -44,6 +44,7 @@ pub(crate) fn picture(
     let mut text = String::new();
     let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
 
+    // SVG is transparent by default, which a dark page would show through.
     area.fill(&plotters::style::WHITE).map_err(drawing_error)?;
     paint(&area)?;
     area.present().map_err(drawing_error)?;

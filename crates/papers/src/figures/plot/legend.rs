@@ -43,6 +43,7 @@ pub(super) fn write<N: AsRef<str>>(
 
         area.draw(&Text::new(name, (x + GAP, middle - 6), font.clone()))
             .map_err(drawing_error)?;
+        // SVG does not say how wide a text will be: an estimate by letters.
         x += 3 * GAP + LETTER * name.chars().count() as i32;
     }
 

@@ -21,6 +21,7 @@ const ENTRIES: [RGBColor; 2] = [RGBColor(204, 0, 0), RGBColor(0, 76, 204)];
 
 pub(super) fn draw(report: &FigureReport) -> Result<String> {
     picture((1000, 700), |area| {
+        // The rest of the height is a line for the legend.
         let (plot, below) = area.split_vertically(660);
         paint(&plot, report)?;
 
@@ -70,6 +71,7 @@ fn paint(area: &Area<'_>, report: &FigureReport) -> Result<()> {
         .map_err(drawing_error)?;
 
     for (entry, colour) in entries(report).into_iter().zip(ENTRIES.into_iter().cycle()) {
+        // papir's last, so that its filled points lie above the hollow ones.
         for source in [Source::Paper, Source::Papir] {
             let points: Vec<&Point> = report
                 .points
@@ -115,6 +117,7 @@ fn series(chart: &mut Plane<'_, '_>, points: &[&Point], colour: RGBColor) -> Res
             .map_err(drawing_error)?;
 
         let font = ("sans-serif", 12).into_font().color(&colour);
+        // The line connects the points of a scheme, so that one name suffices.
         let named = of_scheme.iter().zip(&places).take(1);
         let name = named.map(|(point, &place)| {
             EmptyElement::at(place) + Text::new(point.scheme, (7, rise), font.clone())
