@@ -36,6 +36,7 @@ pub struct DatabaseInfo {
 impl DatabaseInfo {
     pub(crate) fn of(connection: &Connection) -> Self {
         let info = connection.info().clone();
+
         Self {
             name: info.name,
             scheme: info.scheme,

@@ -17,6 +17,7 @@ const NOT_PRIVATE: &str = "NOT private";
 /// Those of [`tables::all`].
 pub fn printed(shape: Shape) -> Result<Vec<PrintedRow>> {
     let mut printed = Vec::new();
+
     for table in tables::all()? {
         for block in table.blocks {
             // A longer record would cost more: only figures of the very shape are beside papir's.

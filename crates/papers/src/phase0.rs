@@ -20,7 +20,7 @@ use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
 use crate::Result;
-use crate::printed::{self, DataFault, Figures};
+use crate::printed::{self, DataFault, RowFigures};
 
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,8 +298,8 @@ fn changed(trial: &Trial<Standard>, split: Split) -> Result<Vec<Changed>, DataFa
     let [used_margin, printed_margin] = trial.margins(split.bits);
 
     // Tables 2 and 3 have one row each.
-    let bits = Figures::of(printed::table(printed::PIROUETTE, "Table 2")?, "Value")?;
-    let gates = Figures::of(printed::table(printed::PIROUETTE, "Table 3")?, "Value")?;
+    let bits = RowFigures::of(printed::table(printed::PIROUETTE, "Table 2")?, "Value")?;
+    let gates = RowFigures::of(printed::table(printed::PIROUETTE, "Table 3")?, "Value")?;
     let log2_ring = gates.count("log2 N")?;
     let log2_modulus = gates.count("log2 Q")?;
     let query = bits.count("n_in")?;
@@ -308,7 +308,6 @@ fn changed(trial: &Trial<Standard>, split: Split) -> Result<Vec<Changed>, DataFa
     let gate = gates.count("n")?;
     let log2_gate = gates.count("log2 q")?;
 
-    let security = |n: u64, log2_q: u64| security_bits(n as usize, log2_q as f64, Secret::Binary);
     Ok(vec![
         changed_parameter(
             "ring",
@@ -316,7 +315,7 @@ fn changed(trial: &Trial<Standard>, split: Split) -> Result<Vec<Changed>, DataFa
             "N = 2048, Q = 2^50, ternary".to_owned(),
             format!(
                 "the printed one has {}",
-                security(1 << log2_ring, log2_modulus)
+                binary_security(1 << log2_ring, log2_modulus)
             ),
         ),
         changed_parameter(
@@ -334,16 +333,16 @@ fn changed(trial: &Trial<Standard>, split: Split) -> Result<Vec<Changed>, DataFa
             format!(
                 "the printed one has {}; at 2^{} it has {}, but half the distance between digits is \
                  {printed_margin:.1} standard deviations (here {used_margin:.1})",
-                security(digits, log2_switch),
+                binary_security(digits, log2_switch),
                 PRINTED_SWITCH.log2_q,
-                security(digits, PRINTED_SWITCH.log2_q.into()),
+                binary_security(digits, PRINTED_SWITCH.log2_q.into()),
             ),
         ),
         changed_parameter(
             "key for LWE to RGSW",
             format!("n = {gate}, q = 2^{log2_gate}"),
             format!("n = {short}, q = 2^15"),
-            format!("the printed one has {}", security(gate, log2_gate)),
+            format!("the printed one has {}", binary_security(gate, log2_gate)),
         ),
         changed_parameter(
             "gadgets of rotations and automorphisms",
@@ -372,9 +371,9 @@ fn changed_parameter(
     }
 }
 
-/// Describes the security of an LWE problem with σ = 3.19.
-fn security_bits(n: usize, log2_q: f64, secret: Secret) -> String {
-    match security::estimate(n, log2_q, secret, 3.19) {
+/// Describes the security of an LWE problem with a binary secret and σ = 3.19.
+fn binary_security(n: u64, log2_q: u64) -> String {
+    match security::estimate(n as usize, log2_q as f64, Secret::Binary, 3.19) {
         Some(row) => format!("{:.1} bits of security", row.matzov),
         None => "security not estimated".to_owned(),
     }

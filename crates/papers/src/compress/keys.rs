@@ -6,7 +6,7 @@ use papir_paillier::compress::{KeyKind, Layout, PackedKey, Scale};
 use serde::Serialize;
 
 use super::samples::Setting;
-use crate::printed::{self, Figures};
+use crate::printed::{self, RowFigures};
 use crate::{Error, Result};
 
 /// A parameter set and its printed figures. Keys are stored as offsets from ciphertexts expanded
@@ -36,7 +36,7 @@ fn sets() -> Result<Vec<Set>> {
 
     let mut sets = Vec::with_capacity(table.rows.len());
     for row in &table.rows {
-        let figures = Figures::new(table, row);
+        let figures = RowFigures::new(table, row);
         sets.push(Set {
             n: figures.count("n")? as usize,
             modulus_log2: figures.count("log2 q")? as u32,

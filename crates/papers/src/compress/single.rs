@@ -9,7 +9,7 @@ use papir_paillier::{Ciphertext, SecretKey};
 use serde::Serialize;
 
 use super::samples::{RingSample, Samples, Setting};
-use crate::printed::{self, Figures};
+use crate::printed::{self, RowFigures};
 use crate::{Error, Result};
 
 /// The kind of encryption that is compressed.
@@ -35,7 +35,7 @@ fn sets() -> Result<Vec<Set>> {
 
     let mut sets = Vec::with_capacity(table.rows.len());
     for row in &table.rows {
-        let figures = Figures::new(table, row);
+        let figures = RowFigures::new(table, row);
         // The paper heads its columns with the kind of encryption.
         let form = if row.row.starts_with("RLWE") {
             Form::RlweCoefficient

@@ -423,6 +423,7 @@ fn measured_point(report: &DepirReport) -> (f64, f64) {
 fn measured_row(report: &DepirReport) -> Vec<String> {
     // A set on lines counts points as well, of which none is looked up.
     let looked_up = report.tabulated.is_some();
+
     vec![
         report.records.to_string(),
         format!("this machine, {} cores", report.threads),

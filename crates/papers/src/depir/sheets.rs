@@ -12,7 +12,7 @@ use super::outline::Outline;
 use super::set::{Config, DepirReport, Set, measure};
 use super::sheet::{Kind, Rows, Sheet};
 use crate::Result;
-use crate::printed::{self, Figures};
+use crate::printed::{self, RowFigures};
 
 /// ln t, the bound on ln ‖f‖.
 const LN_T: f64 = 11.090_370;
@@ -203,7 +203,7 @@ impl Optimization {
     }
 
     fn cells(&self) -> Result<Vec<String>> {
-        let printed = Figures::of(printed::table(printed::DEPIR, "Table 2")?, self.row)?;
+        let printed = RowFigures::of(printed::table(printed::DEPIR, "Table 2")?, self.row)?;
         let estimate = self.estimate();
         let exact = self.exact();
         let steps = if self.steps == Steps::One {
@@ -294,7 +294,7 @@ fn published_sets() -> Result<Vec<Published>> {
 
     let mut sets = Vec::with_capacity(table.rows.len());
     for row in &table.rows {
-        let figures = Figures::new(table, row);
+        let figures = RowFigures::new(table, row);
         sets.push(Published {
             name: &row.row,
             records: figures.count("N")?,
@@ -536,7 +536,7 @@ const RIVALS: [&[(&str, &str)]; 2] = [
 
 /// The cells of another scheme of Table 4.
 fn rival_cells(name: &str, row: &str) -> Result<Vec<String>> {
-    let figures = Figures::of(printed::table(printed::DEPIR, "Table 4")?, row)?;
+    let figures = RowFigures::of(printed::table(printed::DEPIR, "Table 4")?, row)?;
     Ok(vec![
         format!("{name}, printed"),
         "-".to_owned(),

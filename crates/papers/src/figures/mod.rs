@@ -51,19 +51,24 @@ pub fn all() -> Result<&'static [Figure]> {
 
 /// Defines the figures by blocks of tables.
 fn read() -> Result<Vec<Figure>, DataFault> {
+    let schemes = at_1_gb(&["inspire-2", "inspire-4"])?;
+    let two_levels = at_1_gb(&["inspire-8"])?;
+    let interpolation = at_1_gb(&["inspire-9"])?;
+    let phases = phases()?.leak();
+
     Ok(vec![
         Figure {
             name: "inspire-1",
             what: "InsPIRe, Figure 1: communication and server time at 1 GB, entries of 1 bit and 32 KB",
             kind: Kind::Scatter,
-            blocks: at_1_gb(&["inspire-2", "inspire-4"])?,
+            blocks: schemes,
             stages: &[],
         },
         Figure {
             name: "inspire-2",
             what: "InsPIRe, Figure 2: parts of InsPIRe(2) at 1 GB by N/t, entries of 32 B, 64 B and 128 B",
             kind: Kind::Breakdown,
-            blocks: at_1_gb(&["inspire-8"])?,
+            blocks: two_levels,
             stages: &[
                 ("select", "first product"),
                 ("pack_first", "first packing"),
@@ -77,7 +82,7 @@ fn read() -> Result<Vec<Figure>, DataFault> {
             name: "inspire-3",
             what: "InsPIRe, Figure 3: parts of InsPIRe at 1 GB by N/t, entries of 1 bit, 64 B and 32 KB",
             kind: Kind::Breakdown,
-            blocks: at_1_gb(&["inspire-9"])?,
+            blocks: interpolation,
             stages: &[
                 ("select", "matrix product"),
                 ("pack", "packing"),
@@ -88,7 +93,7 @@ fn read() -> Result<Vec<Figure>, DataFault> {
             name: "pirouette-3",
             what: "Pirouette, Figure 3: phases of an answer, records of 256 B, 256 MB and 8 GB",
             kind: Kind::Breakdown,
-            blocks: phases()?.leak(),
+            blocks: phases,
             stages: &[
                 ("bits", "bit decomposition"),
                 ("gates", "LWE to RGSW"),

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::setting::params;
 use crate::Result;
-use crate::printed::{self, DataFault, Figures, PaperTable};
+use crate::printed::{self, DataFault, PaperTable, RowFigures};
 use papir_plan::units::bytes as display;
 
 /// Bytes of an entry of Table 4 and Figure 3.
@@ -35,7 +35,7 @@ fn table_4() -> Result<&'static PaperTable, DataFault> {
 }
 
 /// KB of a query and of an answer, and the rate.
-fn printed_messages(figures: Figures<'_>) -> Result<[f64; 3], DataFault> {
+fn printed_messages(figures: RowFigures<'_>) -> Result<[f64; 3], DataFault> {
     Ok([
         figures.number("Query Size", "KB")?,
         figures.number("Response Size", "KB")?,
@@ -49,7 +49,7 @@ pub(super) fn rivals() -> Result<Vec<Rival>, DataFault> {
 
     let mut rivals = Vec::new();
     for row in table.rows.iter().filter(|row| row.row != printed::NEWTON) {
-        let [query_kb, answer_kb, rate] = printed_messages(Figures::new(table, row))?;
+        let [query_kb, answer_kb, rate] = printed_messages(RowFigures::new(table, row))?;
         rivals.push(Rival {
             scheme: &row.row,
             query_kb,
@@ -117,7 +117,7 @@ fn messages(log_records: u32, entry_bytes: u64) -> Result<Messages, DataFault> {
         .map(|params| params.describe().sizes);
     // Table 4 has one number of entries, and one length of them.
     let paper = if (log_records, entry_bytes) == (LOG_ENTRIES, ENTRY_BYTES) {
-        let ours = Figures::of(table_4()?, printed::NEWTON)?;
+        let ours = RowFigures::of(table_4()?, printed::NEWTON)?;
         Some(printed_messages(ours)?)
     } else {
         None

@@ -14,7 +14,7 @@ use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
 use super::setting::{cents, params};
-use crate::printed::{self, Figures};
+use crate::printed::{self, RowFigures};
 use crate::{Error, Result};
 
 /// Bits per record in Tables 2 and 3.
@@ -127,7 +127,7 @@ fn printed_times(log_records: u32) -> Result<Option<[f64; 5]>> {
         return Ok(None);
     };
 
-    let figures = Figures::new(table, row);
+    let figures = RowFigures::new(table, row);
     Ok(Some([
         figures.number("Setup", "s")?,
         figures.number("Query Generation", "µs")?,
@@ -169,7 +169,7 @@ pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagr
     let table = printed::table(printed::NEWTON, "Table 3")?;
     let mut columns = Vec::with_capacity(table.rows.len());
     for (log_records, row) in (FIRST..).zip(&table.rows) {
-        let paper_h = Figures::new(table, row).number("Response Generation", "h")?;
+        let paper_h = RowFigures::new(table, row).number("Response Generation", "h")?;
         let records = f64::from(log_records).exp2();
         // Each of N summands is a product of N − 1 factors.
         let answer = step * records * (records - 1.0);

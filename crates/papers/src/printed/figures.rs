@@ -1,16 +1,16 @@
 //! The figures of a row, by column and unit.
 
 use super::fault::DataFault;
-use super::paper::{Cell, PaperColumn, PaperRow, PaperTable, Role};
+use super::paper::{PaperColumn, PaperRow, PaperTable, PrintedCell, Role};
 
 /// The figures of a row.
 #[derive(Clone, Copy, Debug)]
-pub struct Figures<'a> {
+pub struct RowFigures<'a> {
     table: &'a PaperTable,
     row: &'a PaperRow,
 }
 
-impl<'a> Figures<'a> {
+impl<'a> RowFigures<'a> {
     /// The figures of a row of a table's database.
     pub fn new(table: &'a PaperTable, row: &'a PaperRow) -> Self {
         Self { table, row }
@@ -64,7 +64,7 @@ impl<'a> Figures<'a> {
     /// The figure of a column that counts something.
     ///
     /// # Errors
-    /// Those of [`Figures::number`]; [`DataFault`] for a fraction.
+    /// Those of [`RowFigures::number`]; [`DataFault`] for a fraction.
     pub fn count(&self, column: &str) -> Result<u64, DataFault> {
         let number = self.number(column, "")?;
         if number < 0.0 || number.fract() != 0.0 {
@@ -81,15 +81,15 @@ impl<'a> Figures<'a> {
     pub fn text(&self, column: &str) -> Result<&'a str, DataFault> {
         let index = self.index(column)?;
         match &self.row.cells[index] {
-            Cell::Text(text) => Ok(text),
-            Cell::Number(_) => Err(self.fault(&self.table.columns[index], "words")),
+            PrintedCell::Text(text) => Ok(text),
+            PrintedCell::Number(_) => Err(self.fault(&self.table.columns[index], "words")),
         }
     }
 
     /// The figure of the column with this meaning, in this unit; `None` without such a column.
     ///
     /// # Errors
-    /// Those of [`Figures::number`].
+    /// Those of [`RowFigures::number`].
     pub fn role(&self, role: Role, unit: &str) -> Result<Option<f64>, DataFault> {
         let mut columns = self.table.columns.iter();
         match columns.find(|column| column.role == Some(role)) {
@@ -101,7 +101,7 @@ impl<'a> Figures<'a> {
     /// The figures of all parts of the server time in milliseconds, in the order of the columns.
     ///
     /// # Errors
-    /// Those of [`Figures::number`].
+    /// Those of [`RowFigures::number`].
     pub fn parts(&self) -> Result<Vec<f64>, DataFault> {
         let columns = self.table.columns.iter();
         columns
@@ -126,11 +126,11 @@ impl<'a> Figures<'a> {
 }
 
 /// The number of a cell whose column has the unit `from`, in the unit `to`.
-fn in_unit(cell: &Cell, from: &str, to: &str) -> Option<f64> {
+fn in_unit(cell: &PrintedCell, from: &str, to: &str) -> Option<f64> {
     match cell {
         // A factor of one changes no bit of a number, so that figures print as in the file.
-        Cell::Number(number) => Some(number * factor(from, to)?),
-        Cell::Text(text) => {
+        PrintedCell::Number(number) => Some(number * factor(from, to)?),
+        PrintedCell::Text(text) => {
             // A bound is compared like a figure; the table's notes say which figures are bounds.
             let text = text.trim_start_matches("> ");
             let (number, unit) = text.split_once(' ').unwrap_or((text, from));

@@ -11,10 +11,10 @@ mod paper;
 use std::sync::LazyLock;
 
 pub use fault::DataFault;
-pub use figures::Figures;
+pub use figures::RowFigures;
 pub use paper::{
-    Cell, Listing, Paper, PaperColumn, PaperConfiguration, PaperDatabase, PaperRow, PaperTable,
-    Role,
+    Paper, PaperColumn, PaperConfiguration, PaperDatabase, PaperRow, PaperTable, PrintedCell, Role,
+    TableListing,
 };
 
 use crate::Result;

@@ -32,7 +32,7 @@ pub struct PaperTable {
     #[serde(default)]
     pub rows: Vec<PaperRow>,
     /// Its entry in the list of tables; `None` for figures of an experiment.
-    pub listed: Option<Listing>,
+    pub listed: Option<TableListing>,
     /// The databases, each with rows of its own.
     #[serde(default)]
     pub databases: Vec<PaperDatabase>,
@@ -41,7 +41,7 @@ pub struct PaperTable {
 /// The entry of a table in the list.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Listing {
+pub struct TableListing {
     /// The name on the command line.
     pub name: String,
     /// Its number in the paper, and what it compares.
@@ -114,18 +114,18 @@ pub struct PaperRow {
     /// The scheme, if the row has another name.
     pub scheme: Option<String>,
     /// The figures, one for each column.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<PrintedCell>,
     /// papir's configuration to compare with; `None` if it has no comparable scheme.
     pub papir: Option<PaperConfiguration>,
     /// The figures that replace misprints, by column.
     #[serde(default)]
-    pub corrected: BTreeMap<String, Cell>,
+    pub corrected: BTreeMap<String, PrintedCell>,
 }
 
 /// A figure as printed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub enum Cell {
+pub enum PrintedCell {
     /// A number in the unit of its column.
     Number(f64),
     /// Words, or a number with another unit or a bound, as in "> 3.0 s".

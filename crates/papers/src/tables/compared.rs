@@ -6,8 +6,8 @@ use super::block::{Block, Ours, Published, Table};
 use super::pirouette;
 use crate::Result;
 use crate::printed::{
-    DataFault, Figures, Listing, PaperConfiguration, PaperDatabase, PaperRow, PaperTable, Role,
-    papers,
+    DataFault, PaperConfiguration, PaperDatabase, PaperRow, PaperTable, Role, RowFigures,
+    TableListing, papers,
 };
 
 /// Reads all tables, in the order of the papers.
@@ -25,7 +25,7 @@ pub(super) fn read() -> Result<Vec<Table>, DataFault> {
     Ok(tables)
 }
 
-fn compared(table: &'static PaperTable, listed: &'static Listing) -> Result<Table, DataFault> {
+fn compared(table: &'static PaperTable, listed: &'static TableListing) -> Result<Table, DataFault> {
     // Pirouette's tables compare numbers of cores, and have figures of several printed tables.
     let blocks = match listed.name.as_str() {
         "pirouette-5" => pirouette::tables_5_to_7()?,
@@ -79,7 +79,7 @@ fn block(
 }
 
 fn published(table: &'static PaperTable, row: &'static PaperRow) -> Result<Published, DataFault> {
-    let figures = Figures::new(table, row);
+    let figures = RowFigures::new(table, row);
     let keys = figures.role(Role::Keys, "KB")?;
     // A table has either both columns of messages or only their total.
     let query = figures.role(Role::Query, "KB")?;
@@ -90,7 +90,6 @@ fn published(table: &'static PaperTable, row: &'static PaperRow) -> Result<Publi
         _ => None,
     };
 
-    let missing = |what| DataFault::new(format!("{} without {what}", table.table), "such a column");
     let total = figures.role(Role::Total, "KB")?;
     let server = figures.role(Role::Server, "ms")?;
 
@@ -99,31 +98,37 @@ fn published(table: &'static PaperTable, row: &'static PaperRow) -> Result<Publi
         ours: row.papir.as_ref().map(ours).transpose()?,
         offline_s: figures.role(Role::Offline, "s")?,
         kb,
-        total_kb: total.ok_or_else(|| missing("a total"))?,
-        server_ms: server.ok_or_else(|| missing("a server time"))?,
+        total_kb: total.ok_or_else(|| without(table, "a total"))?,
+        server_ms: server.ok_or_else(|| without(table, "a server time"))?,
         parts_ms: figures.parts()?.leak(),
         scaling: None,
     })
 }
 
+/// The fault of a table without a column that every row needs.
+fn without(table: &PaperTable, what: &str) -> DataFault {
+    DataFault::new(format!("{} without {what}", table.table), "such a column")
+}
+
 /// papir's configuration.
 fn ours(configuration: &'static PaperConfiguration) -> Result<Ours, DataFault> {
-    let scheme = &configuration.scheme;
-    let fault = || DataFault::new(format!("the parameters of {scheme}"), "N/t or a goal");
-
     let choice = match (configuration.columns, configuration.words) {
         (Some(columns), None) => Choice::Columns(columns),
         // Units of γ₀ words go with an N/t, as on the command line.
         (Some(columns), Some(words)) => Choice::Packed { columns, words },
         (None, _) => {
-            let goal = configuration.goal.as_ref().ok_or_else(fault)?;
-            chosen(
-                goal.parse::<Goal>().map_err(|_| fault())?,
-                configuration.hold,
-            )
+            let goal = configuration.goal.as_deref().unwrap_or_default();
+            let goal = goal.parse::<Goal>().map_err(|error| {
+                let place = format!("the parameters of {}", configuration.scheme);
+                DataFault::new(place, format!("N/t or a goal ({error})"))
+            })?;
+            chosen(goal, configuration.hold)
         }
     };
-    Ok(Ours { scheme, choice })
+    Ok(Ours {
+        scheme: &configuration.scheme,
+        choice,
+    })
 }
 
 /// Parameters by a goal, for clients that hold tickets or not.

@@ -7,7 +7,7 @@ use papir_core::{Choice, Goal};
 
 use super::block::{Block, Ours, Published, Scaling, Shared};
 use crate::Result;
-use crate::printed::{self, DataFault, Figures, PaperTable};
+use crate::printed::{self, DataFault, PaperTable, RowFigures};
 
 /// Databases by their printed name, with their number of entries.
 const DATABASES: [(&str, u64); 3] = [("256 MB", 1 << 20), ("1 GB", 1 << 22), ("8 GB", 1 << 25)];
@@ -37,7 +37,7 @@ pub(super) fn tables_5_to_7() -> Result<Vec<Block>, DataFault> {
 
     let mut blocks = Vec::new();
     for (database, entries) in DATABASES {
-        let factors = Figures::of(factors, database)?;
+        let factors = RowFigures::of(factors, database)?;
         let mut rows = respire_rows(respire, database, factors)?;
         rows.extend(pirouette_rows(pirouette, database)?);
         blocks.push(block(database, entries, rows));
@@ -49,15 +49,15 @@ pub(super) fn tables_5_to_7() -> Result<Vec<Block>, DataFault> {
 fn respire_rows(
     table: &PaperTable,
     database: &str,
-    factors: Figures<'_>,
+    factors: RowFigures<'_>,
 ) -> Result<Vec<Published>, DataFault> {
-    let respire = Figures::at(table, "Respire", database)?;
+    let respire = RowFigures::at(table, "Respire", database)?;
     let alone = Scaling {
         reduction: Some(factors.number("Respire", "")?),
         ..scaling(RESPIRE, 1, Shared::Nothing)
     };
 
-    let one = Figures::at(table, "T-Respire", database)?;
+    let one = RowFigures::at(table, "T-Respire", database)?;
     // The query is a block for the counter, and those that are decrypted under encryption.
     let sent = one.number("Query Size", "B")? / BLOCK_BYTES;
     let blocks = (sent as usize).saturating_sub(1);
@@ -67,7 +67,7 @@ fn respire_rows(
         ..scaling(RESPIRE, 1, Shared::Nothing)
     };
 
-    let many = Figures::at(table, "T-Respire (par.)", database)?;
+    let many = RowFigures::at(table, "T-Respire (par.)", database)?;
     // The paper gives the factor of query sizes once, for one core.
     let parallel = Scaling {
         blocks,
@@ -86,9 +86,9 @@ fn respire_rows(
 
 /// Pirouette on one core, and on several that share phase 0 or everything.
 fn pirouette_rows(table: &PaperTable, database: &str) -> Result<Vec<Published>, DataFault> {
-    let one = Figures::at(table, "Pirouette", database)?;
-    let zero = Figures::at(table, "Pirouette (par. Phase 0)", database)?;
-    let all = Figures::at(table, "Pirouette (Full par.)", database)?;
+    let one = RowFigures::at(table, "Pirouette", database)?;
+    let zero = RowFigures::at(table, "Pirouette (par. Phase 0)", database)?;
+    let all = RowFigures::at(table, "Pirouette (Full par.)", database)?;
 
     // Only the row of one core is measured as a row: the others are scaled from it.
     let alone = scaling(PIROUETTE, 1, Shared::Nothing);
@@ -112,9 +112,9 @@ pub(super) fn table_8() -> Result<Vec<Block>, DataFault> {
 
     let mut blocks = Vec::new();
     for (database, entries) in DATABASES {
-        let times = Figures::of(times, database)?;
+        let times = RowFigures::of(times, database)?;
         // An index is as long whether records are encrypted or not.
-        let kb = kilobytes(Figures::at(messages, "Pirouette", database)?)?;
+        let kb = kilobytes(RowFigures::at(messages, "Pirouette", database)?)?;
 
         let one = published("Pirouette", kb, times.number("Time", "ms")?);
         let many = published(
@@ -140,7 +140,7 @@ pub(crate) fn phases() -> Result<Vec<Block>, DataFault> {
 
     let mut panels = Vec::new();
     for (database, entries) in [small, large] {
-        let figures = Figures::at(table, "Pirouette", database)?;
+        let figures = RowFigures::at(table, "Pirouette", database)?;
         let all = published("Pirouette", kilobytes(figures)?, computation(figures)?);
         let row = Published {
             ours: Some(PIROUETTE),
@@ -181,7 +181,7 @@ fn scaling(ours: Ours, cores: usize, shared: Shared) -> Scaling {
 /// A row of Tables 5 and 6, with its number of cores.
 fn row(
     scheme: &'static str,
-    figures: Figures<'_>,
+    figures: RowFigures<'_>,
     scaling: Scaling,
 ) -> Result<Published, DataFault> {
     Ok(Published {
@@ -191,7 +191,7 @@ fn row(
 }
 
 /// KB of keys, query and response.
-fn kilobytes(figures: Figures<'_>) -> Result<[f64; 3], DataFault> {
+fn kilobytes(figures: RowFigures<'_>) -> Result<[f64; 3], DataFault> {
     Ok([
         figures.number("Offline Comm.", "KB")?,
         figures.number("Query Size", "KB")?,
@@ -199,7 +199,7 @@ fn kilobytes(figures: Figures<'_>) -> Result<[f64; 3], DataFault> {
     ])
 }
 
-fn computation(figures: Figures<'_>) -> Result<f64, DataFault> {
+fn computation(figures: RowFigures<'_>) -> Result<f64, DataFault> {
     figures.number("Computation", "ms")
 }
 

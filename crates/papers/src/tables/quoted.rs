@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::compared::strings;
 use crate::Result;
-use crate::printed::{DataFault, Figures, Listing, Once, PaperTable, once, papers};
+use crate::printed::{DataFault, Once, PaperTable, RowFigures, TableListing, once, papers};
 
 /// A table that is quoted whole.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,7 @@ fn read() -> Result<Vec<Quoted>, DataFault> {
 
 fn whole(
     table: &'static PaperTable,
-    listed: &'static Listing,
+    listed: &'static TableListing,
     title: &'static str,
 ) -> Result<Quoted, DataFault> {
     // The names of rows are a column too, which the file keeps apart from the figures.
@@ -77,7 +77,7 @@ fn whole(
 
     let mut rows: Vec<&[&str]> = Vec::new();
     for row in &table.rows {
-        let figures = Figures::new(table, row);
+        let figures = RowFigures::new(table, row);
         let mut cells = vec![row.row.as_str()];
         for column in &table.columns {
             cells.push(figures.text(&column.column)?);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use papir_papers::printed::{self, Cell, Figures, Paper};
+use papir_papers::printed::{self, Paper, PrintedCell, RowFigures};
 
 /// A file with two tables of one row each.
 const FILE: &str = r#"
@@ -105,7 +105,7 @@ fn a_cell_named_twice_is_refused() {
 #[test]
 fn figures_are_converted_to_the_unit_that_is_asked_for() {
     let paper = Paper::parse("file.toml", FILE).unwrap();
-    let figures = Figures::of(&paper.tables[0], "ours").unwrap();
+    let figures = RowFigures::of(&paper.tables[0], "ours").unwrap();
 
     assert_eq!(figures.number("Query", "KB"), Ok(3.5));
     assert_eq!(figures.number("Time", "ms"), Ok(2000.0));
@@ -115,7 +115,7 @@ fn figures_are_converted_to_the_unit_that_is_asked_for() {
     assert!(figures.number("Query", "ms").is_err());
     assert!(figures.count("Query").is_err());
     assert!(figures.number("Answer", "KB").is_err());
-    assert!(Figures::of(&paper.tables[0], "others").is_err());
+    assert!(RowFigures::of(&paper.tables[0], "others").is_err());
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_corrected_figure_replaces_the_misprint() {
     let corrected = "cells = [7, 1], corrected = { \"Time\" = 2 }";
     let text = FILE.replacen("cells = [7, 1]", corrected, 1);
     let paper = Paper::parse("file.toml", &text).unwrap();
-    let figures = Figures::of(&paper.tables[0], "theirs").unwrap();
+    let figures = RowFigures::of(&paper.tables[0], "theirs").unwrap();
     assert_eq!(figures.number("Time", "ms"), Ok(2.0));
 
     let unknown = text.replacen("{ \"Time\" = 2 }", "{ \"Times\" = 2 }", 1);
@@ -144,8 +144,8 @@ fn telling_figures() -> BTreeSet<u64> {
     let rows = tables.flat_map(|table| table.all_rows());
     rows.flat_map(|row| &row.cells)
         .filter_map(|cell| match cell {
-            Cell::Number(number) => Some(*number),
-            Cell::Text(_) => None,
+            PrintedCell::Number(number) => Some(*number),
+            PrintedCell::Text(_) => None,
         })
         .filter(|number| is_telling(*number))
         .map(f64::to_bits)
@@ -196,7 +196,7 @@ fn code_quotes_no_figures() {
     let sizes: Vec<f64> = sets
         .rows
         .iter()
-        .map(|set| Figures::new(sets, set).number("N", "").unwrap())
+        .map(|set| RowFigures::new(sets, set).number("N", "").unwrap())
         .collect();
 
     let figures = telling_figures();

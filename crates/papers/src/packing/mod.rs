@@ -1,5 +1,7 @@
 //! Benchmark of ring packing (InsPIRe, Table 5): LWE encryptions packed by each [`RingPacking`].
 
+mod quoted;
+
 use std::time::Instant;
 
 use getrandom::SysRng;
@@ -23,7 +25,8 @@ use rand_core::{Rng, UnwrapErr};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::printed::{self, Figures};
+pub use quoted::{Printed, Quoted};
+
 use crate::{Error, Result};
 use papir_plan::units::bytes as display;
 
@@ -50,19 +53,6 @@ struct Column {
     capacity: usize,
     /// Its row in the paper's Table 5.
     paper: Option<&'static str>,
-}
-
-/// Figures printed in the paper's Table 5 and section 7.4. KB are 2¹⁰ bytes.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Printed {
-    /// Key material in KB.
-    pub key_kb: u32,
-    /// Offline time in s.
-    pub offline_s: f64,
-    /// Online time in ms.
-    pub online_ms: f64,
-    /// log₂ of the largest error, if printed.
-    pub noise_max_log2: Option<f64>,
 }
 
 /// Two digits of 19 bits, with 18 low bits dropped (appendix G.1).
@@ -113,58 +103,8 @@ const SMALL_INSPIRING: Column = Column {
     paper: Some("InspiRING (10, 28, 6)"),
 };
 
-/// A column of Table 5 that papir does not implement.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Quoted {
-    /// The packing method.
-    pub name: &'static str,
-    /// d: the dimension of each encryption.
-    pub degree: usize,
-    /// log₂ q.
-    pub modulus_log2: f64,
-    /// KB of the packed encryptions.
-    pub packed_kb: u32,
-    /// The other figures.
-    pub paper: Printed,
-}
-
 /// The row of Table 5 that papir does not implement.
 const HINTLESS: &str = "HintlessPIR";
-
-impl Printed {
-    /// The figures of a row of Table 5.
-    fn of(row: &str) -> Result<Self> {
-        let costs = Figures::of(printed::table(printed::INSPIRE, "Table 5")?, row)?;
-
-        // The text has the errors of two methods only.
-        let noise = printed::table(printed::INSPIRE, "section 7.4")?;
-        let noise = noise.rows.iter().find(|one| one.row == row).map(|row| {
-            let errors = Figures::new(noise, row);
-            errors.number("bits of the largest error", "")
-        });
-
-        Ok(Self {
-            key_kb: costs.number("Key Material", "KB")? as u32,
-            offline_s: costs.number("Offline Runtime", "s")?,
-            online_ms: costs.number("Online Runtime", "ms")?,
-            noise_max_log2: noise.transpose()?,
-        })
-    }
-}
-
-impl Quoted {
-    /// A row of Table 5, quoted whole.
-    fn of(row: &'static str) -> Result<Self> {
-        let figures = Figures::of(printed::table(printed::INSPIRE, "Table 5")?, row)?;
-        Ok(Self {
-            name: row,
-            degree: 1 << figures.count("log2 d")?,
-            modulus_log2: figures.number("log2 q", "")?,
-            packed_kb: figures.number("Packed Size", "KB")? as u32,
-            paper: Printed::of(row)?,
-        })
-    }
-}
 
 /// Costs of packing, for each method.
 #[derive(Clone, Debug, Serialize)]
