@@ -125,6 +125,7 @@ fn ours(configuration: &'static PaperConfiguration) -> Result<Ours, DataFault> {
             chosen(goal, configuration.hold)
         }
     };
+
     Ok(Ours {
         scheme: &configuration.scheme,
         choice,
