@@ -1,9 +1,9 @@
 //! The schemes in this module.
 
 use papir_client::core::Schemes;
-use papir_core::erased::{Erased, ErasedClient, ErasedClientScheme};
+use papir_core::erased::{Erased, ErasedClient, ErasedClientScheme, Terms};
 use papir_core::scheme::Scheme;
-use papir_core::{Error, NotPrivate, OwnerKey, Privacy, Result};
+use papir_core::{Error, Privacy, Result};
 
 /// The reason why schemes with registered clients are refused.
 pub(crate) const NO_REGISTRATION: &str = "its clients keep state that must never be used twice, and the \
@@ -26,12 +26,7 @@ impl ErasedClientScheme for Registered {
         Privacy::Private
     }
 
-    fn client_with(
-        &self,
-        _public: &[u8],
-        _acknowledgement: Option<NotPrivate>,
-        _owner: Option<&OwnerKey>,
-    ) -> Result<Box<dyn ErasedClient>> {
+    fn client_with(&self, _public: &[u8], _terms: &Terms) -> Result<Box<dyn ErasedClient>> {
         Err(Error::Parameters {
             scheme: self.0,
             reason: NO_REGISTRATION.to_owned(),

@@ -28,7 +28,7 @@ pub(crate) fn slices(path: PathBuf, shards: usize) -> PyResult<(String, Vec<(usi
 /// Some slices of a snapshot.
 #[pyclass(frozen, module = "pypapir")]
 pub(crate) struct Shard {
-    shard: Box<dyn ErasedShard>,
+    shard: ErasedShard,
     pool: ThreadPool,
 }
 

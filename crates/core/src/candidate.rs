@@ -12,7 +12,7 @@ pub struct Candidate {
     pub label: String,
     /// The properties of these parameters.
     pub description: Description,
-    /// The encoded parameters, for [`crate::erased::ErasedScheme::setup_candidate`].
+    /// The encoded parameters, for [`crate::erased::ErasedScheme::setup_resumable`].
     pub parameters: Vec<u8>,
 }
 

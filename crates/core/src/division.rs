@@ -7,7 +7,17 @@
 
 use std::ops::Range;
 
+use crate::cost::DividedWork;
 use crate::{Error, Result};
+
+/// A database on several machines: its slices, and the work of its answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DividedDescription {
+    /// The slices.
+    pub division: Division,
+    /// The work of an answer, divided.
+    pub work: DividedWork,
+}
 
 /// The slices of a database and the words that they answer a query with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,7 +49,7 @@ mod version;
 pub use blob::{AlignedBytes, Blob, BlobSlice, MappedBytes};
 pub use candidate::Candidate;
 pub use choice::{Choice, Goal, Target};
-pub use division::Division;
+pub use division::{DividedDescription, Division};
 pub use error::{Error, Result, shown_bytes};
 pub use failure::FailureBound;
 pub use file_lock::FileLock;

@@ -38,7 +38,7 @@ pub(crate) const CHECKSUM_BYTES: usize = 8;
 /// part, the keyword layout and the top of the hash tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bundle {
-    /// The scheme's public part in its envelope, as returned by `ErasedServer::public`.
+    /// The scheme's public part in its envelope, as returned by `ErasedDatabase::public`.
     pub scheme_public: Vec<u8>,
     /// The layout of the keys; `None` if records are looked up by index.
     pub keyword: Option<KeywordLayout>,

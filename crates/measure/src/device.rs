@@ -90,7 +90,7 @@ pub fn measure(
         let prepared = Prepared::setup(scheme, plan, progress)?;
 
         progress.stage("copy", 1);
-        let (placed, copy_s) = timed(|| prepared.server.on_device(device));
+        let (placed, copy_s) = timed(|| prepared.server.require_on_device(device));
         let placed = placed?;
 
         let Description {
@@ -103,7 +103,7 @@ pub fn measure(
         progress.stage("groups", GROUPS.len() as u64);
         let mut groups = Groups {
             prepared: &prepared,
-            placed: &*placed,
+            placed: &*placed.server,
             plan,
             device_rate,
             correct: true,

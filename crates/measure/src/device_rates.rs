@@ -198,12 +198,13 @@ fn external_seconds(
         };
 
         let prepared = Prepared::setup(&*scheme, &plan, progress)?;
-        let placed = prepared.server.on_device(device)?;
+        let placed = prepared.server.require_on_device(device)?;
         let work = prepared.server.describe().work.answer;
 
         let mut times = [0.0; 2];
         for (i, clients) in [1, GROUP].into_iter().enumerate() {
-            let Some(seconds) = stage_seconds(&prepared, &*placed, clients, config.runs)? else {
+            let Some(seconds) = stage_seconds(&prepared, &*placed.server, clients, config.runs)?
+            else {
                 return Ok(None);
             };
 

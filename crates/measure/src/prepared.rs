@@ -141,12 +141,14 @@ impl Prepared {
 
     /// Registers a client; `None` in schemes without client keys.
     pub(crate) fn register(&self, client: &dyn ErasedClient) -> Result<Option<Registration>> {
-        let Some((state, keys)) = client.register(&mut UnwrapErr(SysRng))? else {
+        let Some(registered) = client.registered() else {
             return Ok(None);
         };
+
+        let (state, keys) = registered.register(&mut UnwrapErr(SysRng))?;
         Ok(Some(Registration {
             state,
-            keys: self.server.accept_keys(&keys)?,
+            keys: self.server.require_registered()?.accept_keys(&keys)?,
             ticket: None,
         }))
     }
@@ -160,11 +162,12 @@ impl Prepared {
         hold: bool,
         tally: &mut Tally,
     ) -> Result<()> {
+        let client = client.require_registered()?;
+        let server = self.server.require_registered()?;
+
         let start = Instant::now();
-        if let Some(number) = client.next_ticket(&registration.state)? {
-            let ticket = self
-                .server
-                .ticket(&registration.keys, number, &NoProgress)?;
+        if let Some(number) = client.numbers(&registration.state)?.ticket {
+            let ticket = server.ticket(&registration.keys, number, None, &NoProgress)?;
             tally.ticket = Some(start.elapsed().as_secs_f64());
             tally.ticket_bytes = Some(ticket.len() as u64);
             registration.ticket = Some(ticket);
@@ -173,7 +176,7 @@ impl Prepared {
         let start = Instant::now();
         client.prepare(&mut registration.state, 1, &NoProgress)?;
 
-        if let (true, Some(number)) = (hold, client.next_ticket(&registration.state)?) {
+        if let (true, Some(number)) = (hold, client.numbers(&registration.state)?.ticket) {
             let key = client.send_ahead(&mut registration.state, &mut UnwrapErr(SysRng))?;
             let answer = self.server.answer(registration.session(), &key)?;
             client.hold(&mut registration.state, number, &answer)?;

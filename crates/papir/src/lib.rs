@@ -71,8 +71,9 @@
 //!
 //! With `zip`, a client registers once, and each of its queries consumes a ticket that the server
 //! prepared in advance. A ticket is valid for one query only. The server must therefore record the
-//! numbers of used tickets, and the client must save its state ([`ErasedClient::save_state`])
-//! before it sends a query. [`connect`] and the server program do both.
+//! numbers of used tickets, and the client must save its state
+//! ([`ErasedRegisteredClient::save_state`]) before it sends a query. [`connect`] and the server
+//! program do both.
 //!
 //! ```no_run
 //! use papir::{Database, ErasedSession, NoProgress, Options, system_rng};
@@ -80,12 +81,14 @@
 //! let options = Options { scheme: "zip".into(), ..Options::default() };
 //! let database = Database::build([("France", "Paris"), ("Peru", "Lima")], &options)?;
 //! let client = database.client()?;
-//! let (mut state, sent) = client.client().register(&mut system_rng())?.expect("zip's clients register");
+//! let registered = client.client().require_registered()?;
+//! let (mut state, sent) = registered.register(&mut system_rng())?;
 //!
 //! // In advance, the server prepares a ticket, and the client precomputes its next query.
-//! let keys = database.server().accept_keys(&sent)?;
-//! let ticket = database.server().ticket(&keys, 0, &NoProgress)?;
-//! client.client().prepare(&mut state, 1, &NoProgress)?;
+//! let server = database.server().require_registered()?;
+//! let keys = server.accept_keys(&sent)?;
+//! let ticket = server.ticket(&keys, 0, None, &NoProgress)?;
+//! registered.prepare(&mut state, 1, &NoProgress)?;
 //!
 //! let lookup = client.prepare_key_with(Some(&mut state), b"Peru", &mut system_rng())?;
 //! assert_eq!(lookup.tickets(), [0]);
@@ -115,11 +118,12 @@
 //!
 //! // A client, with the key as text.
 //! let client = client_under(Some(&handed_over.parse()?), &database.bundle())?;
-//! let (mut state, sent) = client.client().register(&mut system_rng())?.expect("its clients register");
+//! let registered = client.client().require_registered()?;
+//! let (mut state, sent) = registered.register(&mut system_rng())?;
 //! let lookup = client.prepare_key_with(Some(&mut state), b"Peru", &mut system_rng())?;
 //!
 //! // The server, without the key.
-//! let keys = database.server().accept_keys(&sent)?;
+//! let keys = database.server().require_registered()?.accept_keys(&sent)?;
 //! let session = ErasedSession { keys: Some(&keys), ticket: None };
 //! let answer = database.server().answer(session, &lookup.queries()[0])?;
 //! assert_eq!(lookup.finish(&[answer])?.as_deref(), Some(&b"Lima"[..]));
@@ -166,7 +170,10 @@ pub use papir_schemes as schemes;
 
 pub use database::{Database, Options, client_of, client_under};
 pub use papir_client::{Connection, system_rng};
-pub use papir_core::erased::{ErasedClient, ErasedKeys, ErasedServer, ErasedSession, ErasedState};
+pub use papir_core::erased::{
+    ErasedClient, ErasedKeys, ErasedRegisteredClient, ErasedRegisteredServer, ErasedServer,
+    ErasedSession, ErasedState,
+};
 pub use papir_core::{FailureBound, Goal, NoProgress, OwnerKey, Progress, RecordBuffer, Records};
 pub use papir_lookup::{BucketTarget, Error, Lookup, OnDuplicate, Pending, Result};
 

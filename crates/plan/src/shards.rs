@@ -1,7 +1,7 @@
 //! Plans of databases on several machines.
 
-use papir_core::Result as CoreResult;
 use papir_core::cost::{Counts, Operation, Rates};
+use papir_core::{DividedDescription, Result as CoreResult};
 use papir_schemes::registry;
 use serde::Serialize;
 
@@ -70,9 +70,8 @@ impl ShardsPlan {
     /// The costs of an offer, divided. Refuses a scheme that cannot be divided, and more machines
     /// than slices.
     fn of(offer: &Offer, demand: &Demand, rates: &Rates, machines: Machines) -> CoreResult<Self> {
-        let scheme = registry::by_name(offer.scheme)?.divided()?;
-        let division = scheme.division(&offer.encoded)?;
-        let work = scheme.work(&offer.encoded)?;
+        let scheme = registry::by_name(offer.scheme)?.require_divided()?;
+        let DividedDescription { division, work } = scheme.describe(&offer.encoded)?;
         let ranges = division.split(machines.shards)?;
         let threads = demand.threads;
 

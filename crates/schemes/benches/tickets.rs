@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
+use papir_core::erased::EarlierErasedTicket;
 use papir_core::scheme::Choice;
 use papir_core::{Change, NoProgress, RecordBuffer, Shape};
 use papir_schemes::registry;
@@ -34,9 +35,11 @@ fn measure() -> Result<(), Box<dyn Error + Send + Sync>> {
     let shape = Shape::of_bytes(COLUMNS * ROWS * CIPHERTEXTS, 1)?;
     let records = RecordBuffer::zeroed(shape);
     let candidate = scheme.candidate(shape, Choice::Columns(COLUMNS))?;
-    let server = scheme.setup_candidate(&candidate.parameters, &records, &mut rng, &NoProgress)?;
-    let registered = scheme.client(&server.public())?.register(&mut rng)?;
-    let (_, keys) = registered.ok_or("the scheme has no client keys")?;
+    let prepared =
+        scheme.setup_candidate(&candidate.parameters, &records, &mut rng, &NoProgress)?;
+    let client = scheme.client(&prepared.public())?;
+    let (_, keys) = client.require_registered()?.register(&mut rng)?;
+    let server = prepared.require_registered()?;
     let keys = server.accept_keys(&keys)?;
     for rows in [1, 8] {
         // The first records of as many rows.
@@ -46,15 +49,19 @@ fn measure() -> Result<(), Box<dyn Error + Send + Sync>> {
                 record: vec![7],
             })
             .collect();
-        let changed = server.update(&changes, &mut rng, &NoProgress)?;
+        let changed = prepared.update(&changes, &mut rng, &NoProgress)?;
+        let changed = changed.require_registered()?;
         let mut follow = Vec::new();
         let mut ratios = Vec::new();
         for number in 0..RUNS {
-            let (anew, old) = timed(|| server.ticket(&keys, number, &NoProgress));
+            let (anew, old) = timed(|| server.ticket(&keys, number, None, &NoProgress));
             let old = old?;
-            let (time, found) =
-                timed(|| changed.follow((&*server, &old), &keys, number, &NoProgress));
-            if found? != changed.ticket(&keys, number, &NoProgress)? {
+            let earlier = EarlierErasedTicket {
+                server,
+                ticket: &old,
+            };
+            let (time, found) = timed(|| changed.ticket(&keys, number, Some(earlier), &NoProgress));
+            if found? != changed.ticket(&keys, number, None, &NoProgress)? {
                 return Err("another ticket than one made anew".into());
             }
             follow.push(time);

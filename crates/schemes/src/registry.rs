@@ -175,7 +175,7 @@ pub fn listings() -> Vec<Listing> {
 /// All schemes, including [`add`]ed ones, in the order of their numbers.
 ///
 /// Schemes that look private but are not make neither servers nor clients before
-/// [`ErasedScheme::allow_insecure`].
+/// [`ErasedScheme::with_terms`].
 pub fn all() -> Vec<&'static dyn ErasedScheme> {
     listings().into_iter().map(|one| one.scheme).collect()
 }

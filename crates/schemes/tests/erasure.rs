@@ -365,8 +365,7 @@ fn freed_memory_holds_no_secret_of_evaluation_keys() {
     .unwrap();
     let register = || {
         client
-            .register(&mut ChaCha20Rng::from_seed([9; 32]))
-            .unwrap()
+            .register(None, &mut ChaCha20Rng::from_seed([9; 32]))
             .unwrap()
     };
     let known = register().0.encode(&params);
@@ -470,17 +469,20 @@ fn assert_lookup_frees_nothing(
         .unwrap();
     let client = scheme.client(&server.public()).unwrap();
 
-    let mut registered = client.register(rng).unwrap();
-    let keys = registered
-        .as_ref()
-        .map(|(_, keys)| server.accept_keys(keys).unwrap());
+    let side = client.registered();
+    let mut registered = side.map(|side| side.register(rng).unwrap());
+    let keys = registered.as_ref().map(|(_, keys)| {
+        let server = server.require_registered().unwrap();
+        server.accept_keys(keys).unwrap()
+    });
     let number = registered
         .as_ref()
-        .and_then(|(state, _)| client.next_ticket(state).unwrap());
-    let ticket = keys
-        .as_ref()
-        .zip(number)
-        .map(|(keys, number)| server.ticket(keys, number, &NoProgress).unwrap());
+        .zip(side)
+        .and_then(|((state, _), side)| side.numbers(state).unwrap().ticket);
+    let ticket = keys.as_ref().zip(number).map(|(keys, number)| {
+        let server = server.require_registered().unwrap();
+        server.ticket(keys, number, None, &NoProgress).unwrap()
+    });
     let state = registered.as_mut().map(|(state, _)| state);
 
     let ((secret, query), seen) = freed(patterns.to_vec(), || {

@@ -18,8 +18,8 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::cost::Work;
 use papir_core::erased::{ErasedServer, setup_with};
 use papir_core::scheme::{
-    Client, Parameters, RegisteredClient, RegisteredServer, RegisteredWith, Scheme, Server,
-    Session, Target, Wire, check_changes, check_indices,
+    Client, EarlierTicket, Parameters, RegisteredClient, RegisteredServer, RegisteredWith, Scheme,
+    Server, Session, StateNumbers, Target, Wire, check_changes, check_indices,
 };
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
@@ -433,6 +433,7 @@ impl RegisteredServer<Stateful> for StatefulServer {
         &self,
         keys: &StatefulKeys,
         number: u64,
+        _earlier: Option<EarlierTicket<'_, Stateful>>,
         progress: &dyn Progress,
     ) -> Result<StatefulTicket> {
         progress.stage("ticket", 1);
@@ -503,20 +504,23 @@ impl Client<Stateful> for StatefulClient {
 }
 
 impl RegisteredClient<Stateful> for StatefulClient {
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(StatefulState, StatefulKeys)>> {
+    fn register(
+        &self,
+        _kept: Option<&StatefulState>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(StatefulState, StatefulKeys)> {
         let mut key = [0; KEY];
         rng.fill_bytes(&mut key);
-        Ok(Some((
-            StatefulState {
-                key: Zeroizing::new(key),
-                next: 0,
-            },
-            StatefulKeys { key },
-        )))
+
+        let state = StatefulState {
+            key: Zeroizing::new(key),
+            next: 0,
+        };
+        Ok((state, StatefulKeys { key }))
     }
 
-    fn next_ticket(&self, state: &StatefulState) -> Option<u64> {
-        Some(state.next)
+    fn numbers(&self, state: &StatefulState) -> StateNumbers {
+        StateNumbers::of_ticket(state.next)
     }
 
     fn state_fits(&self, _state: &StatefulState) -> bool {

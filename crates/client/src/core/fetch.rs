@@ -1,7 +1,7 @@
 //! Choice of a database, and fetch of its public part.
 
 use papir_checkpoint::{Accepted, Base};
-use papir_core::erased::{ErasedClient, scheme_of_public};
+use papir_core::erased::{ErasedClient, Terms, scheme_of_public};
 use papir_core::{NotPrivate, Privacy, Version};
 use papir_lookup::delta::DeltaPart;
 use papir_lookup::{Bundle, Lookup, Root};
@@ -480,10 +480,12 @@ fn build_client(scheme_public: &[u8], settings: &Settings) -> Result<Box<dyn Era
             .into())
         }
         _ => {
-            // The acknowledgement does not affect a private scheme.
-            let acknowledgement = Some(NotPrivate::acknowledged());
-            let owner = settings.owner_key.as_ref();
-            Ok(scheme.client_with(scheme_public, acknowledgement, owner)?)
+            let terms = Terms {
+                // The acknowledgement does not affect a private scheme.
+                acknowledgement: Some(NotPrivate::acknowledged()),
+                owner: settings.owner_key.clone(),
+            };
+            Ok(scheme.client_with(scheme_public, &terms)?)
         }
     }
 }

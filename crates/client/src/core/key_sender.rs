@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use papir_core::Error as CoreError;
-use papir_core::erased::ErasedState;
+use papir_core::erased::{ErasedRegisteredClient, ErasedState};
 use papir_lookup::Lookup;
 use papir_protocol::ClientStatus;
 
@@ -21,6 +20,13 @@ pub(crate) struct Context<'a> {
     pub(crate) io: &'a Io,
     pub(crate) service: &'a Service,
     pub(crate) lookup: &'a Lookup,
+}
+
+impl<'a> Context<'a> {
+    /// The side of the scheme's client that registers. Fails in schemes without client keys.
+    pub(crate) fn registered(&self) -> Result<&'a dyn ErasedRegisteredClient> {
+        Ok(self.lookup.client().require_registered()?)
+    }
 }
 
 /// Sends the keys of one registration to the service.
@@ -124,14 +130,12 @@ pub(crate) async fn generate_keys(
     context: Context<'_>,
     lock: &Locked<'_>,
 ) -> Result<(ErasedState, Vec<u8>)> {
-    let Context {
-        service, lookup, ..
-    } = context;
-    let client = lookup.client();
+    let service = context.service;
+    let registered = context.registered()?;
     let earlier = lock
         .read()
         .await?
-        .and_then(|saved| client.load_state(&saved.state).ok());
+        .and_then(|saved| registered.load_state(&saved.state).ok());
 
     let mut circumstances = service
         .platform
@@ -141,14 +145,9 @@ pub(crate) async fn generate_keys(
         circumstances = circumstances.with(&slot).with(&boot);
     }
 
-    let registered = client.register_in(
+    Ok(registered.register_in(
         earlier.as_ref(),
         &circumstances,
         &mut *service.platform.rng(),
-    )?;
-    let missing = CoreError::Session {
-        scheme: lookup.describe().scheme,
-        what: "client keys",
-    };
-    Ok(registered.ok_or(missing)?)
+    )?)
 }

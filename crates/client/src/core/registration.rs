@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use papir_core::erased::{ErasedClient, ErasedState};
-use papir_core::scheme::SENT_AHEAD;
+use papir_core::erased::ErasedState;
+use papir_core::scheme::{SENT_AHEAD, StateNumbers};
 use papir_lookup::Lookup;
 use papir_protocol::{ClientStatus, path};
 
@@ -79,16 +79,16 @@ struct NextNumbers {
 }
 
 impl NextNumbers {
-    /// The next numbers of `state`, with `tickets` tickets.
-    fn of(client: &dyn ErasedClient, state: &ErasedState, tickets: usize) -> Result<Self> {
-        let tickets = client
-            .next_ticket(state)?
+    /// The next numbers of a state, with `tickets` tickets.
+    fn of(state: StateNumbers, tickets: usize) -> Self {
+        let tickets = state
+            .ticket
             .map(|next| next..next.saturating_add(tickets as u64))
             .unwrap_or_default();
-        let held = client
-            .next_number(state)?
+        let held = state
+            .query
             .and_then(|number| number.checked_sub(SENT_AHEAD));
-        Ok(Self { tickets, held })
+        Self { tickets, held }
     }
 }
 
@@ -174,7 +174,7 @@ impl Registration {
 
     /// Does work for `queries` queries in advance.
     pub(crate) async fn prepare(&self, context: Context<'_>, queries: usize) -> Result<()> {
-        let client = context.lookup.client();
+        let client = context.registered()?;
         let progress = self.watcher.progress();
 
         self.with_state(
@@ -217,14 +217,14 @@ impl Registration {
         state: &mut ErasedState,
         queries: usize,
     ) -> Result<KeysAhead> {
-        let client = context.lookup.client();
+        let client = context.registered()?;
         let platform = &context.service.platform;
         client.prepare(state, queries, self.watcher.progress())?;
 
         let mut keys = KeysAhead::default();
         for _ in 0..queries {
             // Read first: sending a key ahead uses up the number.
-            keys.numbers.extend(client.next_ticket(state)?);
+            keys.numbers.extend(client.numbers(state)?.ticket);
             keys.queries
                 .push(client.send_ahead(state, &mut *platform.rng())?);
         }
@@ -239,7 +239,7 @@ impl Registration {
         numbers: &[u64],
         answers: &[&[u8]],
     ) -> Result<usize> {
-        let client = context.lookup.client();
+        let client = context.registered()?;
         let held = self
             .with_state(
                 context,
@@ -248,7 +248,7 @@ impl Registration {
                     for (number, answer) in numbers.iter().zip(answers) {
                         client.hold(state, *number, answer)?;
                     }
-                    let value = client.held(state)?;
+                    let value = client.numbers(state)?.held;
                     Ok(StateWork { made: 0, value })
                 },
             )
@@ -277,7 +277,7 @@ impl Registration {
         let StateWork { made, value } = work(&mut state)?;
 
         // Only a changed state is written, since each write waits for the disk.
-        let stored = client.save_state(&state)?;
+        let stored = context.registered()?.save_state(&state)?;
         if made > 0 || *stored != *saved.state {
             saved.queries = saved.queries.saturating_add(made as u64);
             saved.state = stored;
@@ -309,8 +309,8 @@ impl Registration {
             let lock = self.lock(context).await?;
             let saved = self.usable(context, &lock).await?;
             let state = self.cache.take(client, &saved.state)?;
-            let tickets = tickets(client.held(&state)?);
-            let next = NextNumbers::of(client, &state, tickets)?;
+            let numbers = context.registered()?.numbers(&state)?;
+            let next = NextNumbers::of(numbers, tickets(numbers.held));
 
             match self.readiness(context, &saved.client, &next).await? {
                 Readiness::Ready => {
@@ -520,7 +520,7 @@ impl Registration {
         lock: &Locked<'_>,
         saved: SavedRegistration,
     ) -> Result<Option<ClientStatus>> {
-        let client = context.lookup.client();
+        let client = context.registered()?;
         let Ok(state) = client.load_state(&saved.state) else {
             return Ok(None);
         };
@@ -544,7 +544,7 @@ impl Registration {
 
         // If the server has seen later tickets than the state, the state is an old copy. Its
         // tickets may have been used, and a second query with a ticket would reveal both indices.
-        match client.next_ticket(&state)? {
+        match client.numbers(&state)?.ticket {
             Some(next) if status.next_ticket > next => Ok(None),
             _ => Ok(Some(status)),
         }
@@ -596,7 +596,7 @@ impl Registration {
             registered: service.platform.unix_time(),
             queries: 0,
             place: lock.place().filter(|_| lookup.describe().limits.tickets),
-            state: lookup.client().save_state(&state)?,
+            state: context.registered()?.save_state(&state)?,
         };
         lock.write(saved.clone()).await?;
         self.ready.note(&status);

@@ -462,7 +462,8 @@ impl Session {
         state: &mut ErasedState,
         wanted: &[Wanted<'_>],
     ) -> Result<StateWork<LookupBatch>> {
-        let held = self.lookup.lookups_in(self.lookup.client().held(state)?);
+        let registered = self.lookup.client().require_registered()?;
+        let held = self.lookup.lookups_in(registered.numbers(state)?.held);
         let wanted = if held > 0 {
             &wanted[..held.min(wanted.len())]
         } else {

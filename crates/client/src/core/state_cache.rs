@@ -27,7 +27,7 @@ impl StateCache {
         // Compared with the stored bytes: another process may have used the state meanwhile.
         match cached.filter(|cached| cached.version == client.version() && *cached.bytes == bytes) {
             Some(cached) => Ok(cached.state),
-            None => Ok(client.load_state(bytes)?),
+            None => Ok(client.require_registered()?.load_state(bytes)?),
         }
     }
 

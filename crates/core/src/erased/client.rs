@@ -6,12 +6,12 @@ use zeroize::Zeroizing;
 use super::hedged;
 use super::messages::{foreign, header, parse_error};
 use super::terms::Terms;
-use super::{ErasedClient, ErasedSecret, ErasedState};
+use super::{ErasedClient, ErasedRegisteredClient, ErasedSecret, ErasedState, ErasedVersion};
 use crate::codec::Reader;
 use crate::envelope::{self, Header, Kind};
 use crate::hedge::Circumstances;
 use crate::scheme::{
-    Client, KeysOf, Parameters, RegisteredClient, Scheme, SchemeRegistration, StateOf, Wire,
+    Client, Parameters, RegisteredClient, Scheme, SchemeRegistration, StateNumbers, StateOf, Wire,
 };
 use crate::{Description, Error, Progress, Record, Result, Version};
 
@@ -19,7 +19,9 @@ use crate::{Description, Error, Progress, Record, Result, Version};
 pub(super) fn client_of<S: Scheme>(public: &[u8], terms: &Terms) -> Result<Box<dyn ErasedClient>> {
     let (version, payload) = envelope::open(public, Kind::Public, S::ID)?;
     let mut reader = Reader::new("a public part", payload);
+    // First of all: parameters bound the lengths of everything that is allocated below.
     let params = terms.permit::<S>(S::Params::decode(reader.bytes()?)?)?;
+
     let public = S::Public::decode(&params, reader.rest())?;
     Ok(Box::new(ErasedClientOf::<S> {
         client: S::Client::new(params, public)?,
@@ -38,24 +40,20 @@ impl<S: Scheme> ErasedClientOf<S> {
     }
 
     /// The registered side. Fails in schemes without client keys, which have no state either.
-    fn registered(&self) -> Result<&dyn RegisteredClient<S>> {
-        S::Registration::client(&self.client).ok_or_else(|| foreign::<S>("client state"))
+    fn registered_side(&self) -> Result<&dyn RegisteredClient<S>> {
+        match S::Registration::SIDES {
+            Some(sides) => Ok((sides.client)(&self.client)),
+            None => Err(foreign::<S>("client state")),
+        }
     }
 
     fn parse_answer(&self, answer: &[u8]) -> Result<S::Answer> {
         let payload = envelope::open_version(answer, Kind::Answer, S::ID, self.version)?;
         S::Answer::decode(self.client.params(), payload)
     }
-
-    /// Splits the result of registering into state and enveloped keys.
-    fn seal_keys(&self, registered: (StateOf<S>, KeysOf<S>)) -> (ErasedState, Vec<u8>) {
-        let (state, keys) = registered;
-        let sealed = envelope::seal(&self.header(Kind::Keys), &keys.encode(self.client.params()));
-        (ErasedState(Box::new(state)), sealed)
-    }
 }
 
-impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
+impl<S: Scheme> ErasedVersion for ErasedClientOf<S> {
     fn describe(&self) -> Description {
         self.client.params().describe()
     }
@@ -63,46 +61,31 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
     fn version(&self) -> Version {
         self.version
     }
+}
 
+impl<S: Scheme> ErasedRegisteredClient for ErasedClientOf<S> {
     fn register_in(
         &self,
         kept: Option<&ErasedState>,
         circumstances: &Circumstances,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Option<(ErasedState, Vec<u8>)>> {
+    ) -> Result<(ErasedState, Vec<u8>)> {
         let params = self.client.params();
         let header = self.header(Kind::Keys);
         let kept = kept.map(state_of::<S>).transpose()?;
         let encoded = kept.map(|kept| Zeroizing::new(kept.encode(params)));
         let encoded = encoded.as_ref().map(|encoded| encoded.as_slice());
 
-        // Schemes without client keys draw nothing.
-        let has_keys = self.describe().limits.client_keys;
-        let mut hedged =
-            has_keys.then(|| hedged::of_registration(encoded, &header, circumstances, rng));
-        let rng = hedged.as_mut().map_or(rng, |hedged| hedged);
+        let mut rng = hedged::of_registration(encoded, &header, circumstances, rng);
+        let (state, keys) = self.registered_side()?.register(kept, &mut rng)?;
 
-        let registered = match (S::Registration::client(&self.client), kept) {
-            (Some(client), Some(kept)) => client.register_again(kept, rng)?,
-            (Some(client), None) => client.register(rng)?,
-            (None, _) => None,
-        };
-        Ok(registered.map(|registered| self.seal_keys(registered)))
+        let sealed = envelope::seal(&header, &keys.encode(params));
+        Ok((ErasedState(Box::new(state)), sealed))
     }
 
-    fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>> {
+    fn numbers(&self, state: &ErasedState) -> Result<StateNumbers> {
         let state = state_of::<S>(state)?;
-        Ok(self.registered()?.next_ticket(state))
-    }
-
-    fn next_number(&self, state: &ErasedState) -> Result<Option<u64>> {
-        let state = state_of::<S>(state)?;
-        Ok(self.registered()?.next_number(state))
-    }
-
-    fn held(&self, state: &ErasedState) -> Result<usize> {
-        let state = state_of::<S>(state)?;
-        Ok(self.registered()?.held(state))
+        Ok(self.registered_side()?.numbers(state))
     }
 
     fn save_state(&self, state: &ErasedState) -> Result<Zeroizing<Vec<u8>>> {
@@ -119,7 +102,7 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
             .map_err(|error| parse_error(error, found, self.version))?;
 
         // An update need not change what the state depends on: state of an earlier version may fit.
-        if found != self.version && !self.registered()?.state_fits(&state) {
+        if found != self.version && !self.registered_side()?.state_fits(&state) {
             return Err(Error::WrongVersion {
                 found,
                 expected: self.version,
@@ -136,7 +119,7 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         progress: &dyn Progress,
     ) -> Result<()> {
         let state = state_of_mut::<S>(state)?;
-        self.registered()?.prepare(state, queries, progress)
+        self.registered_side()?.prepare(state, queries, progress)
     }
 
     fn send_ahead(&self, state: &mut ErasedState, rng: &mut dyn CryptoRng) -> Result<Vec<u8>> {
@@ -145,7 +128,7 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         let state = state_of_mut::<S>(state)?;
         let kept = Zeroizing::new(state.encode(params));
         let query = self
-            .registered()?
+            .registered_side()?
             .send_ahead(state, &mut hedged::of_query(&kept, &header, &[], rng))?;
         Ok(envelope::seal(&header, &query.encode(params)))
     }
@@ -153,7 +136,13 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
     fn hold(&self, state: &mut ErasedState, number: u64, answer: &[u8]) -> Result<()> {
         let answer = self.parse_answer(answer)?;
         let state = state_of_mut::<S>(state)?;
-        self.registered()?.hold(state, number, answer)
+        self.registered_side()?.hold(state, number, answer)
+    }
+}
+
+impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
+    fn registered(&self) -> Option<&dyn ErasedRegisteredClient> {
+        S::Registration::SIDES.map(|_| self as &dyn ErasedRegisteredClient)
     }
 
     fn query(

@@ -1,11 +1,12 @@
 //! A database on several machines, as one that answers.
 
-use std::any::Any;
-
 use rand_core::CryptoRng;
 
 use super::messages::answer_each;
-use super::{ErasedCombiner, ErasedKeys, ErasedServer, ErasedSession};
+use super::{
+    ErasedCombiner, ErasedDatabase, ErasedRegisteredServer, ErasedServer, ErasedSession,
+    ErasedVersion,
+};
 use crate::scheme::UpdateEstimate;
 use crate::sections::SectionSink;
 use crate::{Change, Description, Error, Progress, Result, Version};
@@ -21,7 +22,7 @@ pub trait Shards: Send + Sync {
 }
 
 /// A database whose answers are combined from the answers of several machines. It only answers:
-/// changes and tickets are refused.
+/// changes are refused, and it has no registered clients.
 pub struct Combined {
     combiner: Box<dyn ErasedCombiner>,
     shards: Box<dyn Shards>,
@@ -84,7 +85,7 @@ fn unavailable(error: &Error) -> Error {
     }
 }
 
-impl ErasedServer for Combined {
+impl ErasedVersion for Combined {
     fn describe(&self) -> Description {
         self.combiner.describe()
     }
@@ -92,16 +93,26 @@ impl ErasedServer for Combined {
     fn version(&self) -> Version {
         self.combiner.version()
     }
+}
 
+impl ErasedDatabase for Combined {
     fn public(&self) -> Vec<u8> {
         self.combiner.public()
     }
 
+    fn check_query(&self, query: &[u8]) -> Result<()> {
+        self.combiner.check_query(query)
+    }
+}
+
+impl ErasedServer for Combined {
     fn answer_many(
         &self,
         batch: &[(ErasedSession<'_>, &[u8])],
         progress: &dyn Progress,
     ) -> Vec<Result<Vec<u8>>> {
+        // Checked here: machines are asked for all queries together, and a malformed one would fail
+        // the others.
         let checked = batch
             .iter()
             .map(|(_, query)| self.check_query(query).map(|()| *query))
@@ -115,35 +126,8 @@ impl ErasedServer for Combined {
         answers.into_iter().map(|answer| answer?).collect()
     }
 
-    fn check_query(&self, query: &[u8]) -> Result<()> {
-        self.combiner.check_query(query)
-    }
-
-    fn accept_keys(&self, _keys: &[u8]) -> Result<ErasedKeys> {
-        Err(self.refused("has no registered clients"))
-    }
-
-    fn ticket(
-        &self,
-        _keys: &ErasedKeys,
-        _number: u64,
-        _progress: &dyn Progress,
-    ) -> Result<Vec<u8>> {
-        Err(self.refused("has no tickets"))
-    }
-
-    fn follow(
-        &self,
-        _earlier: (&dyn ErasedServer, &[u8]),
-        keys: &ErasedKeys,
-        number: u64,
-        progress: &dyn Progress,
-    ) -> Result<Vec<u8>> {
-        self.ticket(keys, number, progress)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
+    fn registered(&self) -> Option<&dyn ErasedRegisteredServer> {
+        None
     }
 
     fn update_cost(&self, _changes: &[Change]) -> Result<UpdateEstimate> {

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use rand_core::CryptoRng;
 
-use crate::cost::DividedWork;
+use super::version::ErasedDatabase;
+use crate::division::DividedDescription;
 use crate::scratch::Piece;
 use crate::sections::SectionSource;
 use crate::{AlignedBytes, Blob, Description, Division, Progress, Records, Result, Version};
@@ -12,28 +13,18 @@ use crate::{AlignedBytes, Blob, Description, Division, Progress, Records, Result
 /// A scheme whose databases have slices: see
 /// [`ErasedScheme::divided`](super::ErasedScheme::divided).
 pub trait ErasedDivided {
-    /// The slices of a database with these parameters.
+    /// The slices of a database with these parameters, and the work of its answers.
     ///
     /// # Errors
     /// The errors of [`Parameters::decode`](crate::scheme::Parameters::decode).
-    fn division(&self, parameters: &[u8]) -> Result<Division>;
-
-    /// The work of an answer with these parameters, divided among machines.
-    ///
-    /// # Errors
-    /// The errors of [`ErasedDivided::division`].
-    fn work(&self, parameters: &[u8]) -> Result<DividedWork>;
+    fn describe(&self, parameters: &[u8]) -> Result<DividedDescription>;
 
     /// Loads a range of slices of a prepared database from its sections.
     ///
     /// # Errors
     /// The errors of [`ErasedScheme::load`](super::ErasedScheme::load) and
     /// [`DividedScheme::load_shard`](crate::scheme::DividedScheme::load_shard).
-    fn load_shard(
-        &self,
-        slices: Range<usize>,
-        source: &dyn SectionSource,
-    ) -> Result<Box<dyn ErasedShard>>;
+    fn load_shard(&self, slices: Range<usize>, source: &dyn SectionSource) -> Result<ErasedShard>;
 
     /// Loads the combiner of a prepared database from its sections.
     ///
@@ -55,7 +46,7 @@ pub trait ErasedTasks {
     /// Divides the columns of a database among tasks that encode them.
     ///
     /// # Errors
-    /// The errors of [`ErasedDivided::division`].
+    /// The errors of [`ErasedDivided::describe`].
     fn column_ranges(&self, parameters: &[u8], tasks: usize) -> Result<Vec<Range<usize>>>;
 
     /// Encodes a range of columns, as
@@ -63,7 +54,7 @@ pub trait ErasedTasks {
     /// randomness.
     ///
     /// # Errors
-    /// The errors of [`ErasedScheme::setup_candidate`](super::ErasedScheme::setup_candidate) and
+    /// The errors of [`ErasedScheme::setup_resumable`](super::ErasedScheme::setup_resumable) and
     /// [`SliceTasks::encode`](crate::scheme::SliceTasks::encode).
     fn encode(
         &self,
@@ -79,7 +70,7 @@ pub trait ErasedTasks {
     /// finds.
     ///
     /// # Errors
-    /// The errors of [`ErasedScheme::setup_candidate`](super::ErasedScheme::setup_candidate) and
+    /// The errors of [`ErasedScheme::setup_resumable`](super::ErasedScheme::setup_resumable) and
     /// [`SliceTasks::prepare`](crate::scheme::SliceTasks::prepare).
     fn prepare(
         &self,
@@ -91,44 +82,48 @@ pub trait ErasedTasks {
     ) -> Result<Vec<Piece>>;
 }
 
-/// A range of the slices of a prepared database behind a trait object.
-pub trait ErasedShard: Send + Sync {
+/// Answers enveloped queries with enveloped partial answers.
+pub(super) type AnswersInPart =
+    dyn Fn(&[&[u8]], &dyn Progress) -> Vec<Result<Vec<u8>>> + Send + Sync;
+
+/// A range of the slices of a prepared database.
+pub struct ErasedShard {
+    pub(super) description: Description,
+    pub(super) version: Version,
+    pub(super) slices: Range<usize>,
+    pub(super) answers: Box<AnswersInPart>,
+}
+
+impl ErasedShard {
     /// Sizes, security, limits, parameters of the whole database.
-    fn describe(&self) -> Description;
+    pub fn describe(&self) -> Description {
+        self.description.clone()
+    }
 
     /// The database's version.
-    fn version(&self) -> Version;
+    pub fn version(&self) -> Version {
+        self.version
+    }
 
     /// The slices.
-    fn slices(&self) -> Range<usize>;
+    pub fn slices(&self) -> Range<usize> {
+        self.slices.clone()
+    }
 
     /// Answers enveloped queries with enveloped partial answers, in one pass; one result per query.
-    fn partial_many(&self, queries: &[&[u8]], progress: &dyn Progress) -> Vec<Result<Vec<u8>>>;
+    pub fn partial_many(&self, queries: &[&[u8]], progress: &dyn Progress) -> Vec<Result<Vec<u8>>> {
+        (self.answers)(queries, progress)
+    }
 }
 
 /// A combiner of partial answers behind a trait object.
-pub trait ErasedCombiner: Send + Sync {
-    /// Sizes, security, limits, parameters.
-    fn describe(&self) -> Description;
-
-    /// The database's version.
-    fn version(&self) -> Version;
-
-    /// The public part, in an envelope.
-    fn public(&self) -> Vec<u8>;
-
+pub trait ErasedCombiner: ErasedDatabase {
     /// The slices that the partial answers to a query must cover.
     fn division(&self) -> Division;
 
-    /// Checks an enveloped query without answering it.
-    ///
-    /// # Errors
-    /// The errors of [`ErasedServer::check_query`](super::ErasedServer::check_query).
-    fn check_query(&self, query: &[u8]) -> Result<()>;
-
     /// Answers enveloped queries from the enveloped partial answers of all shards, in any order;
     /// one result per query. An answer is bit for bit that of
-    /// [`ErasedServer::answer`](super::ErasedServer::answer).
+    /// [`ErasedServer::answer_many`](super::ErasedServer::answer_many).
     fn combine_many(
         &self,
         batch: &[(&[u8], &[&[u8]])],

@@ -20,7 +20,7 @@ pub fn scheme_of(source: &dyn SectionSource) -> Result<u16> {
 }
 
 /// The encoded parameters in a prepared database's sections, for
-/// [`super::ErasedScheme::setup_candidate`].
+/// [`super::ErasedScheme::setup_resumable`].
 ///
 /// # Errors
 /// [`crate::Error::MissingSection`], or the errors of the envelope.

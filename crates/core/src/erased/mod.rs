@@ -10,18 +10,18 @@ mod hedged;
 mod identity;
 mod messages;
 mod partial;
+mod registered;
 mod terms;
 mod typed;
+mod version;
 
 use std::any::Any;
 
 use rand_core::CryptoRng;
-use zeroize::Zeroizing;
 
 use crate::device::{Device, TileShape};
-use crate::hedge::Circumstances;
 use crate::scheme::UpdateEstimate;
-use crate::scratch::Scratch;
+use crate::scratch::{InMemory, Scratch};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
     Candidate, Change, Choice, Description, Division, Error, FailureBound, Goal, NoProgress,
@@ -31,7 +31,12 @@ use crate::{
 pub use combined::{Combined, Shards};
 pub use divided::{ErasedCombiner, ErasedDivided, ErasedShard, ErasedTasks};
 pub use identity::{parameters_of, scheme_of, scheme_of_public, version_of};
+pub use registered::{
+    EarlierErasedTicket, ErasedKeys, ErasedRegisteredClient, ErasedRegisteredServer, ErasedState,
+};
+pub use terms::Terms;
 pub use typed::{Erased, candidate_of, setup_with};
+pub use version::{ErasedDatabase, ErasedVersion};
 
 /// The error of a scheme that returns fewer answers than queries.
 const TOO_FEW: Error = Error::Length {
@@ -52,37 +57,23 @@ pub trait ErasedClientScheme: Send + Sync {
     /// The scheme's privacy.
     fn privacy(&self) -> Privacy;
 
-    /// Creates a client from the public part of a prepared database ([`ErasedServer::public`]),
-    /// under the terms of [`ErasedScheme::allow_insecure`] and [`ErasedScheme::with_owner_key`].
+    /// Creates a client from the public part of a prepared database
+    /// ([`ErasedDatabase::public`]), under these terms besides those of the scheme.
     ///
     /// # Errors
     /// The errors of [`envelope::open`](crate::envelope::open) and
     /// [`Client::new`](crate::scheme::Client::new), and [`Error::NotPrivate`].
-    fn client_with(
-        &self,
-        public: &[u8],
-        acknowledgement: Option<NotPrivate>,
-        owner: Option<&OwnerKey>,
-    ) -> Result<Box<dyn ErasedClient>>;
+    fn client_with(&self, public: &[u8], terms: &Terms) -> Result<Box<dyn ErasedClient>>;
 }
 
 /// A scheme behind a trait object.
 pub trait ErasedScheme: ErasedClientScheme {
-    /// The same scheme, with the caller's acknowledgement that it need not be private: see
-    /// [`Parameters::allow_insecure`](crate::scheme::Parameters::allow_insecure).
-    fn allow_insecure(&self, acknowledgement: NotPrivate) -> Box<dyn ErasedScheme>;
-
-    /// The same scheme with the database owner's key: it can prepare encrypted databases, read them
-    /// back and register clients. A scheme without encrypted databases fails in every operation:
-    /// see [`Parameters::with_owner_key`](crate::scheme::Parameters::with_owner_key). `None` leaves
-    /// the scheme unchanged.
-    fn with_owner_key(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme>;
-
-    /// Describes the parameters for this shape and goal, without preparing anything.
+    /// The same scheme under these terms besides its own.
     ///
-    /// # Errors
-    /// The errors of [`Parameters::choose`](crate::scheme::Parameters::choose).
-    fn plan(&self, shape: Shape, goal: Goal) -> Result<Description>;
+    /// With the database owner's key it can prepare encrypted databases, read them back and
+    /// register clients. A scheme without encrypted databases then fails in every operation: see
+    /// [`Parameters::with_owner_key`](crate::scheme::Parameters::with_owner_key).
+    fn with_terms(&self, terms: &Terms) -> Box<dyn ErasedScheme>;
 
     /// All parameters worth comparing for this shape and failure probability, without preparing
     /// anything.
@@ -103,50 +94,22 @@ pub trait ErasedScheme: ErasedClientScheme {
     /// The errors of [`Parameters::with_choice`](crate::scheme::Parameters::with_choice).
     fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate>;
 
-    /// Prepares a database with the parameters of a candidate.
-    ///
-    /// # Errors
-    /// The errors of [`Parameters::decode`](crate::scheme::Parameters::decode) and
-    /// [`Server::setup`](crate::scheme::Server::setup), and [`Error::NotPrivate`].
-    fn setup_candidate(
-        &self,
-        parameters: &[u8],
-        records: &dyn Records,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Box<dyn ErasedServer>>;
-
     /// [`Server::BOUNDED_MEMORY`](crate::scheme::Server::BOUNDED_MEMORY).
     fn bounded_memory(&self) -> bool {
         false
     }
 
-    /// [`ErasedScheme::setup_candidate`], which keeps finished parts of a long preparation in
-    /// `scratch` and finds them there.
+    /// Prepares a database with the parameters of a candidate. Keeps finished parts of a long
+    /// preparation in `scratch`, and finds them there.
     ///
     /// # Errors
-    /// The errors of [`ErasedScheme::setup_candidate`] and of `scratch`.
+    /// The errors of [`Parameters::decode`](crate::scheme::Parameters::decode),
+    /// [`Server::setup`](crate::scheme::Server::setup) and `scratch`, and [`Error::NotPrivate`].
     fn setup_resumable(
         &self,
         parameters: &[u8],
         records: &dyn Records,
-        _scratch: &mut dyn Scratch,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Box<dyn ErasedServer>> {
-        self.setup_candidate(parameters, records, rng, progress)
-    }
-
-    /// Chooses parameters for a goal, with the default failure probability, and prepares a
-    /// database.
-    ///
-    /// # Errors
-    /// The errors of [`Parameters::choose`](crate::scheme::Parameters::choose) and
-    /// [`Server::setup`](crate::scheme::Server::setup), and [`Error::NotPrivate`].
-    fn setup(
-        &self,
-        records: &dyn Records,
-        goal: Goal,
+        scratch: &mut dyn Scratch,
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>>;
@@ -158,20 +121,93 @@ pub trait ErasedScheme: ErasedClientScheme {
     /// [`Error::NotPrivate`].
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>>;
 
+    /// The division of a database of this scheme among machines; `None` if its databases have no
+    /// slices.
+    fn divided(&self) -> Option<Box<dyn ErasedDivided + '_>> {
+        None
+    }
+}
+
+impl dyn ErasedScheme + '_ {
+    /// The same scheme, with the caller's acknowledgement that it need not be private: see
+    /// [`Parameters::allow_insecure`](crate::scheme::Parameters::allow_insecure).
+    pub fn allow_insecure(&self, acknowledgement: NotPrivate) -> Box<dyn ErasedScheme> {
+        self.with_terms(&Terms {
+            acknowledgement: Some(acknowledgement),
+            owner: None,
+        })
+    }
+
+    /// The same scheme with the database owner's key: see [`ErasedScheme::with_terms`]. `None`
+    /// leaves the scheme unchanged.
+    pub fn with_owner_key(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
+        self.with_terms(&Terms {
+            acknowledgement: None,
+            owner: owner.cloned(),
+        })
+    }
+
+    /// Describes the parameters for this shape and goal, without preparing anything.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::candidate_for`].
+    pub fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {
+        Ok(self.candidate_for(shape, goal.into())?.description)
+    }
+
+    /// Prepares a database with the parameters of a candidate.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::setup_resumable`].
+    pub fn setup_candidate(
+        &self,
+        parameters: &[u8],
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        self.setup_resumable(parameters, records, &mut InMemory, rng, progress)
+    }
+
+    /// Chooses parameters for a goal, with the default failure probability, and prepares a
+    /// database.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::candidate_for`] and [`ErasedScheme::setup_resumable`].
+    pub fn setup(
+        &self,
+        records: &dyn Records,
+        goal: Goal,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        let candidate = self.candidate_for(records.shape(), goal.into())?;
+        self.setup_candidate(&candidate.parameters, records, rng, progress)
+    }
+
+    /// Creates a client from the public part of a prepared database
+    /// ([`ErasedDatabase::public`]).
+    ///
+    /// # Errors
+    /// The errors of [`ErasedClientScheme::client_with`].
+    pub fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>> {
+        self.client_with(public, &Terms::default())
+    }
+
     /// The division of a database of this scheme among machines.
     ///
     /// # Errors
     /// [`Error::Parameters`] for a scheme whose databases have no slices.
-    fn divided(&self) -> Result<Box<dyn ErasedDivided + '_>> {
-        Err(Division::none(self.name()))
+    pub fn require_divided(&self) -> Result<Box<dyn ErasedDivided + '_>> {
+        self.divided().ok_or_else(|| Division::none(self.name()))
     }
+}
 
-    /// Creates a client from the public part of a prepared database ([`ErasedServer::public`]).
-    ///
-    /// # Errors
-    /// The errors of [`ErasedClientScheme::client_with`].
-    fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>> {
-        self.client_with(public, None, None)
+/// The error of a scheme whose clients register no keys.
+fn unregistered(description: &Description) -> Error {
+    Error::Session {
+        scheme: description.scheme,
+        what: "client keys",
     }
 }
 
@@ -185,73 +221,18 @@ pub struct ErasedSession<'a> {
 }
 
 /// A prepared database behind a trait object.
-pub trait ErasedServer: Send + Sync {
-    /// Sizes, security, limits, parameters.
-    fn describe(&self) -> Description;
-
-    /// The database's version.
-    fn version(&self) -> Version;
-
-    /// The public part, in an envelope.
-    fn public(&self) -> Vec<u8>;
-
-    /// Answers an enveloped query with an enveloped answer.
-    ///
-    /// # Errors
-    /// The errors of the envelope, [`Error::WrongVersion`], and of
-    /// [`Server::answer`](crate::scheme::Server::answer).
-    fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
-        let answer = self.answer_many(&[(session, query)], &NoProgress).pop();
-        answer.unwrap_or(Err(TOO_FEW))
-    }
-
-    /// Answers several queries with one pass over the database; returns one result per query.
-    /// Reports parsing, the stages of [`Server::answer_many`](crate::scheme::Server::answer_many)
-    /// and sealing to `progress`.
+pub trait ErasedServer: ErasedDatabase + Any {
+    /// Answers several enveloped queries with enveloped answers, with one pass over the database;
+    /// returns one result per query. Reports parsing, the stages of
+    /// [`Server::answer_many`](crate::scheme::Server::answer_many) and sealing to `progress`.
     fn answer_many(
         &self,
         batch: &[(ErasedSession<'_>, &[u8])],
         progress: &dyn Progress,
     ) -> Vec<Result<Vec<u8>>>;
 
-    /// Checks an enveloped query without answering it.
-    ///
-    /// # Errors
-    /// The errors of the envelope, [`Error::WrongVersion`], and of parsing.
-    fn check_query(&self, query: &[u8]) -> Result<()>;
-
-    /// Parses and checks enveloped client keys, once for all queries: see [`ErasedSession::keys`].
-    /// Also accepts keys made for an earlier version of the database if they are valid for this
-    /// one.
-    ///
-    /// # Errors
-    /// The errors of the envelope and of parsing; [`Error::WrongVersion`] for keys that are not
-    /// valid for this version.
-    fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys>;
-
-    /// Prepares the ticket with this number for registered keys.
-    ///
-    /// # Errors
-    /// The errors of [`RegisteredServer::ticket`](crate::scheme::RegisteredServer::ticket).
-    fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>>;
-
-    /// Converts a ticket prepared by an earlier version of this database, still in memory, to this
-    /// version, keeping its number. Prepares a fresh ticket if the earlier version used another
-    /// scheme.
-    ///
-    /// # Errors
-    /// The errors of [`RegisteredServer::follow`](crate::scheme::RegisteredServer::follow), and of
-    /// parsing the ticket.
-    fn follow(
-        &self,
-        earlier: (&dyn ErasedServer, &[u8]),
-        keys: &ErasedKeys,
-        number: u64,
-        progress: &dyn Progress,
-    ) -> Result<Vec<u8>>;
-
-    /// The prepared database itself, for [`ErasedServer::follow`].
-    fn as_any(&self) -> &dyn Any;
+    /// The registered side; `None` in schemes without client keys.
+    fn registered(&self) -> Option<&dyn ErasedRegisteredServer>;
 
     /// Predicts the cost of [`ErasedServer::update`] with these changes.
     ///
@@ -270,21 +251,13 @@ pub trait ErasedServer: Send + Sync {
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>>;
 
-    /// The matrices that a device holds of the database; none for a scheme that has no work for a
-    /// device.
-    fn device_matrices(&self) -> Vec<TileShape> {
-        Vec::new()
-    }
-
-    /// The same version of the database, whose matrices a device holds too and multiplies.
+    /// The same version of the database, whose matrices a device holds too and multiplies; `None`
+    /// if a device has no part in its answers.
     ///
     /// # Errors
-    /// The errors of [`Server::on_device`](crate::scheme::Server::on_device).
-    fn on_device(&self, _device: &dyn Device) -> Result<Box<dyn ErasedServer>> {
-        Err(Error::NoSuchParameter {
-            scheme: self.describe().scheme,
-            what: "work for a device",
-        })
+    /// The errors of [`OnDevice::place`](crate::scheme::OnDevice::place).
+    fn on_device(&self, _device: &dyn Device) -> Result<Option<PlacedServer>> {
+        Ok(None)
     }
 
     /// Reads records back from the prepared database, as [`Records::read_packed`] does from a
@@ -301,109 +274,51 @@ pub trait ErasedServer: Send + Sync {
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()>;
 }
 
+impl dyn ErasedServer + '_ {
+    /// Answers an enveloped query with an enveloped answer.
+    ///
+    /// # Errors
+    /// The errors of the envelope, [`Error::WrongVersion`], and of
+    /// [`Server::answer`](crate::scheme::Server::answer).
+    pub fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
+        let answer = self.answer_many(&[(session, query)], &NoProgress).pop();
+        answer.unwrap_or(Err(TOO_FEW))
+    }
+
+    /// The registered side.
+    ///
+    /// # Errors
+    /// [`Error::Session`] in schemes without client keys.
+    pub fn require_registered(&self) -> Result<&dyn ErasedRegisteredServer> {
+        self.registered()
+            .ok_or_else(|| unregistered(&self.describe()))
+    }
+
+    /// [`ErasedServer::on_device`], for a scheme part of whose answers a device computes.
+    ///
+    /// # Errors
+    /// Its errors, and [`Error::NoSuchParameter`] for other schemes.
+    pub fn require_on_device(&self, device: &dyn Device) -> Result<PlacedServer> {
+        self.on_device(device)?
+            .ok_or_else(|| Error::NoSuchParameter {
+                scheme: self.describe().scheme,
+                what: "work for a device",
+            })
+    }
+}
+
+/// A prepared database whose matrices a device holds.
+pub struct PlacedServer {
+    /// The database, which asks the device.
+    pub server: Box<dyn ErasedServer>,
+    /// The shapes of the matrices.
+    pub matrices: Vec<TileShape>,
+}
+
 /// A client behind a trait object.
-pub trait ErasedClient: Send + Sync {
-    /// Sizes, security, limits, parameters.
-    fn describe(&self) -> Description;
-
-    /// The version that the client makes queries for.
-    fn version(&self) -> Version;
-
-    /// Makes keys to register (enveloped) and the state to keep; `None` in schemes without client
-    /// keys. Two calls make different keys, even if `rng` repeats.
-    ///
-    /// # Errors
-    /// The errors of [`ErasedClient::register_in`].
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>> {
-        self.register_in(None, &Circumstances::now(), rng)
-    }
-
-    /// Registers a client again that the server has evicted, from the client's old state.
-    ///
-    /// # Errors
-    /// The errors of [`ErasedClient::register_in`].
-    fn register_again(
-        &self,
-        kept: &ErasedState,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Option<(ErasedState, Vec<u8>)>> {
-        self.register_in(Some(kept), &Circumstances::now(), rng)
-    }
-
-    /// Registers a client, again if it has `kept` an old state, in circumstances that the caller
-    /// knows. The keys depend on them, the scheme, the version, the old state and 32 bytes from
-    /// `rng`: [`Circumstances::none`] makes the same keys from the same bytes.
-    ///
-    /// # Errors
-    /// The errors of [`RegisteredClient::register`](crate::scheme::RegisteredClient::register) and
-    /// [`RegisteredClient::register_again`](crate::scheme::RegisteredClient::register_again), and
-    /// [`Error::Malformed`] for state of another scheme.
-    fn register_in(
-        &self,
-        kept: Option<&ErasedState>,
-        circumstances: &Circumstances,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Option<(ErasedState, Vec<u8>)>>;
-
-    /// The number of the next unused ticket of this state.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for state of another scheme.
-    fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>>;
-
-    /// The number of the next query with this state: see
-    /// [`RegisteredClient::next_number`](crate::scheme::RegisteredClient::next_number).
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for state of another scheme.
-    fn next_number(&self, state: &ErasedState) -> Result<Option<u64>>;
-
-    /// The number of held keys. As many of the next queries need no ticket.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for state of another scheme.
-    fn held(&self, state: &ErasedState) -> Result<usize>;
-
-    /// Encodes the state in an envelope. The bytes are secret, and erased when dropped.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for state of another scheme.
-    fn save_state(&self, state: &ErasedState) -> Result<Zeroizing<Vec<u8>>>;
-
-    /// Decodes state from [`ErasedClient::save_state`], including state of an earlier version of
-    /// the database if it is valid for this one.
-    ///
-    /// # Errors
-    /// The errors of the envelope and of parsing; [`Error::WrongVersion`] for state that is not
-    /// valid for this version.
-    fn load_state(&self, bytes: &[u8]) -> Result<ErasedState>;
-
-    /// Precomputes the parts of the next `queries` queries with this state that do not depend on
-    /// their indices. The bytes from [`ErasedClient::save_state`] do not change.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for state of another scheme.
-    fn prepare(
-        &self,
-        state: &mut ErasedState,
-        queries: usize,
-        progress: &dyn Progress,
-    ) -> Result<()>;
-
-    /// Makes the key of a future query, in the envelope of a query. Save the state before the key
-    /// is sent.
-    ///
-    /// # Errors
-    /// The errors of [`RegisteredClient::send_ahead`](crate::scheme::RegisteredClient::send_ahead).
-    fn send_ahead(&self, state: &mut ErasedState, rng: &mut dyn CryptoRng) -> Result<Vec<u8>>;
-
-    /// Stores the enveloped answer to the key that was sent ahead with this number. Save the state
-    /// afterwards.
-    ///
-    /// # Errors
-    /// The errors of the envelope and
-    /// [`RegisteredClient::hold`](crate::scheme::RegisteredClient::hold).
-    fn hold(&self, state: &mut ErasedState, number: u64, answer: &[u8]) -> Result<()>;
+pub trait ErasedClient: ErasedVersion {
+    /// The registered side; `None` in schemes without client keys.
+    fn registered(&self) -> Option<&dyn ErasedRegisteredClient>;
 
     /// Makes an enveloped query and a fresh secret. Save the state before the query is sent.
     ///
@@ -423,11 +338,16 @@ pub trait ErasedClient: Send + Sync {
     fn extract(&self, secret: ErasedSecret, answer: &[u8]) -> Result<Vec<Record>>;
 }
 
+impl dyn ErasedClient + '_ {
+    /// The registered side.
+    ///
+    /// # Errors
+    /// [`Error::Session`] in schemes without client keys.
+    pub fn require_registered(&self) -> Result<&dyn ErasedRegisteredClient> {
+        self.registered()
+            .ok_or_else(|| unregistered(&self.describe()))
+    }
+}
+
 /// A secret of some scheme; decodes one answer.
 pub struct ErasedSecret(Box<dyn Any + Send>);
-
-/// The state of a registered client of some scheme.
-pub struct ErasedState(Box<dyn Any + Send>);
-
-/// Parsed client keys of some scheme.
-pub struct ErasedKeys(Box<dyn Any + Send + Sync>);

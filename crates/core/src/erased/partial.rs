@@ -14,14 +14,18 @@ use rand_core::CryptoRng;
 
 use super::messages::{answer_each, header, open_query, public_part, seal_answer};
 use super::terms::Terms;
-use super::{ErasedCombiner, ErasedDivided, ErasedShard, ErasedTasks};
+use super::{
+    ErasedCombiner, ErasedDatabase, ErasedDivided, ErasedShard, ErasedTasks, ErasedVersion,
+};
 use crate::codec::{Reader, Writer};
-use crate::cost::DividedWork;
 use crate::envelope::{self, Kind};
 use crate::scheme::{Combiner, DividedScheme, Parameters, Scheme, Shard, SliceTasks};
 use crate::scratch::Piece;
 use crate::sections::SectionSource;
-use crate::{AlignedBytes, Blob, Description, Division, Error, Progress, Records, Result, Version};
+use crate::{
+    AlignedBytes, Blob, Description, DividedDescription, Division, Error, Progress, Records,
+    Result, Version,
+};
 
 /// The slices of a scheme's databases, under a program's terms.
 pub(super) struct DividedOf<'a, S: Scheme> {
@@ -32,7 +36,7 @@ pub(super) struct DividedOf<'a, S: Scheme> {
 
 impl<'a, S: Scheme> DividedOf<'a, S> {
     pub(super) fn new(divided: &'static dyn DividedScheme<S>, terms: &'a Terms) -> Self {
-        let tasks = divided.tasks().map(|tasks| TasksOf { tasks, terms });
+        let tasks = S::TASKS.map(|tasks| TasksOf { tasks, terms });
         Self {
             divided,
             terms,
@@ -42,37 +46,39 @@ impl<'a, S: Scheme> DividedOf<'a, S> {
 }
 
 impl<S: Scheme> ErasedDivided for DividedOf<'_, S> {
-    fn division(&self, parameters: &[u8]) -> Result<Division> {
-        Ok(self.divided.division(&S::Params::decode(parameters)?))
+    fn describe(&self, parameters: &[u8]) -> Result<DividedDescription> {
+        Ok(self.divided.describe(&S::Params::decode(parameters)?))
     }
 
-    fn work(&self, parameters: &[u8]) -> Result<DividedWork> {
-        Ok(self.divided.work(&S::Params::decode(parameters)?))
-    }
-
-    fn load_shard(
-        &self,
-        slices: Range<usize>,
-        source: &dyn SectionSource,
-    ) -> Result<Box<dyn ErasedShard>> {
+    fn load_shard(&self, slices: Range<usize>, source: &dyn SectionSource) -> Result<ErasedShard> {
         let (version, params) = self.terms.identity::<S>(source)?;
         let shard = self
             .divided
             .load_shard(params.clone(), slices.clone(), source)?;
-        Ok(Box::new(ShardOf {
-            division: self.divided.division(&params),
+
+        let description = params.describe();
+        let shard = ShardOf::<S> {
+            division: self.divided.describe(&params).division,
             shard,
             params,
             version,
+            slices: slices.clone(),
+        };
+        Ok(ErasedShard {
+            description,
+            version,
             slices,
-        }))
+            answers: Box::new(move |queries: &[&[u8]], progress: &dyn Progress| {
+                shard.partial_many(queries, progress)
+            }),
+        })
     }
 
     fn load_combiner(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedCombiner>> {
         let (version, params) = self.terms.identity::<S>(source)?;
         Ok(Box::new(CombinerOf {
             combiner: self.divided.load_combiner(params.clone(), source)?,
-            division: self.divided.division(&params),
+            division: self.divided.describe(&params).division,
             params,
             version,
         }))
@@ -152,21 +158,7 @@ impl<S: Scheme> ShardOf<S> {
 
         envelope::seal(&header::<S>(Kind::Partial, self.version), &writer.finish())
     }
-}
-
-impl<S: Scheme> ErasedShard for ShardOf<S> {
-    fn describe(&self) -> Description {
-        self.params.describe()
-    }
-
-    fn version(&self) -> Version {
-        self.version
-    }
-
-    fn slices(&self) -> Range<usize> {
-        self.slices.clone()
-    }
-
+    /// Answers enveloped queries with enveloped partial answers; one result per query.
     fn partial_many(&self, queries: &[&[u8]], progress: &dyn Progress) -> Vec<Result<Vec<u8>>> {
         progress.stage("parse", queries.len() as u64);
         let parsed = queries
@@ -268,7 +260,7 @@ fn join(division: &Division, mut parts: Vec<(Range<usize>, Vec<u64>)>) -> Result
     ))
 }
 
-impl<S: Scheme> ErasedCombiner for CombinerOf<S> {
+impl<S: Scheme> ErasedVersion for CombinerOf<S> {
     fn describe(&self) -> Description {
         self.params.describe()
     }
@@ -276,17 +268,21 @@ impl<S: Scheme> ErasedCombiner for CombinerOf<S> {
     fn version(&self) -> Version {
         self.version
     }
+}
 
+impl<S: Scheme> ErasedDatabase for CombinerOf<S> {
     fn public(&self) -> Vec<u8> {
         public_part::<S>(self.version, &self.params, self.combiner.public())
     }
 
-    fn division(&self) -> Division {
-        self.division
-    }
-
     fn check_query(&self, query: &[u8]) -> Result<()> {
         open_query::<S>(self.version, &self.params, query).map(drop)
+    }
+}
+
+impl<S: Scheme> ErasedCombiner for CombinerOf<S> {
+    fn division(&self) -> Division {
+        self.division
     }
 
     fn combine_many(

@@ -6,14 +6,25 @@ use crate::scheme::{Parameters, Scheme};
 use crate::sections::SectionSource;
 use crate::{Error, NotPrivate, OwnerKey, Privacy, Result, Version};
 
-/// A caller's acknowledgement and the key of a database's owner.
+/// The terms under which a program uses a scheme; none by default.
 #[derive(Clone, Default)]
-pub(super) struct Terms {
-    pub(super) acknowledgement: Option<NotPrivate>,
-    pub(super) owner: Option<OwnerKey>,
+pub struct Terms {
+    /// The caller's acknowledgement that the scheme need not be private.
+    pub acknowledgement: Option<NotPrivate>,
+    /// The key of a database's owner.
+    pub owner: Option<OwnerKey>,
 }
 
 impl Terms {
+    /// These terms, and those of `others` that are not among them.
+    pub(super) fn or(&self, others: &Self) -> Self {
+        let own = self.clone();
+        Self {
+            acknowledgement: own.acknowledgement.or(others.acknowledgement),
+            owner: own.owner.or_else(|| others.owner.clone()),
+        }
+    }
+
     /// Checks parameters of a server or a client, and adds the terms to them.
     /// Fails for a scheme that is not private, without the acknowledgement, and for message sizes
     /// out of bounds.

@@ -14,20 +14,21 @@ use super::messages::{
 use super::partial::DividedOf;
 use super::terms::Terms;
 use super::{
-    ErasedClient, ErasedClientScheme, ErasedDivided, ErasedKeys, ErasedScheme, ErasedServer,
-    ErasedSession,
+    EarlierErasedTicket, ErasedClient, ErasedClientScheme, ErasedDatabase, ErasedDivided,
+    ErasedKeys, ErasedRegisteredServer, ErasedScheme, ErasedServer, ErasedSession, ErasedVersion,
+    PlacedServer,
 };
-use crate::device::{Device, TileShape};
+use crate::device::Device;
 use crate::envelope::{self, Kind};
 use crate::scheme::{
-    Choice, Goal, KeysOf, Parameters, RegisteredServer, Scheme, SchemeRegistration, Server,
-    Session, Target, TicketOf, UpdateEstimate, Wire,
+    Choice, EarlierTicket, KeysOf, Parameters, RegisteredServer, Scheme, SchemeRegistration,
+    Server, Session, Target, TicketOf, UpdateEstimate, Wire,
 };
-use crate::scratch::{InMemory, Scratch};
+use crate::scratch::Scratch;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Candidate, Change, Description, Division, Error, FailureBound, NotPrivate, OwnerKey, Privacy,
-    Progress, Records, Result, Shape, Version,
+    Candidate, Change, Description, Error, FailureBound, NotPrivate, OwnerKey, Privacy, Progress,
+    Records, Result, Shape, Version,
 };
 
 /// A scheme as an [`ErasedScheme`].
@@ -61,10 +62,18 @@ impl<S> Erased<S> {
     }
 }
 
-impl<S: Scheme> Erased<S> {
-    /// Parameters of a server or a client, checked, with the terms.
-    fn permit(&self, params: S::Params) -> Result<S::Params> {
-        self.terms.permit::<S>(params)
+impl<S> Erased<S> {
+    /// The scheme with the key of a database's owner.
+    #[must_use]
+    pub fn with_owner_key(self, owner: OwnerKey) -> Self {
+        let terms = Terms {
+            owner: Some(owner),
+            ..self.terms
+        };
+        Self {
+            terms,
+            scheme: PhantomData,
+        }
     }
 }
 
@@ -87,49 +96,17 @@ impl<S: Scheme> ErasedClientScheme for Erased<S> {
         S::PRIVACY
     }
 
-    fn client_with(
-        &self,
-        public: &[u8],
-        acknowledgement: Option<NotPrivate>,
-        owner: Option<&OwnerKey>,
-    ) -> Result<Box<dyn ErasedClient>> {
-        let acknowledgement = acknowledgement.or(self.terms.acknowledgement);
-        let owner = owner.or(self.terms.owner.as_ref()).cloned();
-        client_of::<S>(
-            public,
-            &Terms {
-                acknowledgement,
-                owner,
-            },
-        )
+    fn client_with(&self, public: &[u8], terms: &Terms) -> Result<Box<dyn ErasedClient>> {
+        client_of::<S>(public, &terms.or(&self.terms))
     }
 }
 
 impl<S: Scheme> ErasedScheme for Erased<S> {
-    fn allow_insecure(&self, acknowledgement: NotPrivate) -> Box<dyn ErasedScheme> {
-        let terms = Terms {
-            acknowledgement: Some(acknowledgement),
-            ..self.terms.clone()
-        };
+    fn with_terms(&self, terms: &Terms) -> Box<dyn ErasedScheme> {
         Box::new(Self {
-            terms,
+            terms: terms.or(&self.terms),
             scheme: PhantomData,
         })
-    }
-
-    fn with_owner_key(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
-        let owner = owner.or(self.terms.owner.as_ref()).cloned();
-        Box::new(Self {
-            terms: Terms {
-                owner,
-                ..self.terms.clone()
-            },
-            scheme: PhantomData,
-        })
-    }
-
-    fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {
-        Ok(self.terms.bind(S::Params::choose(shape, goal)?)?.describe())
     }
 
     fn candidates(&self, shape: Shape, failure: FailureBound) -> Result<Vec<Candidate>> {
@@ -157,16 +134,6 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         Ok(candidate_of(&self.terms.bind(params)?))
     }
 
-    fn setup_candidate(
-        &self,
-        parameters: &[u8],
-        records: &dyn Records,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Box<dyn ErasedServer>> {
-        self.setup_resumable(parameters, records, &mut InMemory, rng, progress)
-    }
-
     fn bounded_memory(&self) -> bool {
         S::Server::BOUNDED_MEMORY
     }
@@ -179,25 +146,17 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
-        let params = self.permit(S::Params::decode(parameters)?)?;
+        let params = self.terms.permit::<S>(S::Params::decode(parameters)?)?;
+
+        // Tasks drew the public seed from their randomness: what is left must come from it too.
         let mut of_tasks = scratch.divide(S::NAME, parameters, rng, progress)?;
         let rng = of_tasks.as_deref_mut().unwrap_or(rng);
+
         let server = S::Server::setup_resumable(params, records, scratch, rng, progress)?;
         Ok(Box::new(ErasedServerOf::<S> {
             server,
             version: Version::random(rng),
         }))
-    }
-
-    fn setup(
-        &self,
-        records: &dyn Records,
-        goal: Goal,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Box<dyn ErasedServer>> {
-        let params = self.permit(S::Params::choose(records.shape(), goal)?)?;
-        setup_with::<S>(params, records, rng, progress)
     }
 
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>> {
@@ -208,9 +167,9 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         }))
     }
 
-    fn divided(&self) -> Result<Box<dyn ErasedDivided + '_>> {
-        let divided = S::DIVIDED.ok_or_else(|| Division::none(S::NAME))?;
-        Ok(Box::new(DividedOf::new(divided, &self.terms)))
+    fn divided(&self) -> Option<Box<dyn ErasedDivided + '_>> {
+        let divided = S::DIVIDED?;
+        Some(Box::new(DividedOf::new(divided, &self.terms)))
     }
 }
 
@@ -259,8 +218,23 @@ impl<S: Scheme> ErasedServerOf<S> {
     }
 
     /// The registered side. Fails in schemes without client keys.
-    fn registered(&self) -> Result<&dyn RegisteredServer<S>> {
-        S::Registration::server(&self.server).ok_or_else(|| foreign::<S>("client keys"))
+    fn registered_side(&self) -> Result<&dyn RegisteredServer<S>> {
+        match S::Registration::SIDES {
+            Some(sides) => Ok((sides.server)(&self.server)),
+            None => Err(foreign::<S>("client keys")),
+        }
+    }
+
+    /// A ticket of an earlier version of this database; `None` if it is one of another scheme.
+    fn earlier_ticket(earlier: EarlierErasedTicket<'_>) -> Result<Option<EarlierTicket<'_, S>>> {
+        let server: &dyn Any = earlier.server;
+        let Some(Self { server, .. }) = server.downcast_ref::<Self>() else {
+            return Ok(None);
+        };
+
+        // Under the parameters of its own version, which an update may have changed.
+        let ticket = TicketOf::<S>::decode(server.params(), earlier.ticket)?;
+        Ok(Some(EarlierTicket { server, ticket }))
     }
 
     fn parse_query(&self, query: &[u8]) -> Result<S::Query> {
@@ -284,7 +258,7 @@ impl<S: Scheme> Request<'_, S> {
     }
 }
 
-impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
+impl<S: Scheme> ErasedVersion for ErasedServerOf<S> {
     fn describe(&self) -> Description {
         self.server.params().describe()
     }
@@ -292,11 +266,19 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
     fn version(&self) -> Version {
         self.version
     }
+}
 
+impl<S: Scheme> ErasedDatabase for ErasedServerOf<S> {
     fn public(&self) -> Vec<u8> {
         public_part::<S>(self.version, self.server.params(), self.server.public())
     }
 
+    fn check_query(&self, query: &[u8]) -> Result<()> {
+        self.parse_query(query).map(drop)
+    }
+}
+
+impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
     fn answer_many(
         &self,
         batch: &[(ErasedSession<'_>, &[u8])],
@@ -325,56 +307,8 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
             .collect()
     }
 
-    fn check_query(&self, query: &[u8]) -> Result<()> {
-        self.parse_query(query).map(drop)
-    }
-
-    fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys> {
-        let (found, payload) = envelope::open(keys, Kind::Keys, S::ID)?;
-        let keys = KeysOf::<S>::decode(self.server.params(), payload)
-            .map_err(|error| parse_error(error, found, self.version))?;
-
-        if found != self.version && !self.registered()?.keys_fit(&keys) {
-            return Err(Error::WrongVersion {
-                found,
-                expected: self.version,
-            });
-        }
-
-        Ok(ErasedKeys(Box::new(keys)))
-    }
-
-    fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>> {
-        let keys = keys_of::<S>(keys)?;
-        let ticket = self.registered()?.ticket(keys, number, progress)?;
-        Ok(ticket.encode(self.server.params()))
-    }
-
-    fn follow(
-        &self,
-        earlier: (&dyn ErasedServer, &[u8]),
-        keys: &ErasedKeys,
-        number: u64,
-        progress: &dyn Progress,
-    ) -> Result<Vec<u8>> {
-        let (earlier, ticket) = earlier;
-        let Some(Self {
-            server: earlier, ..
-        }) = earlier.as_any().downcast_ref::<Self>()
-        else {
-            return self.ticket(keys, number, progress);
-        };
-
-        let ticket = TicketOf::<S>::decode(earlier.params(), ticket)?;
-        let keys = keys_of::<S>(keys)?;
-        let followed = self
-            .registered()?
-            .follow((earlier, ticket), keys, number, progress)?;
-        Ok(followed.encode(self.server.params()))
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
+    fn registered(&self) -> Option<&dyn ErasedRegisteredServer> {
+        S::Registration::SIDES.map(|_| self as &dyn ErasedRegisteredServer)
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
@@ -394,15 +328,18 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         }))
     }
 
-    fn device_matrices(&self) -> Vec<TileShape> {
-        S::Server::device_matrices(self.server.params())
-    }
+    fn on_device(&self, device: &dyn Device) -> Result<Option<PlacedServer>> {
+        let Some(on_device) = S::DEVICE else {
+            return Ok(None);
+        };
 
-    fn on_device(&self, device: &dyn Device) -> Result<Box<dyn ErasedServer>> {
-        Ok(Box::new(Self {
-            server: self.server.on_device(device)?,
+        // The same version: clients need not notice which processor answers.
+        let server = Box::new(Self {
+            server: on_device.place(&self.server, device)?,
             version: self.version,
-        }))
+        });
+        let matrices = on_device.matrices(self.server.params());
+        Ok(Some(PlacedServer { server, matrices }))
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
@@ -416,6 +353,43 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         );
         sink.put(IDENTITY, &[&identity])?;
         self.server.save(sink)
+    }
+}
+
+impl<S: Scheme> ErasedRegisteredServer for ErasedServerOf<S> {
+    fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys> {
+        let (found, payload) = envelope::open(keys, Kind::Keys, S::ID)?;
+        let keys = KeysOf::<S>::decode(self.server.params(), payload)
+            .map_err(|error| parse_error(error, found, self.version))?;
+
+        // An update need not change what keys depend on: keys of an earlier version may fit.
+        if found != self.version && !self.registered_side()?.keys_fit(&keys) {
+            return Err(Error::WrongVersion {
+                found,
+                expected: self.version,
+            });
+        }
+
+        Ok(ErasedKeys(Box::new(keys)))
+    }
+
+    fn ticket(
+        &self,
+        keys: &ErasedKeys,
+        number: u64,
+        earlier: Option<EarlierErasedTicket<'_>>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>> {
+        let earlier = match earlier {
+            Some(earlier) => Self::earlier_ticket(earlier)?,
+            None => None,
+        };
+        let keys = keys_of::<S>(keys)?;
+
+        let ticket = self
+            .registered_side()?
+            .ticket(keys, number, earlier, progress)?;
+        Ok(ticket.encode(self.server.params()))
     }
 }
 

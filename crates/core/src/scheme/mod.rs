@@ -8,13 +8,15 @@
 //! |---|---|
 //! | `parameters` | checked parameters |
 //! | `messages` | wire formats, numbers and indices of messages |
-//! | `traits` | the scheme, its server and client, and its capabilities: registration, division |
+//! | `traits` | the scheme, its server and client, and its capabilities: registration, division, device |
+//! | `registration` | numbers of registered clients' queries |
 //! | `session` | what a query needs of its client's session |
 //! | `changes` | changes of records, and what they cost |
 
 mod changes;
 mod messages;
 mod parameters;
+mod registration;
 mod session;
 mod traits;
 
@@ -22,8 +24,9 @@ pub use crate::choice::{Choice, Goal, Target};
 pub use changes::{UpdateEstimate, check_changes};
 pub use messages::{Never, SENT_AHEAD, Wire, check_indices};
 pub use parameters::{Parameters, of_goals};
+pub use registration::StateNumbers;
 pub use traits::{
-    Client, Combiner, DividedScheme, KeysOf, RegisteredClient, RegisteredServer, RegisteredWith,
-    Scheme, SchemeRegistration, Server, Session, Shard, SliceTasks, StateOf, TicketOf,
-    Unregistered,
+    Client, Combiner, DividedScheme, EarlierTicket, KeysOf, OnDevice, RegisteredClient,
+    RegisteredServer, RegisteredSides, RegisteredWith, Scheme, SchemeRegistration, Server, Session,
+    Shard, SliceTasks, StateOf, TicketOf, Unregistered,
 };

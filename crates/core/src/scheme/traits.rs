@@ -8,13 +8,13 @@ use rand_core::CryptoRng;
 use super::changes::UpdateEstimate;
 use super::messages::{Never, Wire, nothing_ahead};
 use super::parameters::Parameters;
-use crate::cost::DividedWork;
+use super::registration::StateNumbers;
 use crate::device::{Device, TileShape};
 use crate::scratch::{Piece, Scratch};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    AlignedBytes, Blob, Change, Division, Error, NoProgress, Privacy, Progress, Record, Records,
-    Result,
+    AlignedBytes, Blob, Change, DividedDescription, Error, NoProgress, Privacy, Progress, Record,
+    Records, Result,
 };
 
 /// The server's data for the querying client: its registered keys and one unused ticket.
@@ -35,6 +35,10 @@ pub trait Scheme: Send + Sync + Sized + 'static {
     const PRIVACY: Privacy;
     /// The division of a database among machines; `None` if it cannot be divided.
     const DIVIDED: Option<&'static dyn DividedScheme<Self>> = None;
+    /// The preparation of slices by tasks; `None` if all of a database is prepared together.
+    const TASKS: Option<&'static dyn SliceTasks<Self>> = None;
+    /// The part of an answer that a device computes; `None` if there is none.
+    const DEVICE: Option<&'static dyn OnDevice<Self>> = None;
 
     /// Checked parameters.
     type Params: Parameters;
@@ -58,18 +62,35 @@ pub trait Scheme: Send + Sync + Sized + 'static {
 
 /// The types of a scheme's registered clients, and the registered sides of its clients and servers.
 pub trait SchemeRegistration<S: Scheme>: 'static {
+    /// The registered sides; `None` in schemes without client keys.
+    const SIDES: Option<RegisteredSides<S>>;
+
     /// The keys that a client registers with the server.
     type Keys: Wire<S::Params> + Sync + 'static;
     /// The secret, persistent state of a registered client.
     type State: Wire<S::Params> + 'static;
     /// The server's precomputation for a registered client's query, or [`Never`].
     type Ticket: Wire<S::Params> + Sync;
+}
 
-    /// The registered side of a client; `None` in schemes without client keys.
-    fn client(client: &S::Client) -> Option<&dyn RegisteredClient<S>>;
+/// The registered sides of a scheme's clients and servers.
+pub struct RegisteredSides<S: Scheme> {
+    /// The registered side of a client.
+    pub client: fn(&S::Client) -> &dyn RegisteredClient<S>,
+    /// The registered side of a server.
+    pub server: fn(&S::Server) -> &dyn RegisteredServer<S>,
+}
 
-    /// The registered side of a server; `None` in schemes without client keys.
-    fn server(server: &S::Server) -> Option<&dyn RegisteredServer<S>>;
+impl<S: Scheme> RegisteredSides<S>
+where
+    S::Client: RegisteredClient<S>,
+    S::Server: RegisteredServer<S>,
+{
+    /// The sides that the types of client and server implement.
+    pub const OF_TYPES: Self = Self {
+        client: |client| client,
+        server: |server| server,
+    };
 }
 
 /// The keys that clients of a scheme register.
@@ -83,17 +104,11 @@ pub type TicketOf<S> = <<S as Scheme>::Registration as SchemeRegistration<S>>::T
 pub enum Unregistered {}
 
 impl<S: Scheme> SchemeRegistration<S> for Unregistered {
+    const SIDES: Option<RegisteredSides<S>> = None;
+
     type Keys = Never;
     type State = Never;
     type Ticket = Never;
-
-    fn client(_client: &S::Client) -> Option<&dyn RegisteredClient<S>> {
-        None
-    }
-
-    fn server(_server: &S::Server) -> Option<&dyn RegisteredServer<S>> {
-        None
-    }
 }
 
 /// The registration of a scheme with these keys, client states and tickets.
@@ -108,17 +123,11 @@ where
     State: Wire<S::Params> + 'static,
     Ticket: Wire<S::Params> + Sync + 'static,
 {
+    const SIDES: Option<RegisteredSides<S>> = Some(RegisteredSides::<S>::OF_TYPES);
+
     type Keys = Keys;
     type State = State;
     type Ticket = Ticket;
-
-    fn client(client: &S::Client) -> Option<&dyn RegisteredClient<S>> {
-        Some(client)
-    }
-
-    fn server(server: &S::Server) -> Option<&dyn RegisteredServer<S>> {
-        Some(server)
-    }
 }
 
 /// A prepared database. Answering never modifies it.
@@ -204,23 +213,6 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         progress: &dyn Progress,
     ) -> Result<Self>;
 
-    /// The matrices that a device holds of a database; none in a scheme without work for a device.
-    fn device_matrices(_params: &S::Params) -> Vec<TileShape> {
-        Vec::new()
-    }
-
-    /// The same database, whose matrices a device holds too and multiplies. Answers stay the same
-    /// bit for bit. While the device fails, the CPU multiplies.
-    ///
-    /// # Errors
-    /// The errors of [`Device::hold`]; by default [`Error::NoSuchParameter`].
-    fn on_device(&self, _device: &dyn Device) -> Result<Self> {
-        Err(Error::NoSuchParameter {
-            scheme: S::NAME,
-            what: "work for a device",
-        })
-    }
-
     /// Reads records back from the prepared database, with the contract of
     /// [`Records::read_packed`]. Reading a few records is cheaper than reading all.
     ///
@@ -255,12 +247,16 @@ pub trait RegisteredServer<S: Scheme> {
     /// Prepares the ticket with this number for a registered client. A number has the same mask in
     /// every version, so no number may be used twice.
     ///
+    /// `earlier` is the ticket of this number of an earlier version, which a scheme may convert
+    /// for less than a fresh ticket costs.
+    ///
     /// # Errors
-    /// [`Error::Session`] in schemes without tickets.
+    /// By default [`Error::Session`]: there are schemes with keys and without tickets.
     fn ticket(
         &self,
         _keys: &KeysOf<S>,
         _number: u64,
+        _earlier: Option<EarlierTicket<'_, S>>,
         _progress: &dyn Progress,
     ) -> Result<TicketOf<S>> {
         Err(Error::Session {
@@ -268,36 +264,39 @@ pub trait RegisteredServer<S: Scheme> {
             what: "no ticket",
         })
     }
+}
 
-    /// Converts a ticket of an earlier version of this database to this version, keeping its
-    /// number. By default, prepares it again.
+/// A ticket of an earlier version of a database, and that version, which is still in memory.
+pub struct EarlierTicket<'a, S: Scheme> {
+    /// The earlier version.
+    pub server: &'a S::Server,
+    /// Its ticket.
+    pub ticket: TicketOf<S>,
+}
+
+/// A scheme part of whose answers a device computes: see [`Scheme::DEVICE`].
+pub trait OnDevice<S: Scheme>: Sync {
+    /// The matrices that a device holds of a database with these parameters.
+    fn matrices(&self, params: &S::Params) -> Vec<TileShape>;
+
+    /// The same database, whose matrices a device holds too and multiplies. Answers stay the same
+    /// bit for bit. While the device fails, the CPU multiplies.
     ///
     /// # Errors
-    /// The errors of [`RegisteredServer::ticket`].
-    fn follow(
-        &self,
-        _earlier: (&S::Server, TicketOf<S>),
-        keys: &KeysOf<S>,
-        number: u64,
-        progress: &dyn Progress,
-    ) -> Result<TicketOf<S>> {
-        self.ticket(keys, number, progress)
-    }
+    /// The errors of [`Device::hold`].
+    fn place(&self, server: &S::Server, device: &dyn Device) -> Result<S::Server>;
 }
 
 /// A scheme whose prepared databases have slices: see [`Scheme::DIVIDED`].
 pub trait DividedScheme<S: Scheme>: Sync {
-    /// The slices of a database with these parameters.
-    fn division(&self, params: &S::Params) -> Division;
-
-    /// The work of an answer, divided.
-    fn work(&self, params: &S::Params) -> DividedWork;
+    /// The slices of a database with these parameters, and the work of its answers.
+    fn describe(&self, params: &S::Params) -> DividedDescription;
 
     /// Reads slices from the sections that [`Server::save`] wrote, and nothing
     /// that belongs to other slices only.
     ///
     /// # Errors
-    /// The errors of [`Server::load`] and [`Division::words_of`].
+    /// The errors of [`Server::load`] and [`Division::words_of`](crate::Division::words_of).
     fn load_shard(
         &self,
         params: S::Params,
@@ -314,14 +313,9 @@ pub trait DividedScheme<S: Scheme>: Sync {
         params: S::Params,
         source: &dyn SectionSource,
     ) -> Result<Box<dyn Combiner<S>>>;
-
-    /// The preparation of slices by tasks; `None` if all slices are prepared together.
-    fn tasks(&self) -> Option<&dyn SliceTasks<S>> {
-        None
-    }
 }
 
-/// Preparation of slices by tasks.
+/// Preparation of slices by tasks: see [`Scheme::TASKS`].
 pub trait SliceTasks<S: Scheme>: Sync {
     /// Divides the columns of a database among tasks that encode them.
     fn column_ranges(&self, params: &S::Params, tasks: usize) -> Vec<Range<usize>>;
@@ -344,7 +338,7 @@ pub trait SliceTasks<S: Scheme>: Sync {
     /// that [`Server::setup_resumable`] then finds.
     ///
     /// # Errors
-    /// The errors of [`Server::setup`] and [`Division::words_of`];
+    /// The errors of [`Server::setup`] and [`Division::words_of`](crate::Division::words_of);
     /// [`Error::Length`] for other encodings.
     fn prepare(
         &self,
@@ -417,35 +411,20 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
 
 /// The registered side of a client: keys and state, numbers of queries, and keys sent ahead.
 pub trait RegisteredClient<S: Scheme> {
-    /// Makes keys to register and the state to keep; `None` in schemes without client keys.
+    /// Makes keys to register and the state to keep. `kept` is the old state of a client that the
+    /// server has evicted, parts of which a scheme may keep.
     ///
     /// # Errors
     /// The errors of key generation.
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(StateOf<S>, KeysOf<S>)>>;
-
-    /// Makes keys and state for a client that the server has evicted, from the client's old state.
-    /// By default, as for a new client.
-    ///
-    /// # Errors
-    /// The errors of [`RegisteredClient::register`].
-    fn register_again(
+    fn register(
         &self,
-        _kept: &StateOf<S>,
+        kept: Option<&StateOf<S>>,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Option<(StateOf<S>, KeysOf<S>)>> {
-        self.register(rng)
-    }
+    ) -> Result<(StateOf<S>, KeysOf<S>)>;
 
-    /// The number of the next unused ticket of this state, which never decreases; below
-    /// [`SENT_AHEAD`](super::SENT_AHEAD). `None` in schemes without tickets.
-    fn next_ticket(&self, _state: &StateOf<S>) -> Option<u64> {
-        None
-    }
-
-    /// The number of the next query with this state: that of a held key, with
-    /// [`SENT_AHEAD`](super::SENT_AHEAD) added, or else the next ticket's.
-    fn next_number(&self, state: &StateOf<S>) -> Option<u64> {
-        self.next_ticket(state)
+    /// The next numbers of this state; by default none, as in a scheme without tickets.
+    fn numbers(&self, _state: &StateOf<S>) -> StateNumbers {
+        StateNumbers::default()
     }
 
     /// Returns true if state made for an earlier version of this database is valid for this one;
@@ -486,10 +465,5 @@ pub trait RegisteredClient<S: Scheme> {
     /// By default [`Error::Parameters`]; [`Error::Malformed`] for an answer to no such key.
     fn hold(&self, _state: &mut StateOf<S>, _number: u64, _answer: S::Answer) -> Result<()> {
         Err(nothing_ahead(S::NAME))
-    }
-
-    /// The number of held keys. As many of the next queries need no ticket.
-    fn held(&self, _state: &StateOf<S>) -> usize {
-        0
     }
 }

@@ -151,9 +151,10 @@ impl Asked {
         let mut made = Queries::default();
         for indices in all.chunks(part.capacity()) {
             // The number of the ticket that the query below spends.
-            if let Some(state) = &state {
-                made.tickets.extend(client.next_number(state)?);
+            if let (Some(state), Some(registered)) = (&state, client.registered()) {
+                made.tickets.extend(registered.numbers(state)?.query);
             }
+
             let (secret, query) = client.query(state.as_deref_mut(), indices, rng)?;
             secrets.push(secret);
             made.queries.push(query);

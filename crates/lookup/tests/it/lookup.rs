@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{answers, entry, lookup, rng, serve, table_with};
-use papir_core::erased::{ErasedClient, ErasedSecret, ErasedState};
-use papir_core::hedge::Circumstances;
+use papir_core::erased::{
+    ErasedClient, ErasedRegisteredClient, ErasedSecret, ErasedState, ErasedVersion,
+};
 use papir_core::{
     Description, Error as CoreError, Goal, NoProgress, NotPrivate, Record, RecordBuffer, Version,
 };
@@ -163,7 +164,7 @@ struct Counting {
     opened: Arc<AtomicUsize>,
 }
 
-impl ErasedClient for Counting {
+impl ErasedVersion for Counting {
     fn describe(&self) -> Description {
         self.client.describe()
     }
@@ -171,55 +172,11 @@ impl ErasedClient for Counting {
     fn version(&self) -> Version {
         self.client.version()
     }
+}
 
-    fn register_in(
-        &self,
-        kept: Option<&ErasedState>,
-        circumstances: &Circumstances,
-        rng: &mut dyn CryptoRng,
-    ) -> papir_core::Result<Option<(ErasedState, Vec<u8>)>> {
-        self.client.register_in(kept, circumstances, rng)
-    }
-
-    fn next_ticket(&self, state: &ErasedState) -> papir_core::Result<Option<u64>> {
-        self.client.next_ticket(state)
-    }
-
-    fn next_number(&self, state: &ErasedState) -> papir_core::Result<Option<u64>> {
-        self.client.next_number(state)
-    }
-
-    fn held(&self, state: &ErasedState) -> papir_core::Result<usize> {
-        self.client.held(state)
-    }
-
-    fn save_state(&self, state: &ErasedState) -> papir_core::Result<zeroize::Zeroizing<Vec<u8>>> {
-        self.client.save_state(state)
-    }
-
-    fn load_state(&self, bytes: &[u8]) -> papir_core::Result<ErasedState> {
-        self.client.load_state(bytes)
-    }
-
-    fn prepare(
-        &self,
-        state: &mut papir_core::erased::ErasedState,
-        queries: usize,
-        progress: &dyn papir_core::Progress,
-    ) -> papir_core::Result<()> {
-        self.client.prepare(state, queries, progress)
-    }
-
-    fn send_ahead(
-        &self,
-        state: &mut ErasedState,
-        rng: &mut dyn CryptoRng,
-    ) -> papir_core::Result<Vec<u8>> {
-        self.client.send_ahead(state, rng)
-    }
-
-    fn hold(&self, state: &mut ErasedState, number: u64, answer: &[u8]) -> papir_core::Result<()> {
-        self.client.hold(state, number, answer)
+impl ErasedClient for Counting {
+    fn registered(&self) -> Option<&dyn ErasedRegisteredClient> {
+        self.client.registered()
     }
 
     fn query(

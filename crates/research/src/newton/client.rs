@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use papir_core::codec::Reader;
-use papir_core::scheme::{Client, Parameters, RegisteredClient, Wire, check_indices};
+use papir_core::scheme::{Client, Parameters, RegisteredClient, StateNumbers, Wire, check_indices};
 use papir_core::{Error, Record, Result};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -162,20 +162,21 @@ impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
 }
 
 impl<V: Variant> RegisteredClient<Newton<V>> for NewtonClient<V> {
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(NewtonState, NewtonKeys)>> {
-        if !V::REGISTERED {
-            return Ok(None);
-        }
+    fn register(
+        &self,
+        _kept: Option<&NewtonState>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(NewtonState, NewtonKeys)> {
         let key = Arc::new(SecretKey::generate(V::MODULUS_BITS, rng)?);
         let keys = NewtonKeys {
             modulus: Arc::clone(key.modulus()),
         };
 
-        Ok(Some((NewtonState { key, next: 0 }, keys)))
+        Ok((NewtonState { key, next: 0 }, keys))
     }
 
-    fn next_ticket(&self, state: &NewtonState) -> Option<u64> {
-        V::REGISTERED.then_some(state.next)
+    fn numbers(&self, state: &NewtonState) -> StateNumbers {
+        StateNumbers::of_ticket(state.next)
     }
 
     fn state_fits(&self, _state: &NewtonState) -> bool {

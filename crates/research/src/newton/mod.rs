@@ -47,6 +47,7 @@ mod lifting;
 pub mod modulus;
 pub mod params;
 pub mod psi;
+pub mod registration;
 mod rows;
 pub mod server;
 #[cfg(test)]
@@ -55,7 +56,7 @@ pub mod wire;
 pub mod xu;
 
 use papir_core::Privacy;
-use papir_core::scheme::{RegisteredWith, Scheme};
+use papir_core::scheme::Scheme;
 
 pub use batch::{BatchVariant, NewtonBucket};
 pub use params::{Newton, Registered, Symmetric, Variant};
@@ -70,7 +71,7 @@ impl<V: Variant> Scheme for Newton<V> {
     type Query = wire::NewtonQuery;
     type Answer = wire::NewtonAnswer;
     type Secret = client::NewtonSecret;
-    type Registration = RegisteredWith<wire::NewtonKeys, client::NewtonState, wire::NewtonTicket>;
+    type Registration = registration::NewtonRegistration<V>;
     type Server = server::NewtonServer<V>;
     type Client = client::NewtonClient<V>;
 }

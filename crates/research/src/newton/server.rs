@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use papir_core::scheme::{Parameters, RegisteredServer, Scheme, Server, Session};
+use papir_core::scheme::{EarlierTicket, Parameters, RegisteredServer, Scheme, Server, Session};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Blob, Change, Error, NoProgress, Progress, Records, Result, copy_packed};
 use rand_core::CryptoRng;
@@ -164,7 +164,7 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
 
 impl<V: Variant> RegisteredServer<Newton<V>> for NewtonServer<V> {
     fn keys_fit(&self, _keys: &NewtonKeys) -> bool {
-        V::REGISTERED
+        true
     }
 
     /// Prepares the coefficients for the client's n if needed. They are the same for all ticket
@@ -173,6 +173,7 @@ impl<V: Variant> RegisteredServer<Newton<V>> for NewtonServer<V> {
         &self,
         keys: &NewtonKeys,
         number: u64,
+        _earlier: Option<EarlierTicket<'_, Newton<V>>>,
         progress: &dyn Progress,
     ) -> Result<NewtonTicket> {
         self.coefficients(&keys.modulus, progress)?;

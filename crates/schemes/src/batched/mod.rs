@@ -39,7 +39,7 @@ mod tests;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{Scheme, Unregistered};
+use papir_core::scheme::{OnDevice, Scheme, Unregistered};
 
 pub use bucket::Bucket;
 pub use client::{BatchedClient, BatchedSecret};
@@ -51,6 +51,10 @@ impl<S: Bucket> Scheme for Batched<S> {
     const NAME: &'static str = S::BATCHED_NAME;
     const ID: u16 = S::BATCHED_ID;
     const PRIVACY: Privacy = S::PRIVACY;
+    const DEVICE: Option<&'static dyn OnDevice<Self>> = match S::DEVICE {
+        Some(_) => Some(&server::GroupsOnDevice),
+        None => None,
+    };
 
     type Params = BatchedParams<S>;
     type Public = BatchedPublic<S>;

@@ -2,11 +2,11 @@
 
 use papir_core::cost::Counts;
 use papir_core::device::{Device, TileShape};
-use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
+use papir_core::scheme::{OnDevice, Parameters, Server, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Blob, Change, NoProgress, Progress, Record, RecordBuffer, Records, Result, Shape, check_read,
-    parallel, read_record,
+    Blob, Change, Error, NoProgress, Progress, Record, RecordBuffer, Records, Result, Shape,
+    check_read, parallel, read_record,
 };
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
@@ -28,6 +28,40 @@ pub struct BatchedServer<S: Bucket> {
     public: BatchedPublic<S>,
     code: Code,
     groups: Vec<S::Server>,
+}
+
+/// Groups of buckets on a device, for a scheme part of whose answers a device computes.
+pub(super) struct GroupsOnDevice;
+
+impl<S: Bucket> OnDevice<Batched<S>> for GroupsOnDevice {
+    fn matrices(&self, params: &BatchedParams<S>) -> Vec<TileShape> {
+        let of_group = S::DEVICE
+            .map(|scheme| scheme.matrices(&params.inner))
+            .unwrap_or_default();
+        (0..params.groups())
+            .flat_map(|_| of_group.clone())
+            .collect()
+    }
+
+    fn place(&self, server: &BatchedServer<S>, device: &dyn Device) -> Result<BatchedServer<S>> {
+        let scheme = S::DEVICE.ok_or(Error::NoSuchParameter {
+            scheme: S::BATCHED_NAME,
+            what: "work for a device",
+        })?;
+
+        let groups = server
+            .groups
+            .iter()
+            .map(|group| scheme.place(group, device))
+            .collect::<Result<_>>()?;
+
+        Ok(BatchedServer::of_groups(
+            server.params.clone(),
+            server.public.seed,
+            server.code.clone(),
+            groups,
+        ))
+    }
 }
 
 impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
@@ -141,28 +175,6 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
             groups.push(server.update(&changes, rng, &NoProgress)?);
             progress.advance(1);
         }
-
-        Ok(Self::of_groups(
-            self.params.clone(),
-            self.public.seed,
-            self.code.clone(),
-            groups,
-        ))
-    }
-
-    fn device_matrices(params: &BatchedParams<S>) -> Vec<TileShape> {
-        let of_group = S::Server::device_matrices(&params.inner);
-        (0..params.groups())
-            .flat_map(|_| of_group.clone())
-            .collect()
-    }
-
-    fn on_device(&self, device: &dyn Device) -> Result<Self> {
-        let groups = self
-            .groups
-            .iter()
-            .map(|server| server.on_device(device))
-            .collect::<Result<_>>()?;
 
         Ok(Self::of_groups(
             self.params.clone(),

@@ -61,7 +61,7 @@ mod widths;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{DividedScheme, Scheme, Unregistered};
+use papir_core::scheme::{DividedScheme, OnDevice, Scheme, SliceTasks, Unregistered};
 
 pub use crate::shared::messages::PublicSeed as Public;
 pub use client::{Client, Secret};
@@ -78,6 +78,8 @@ impl Scheme for Inspire {
     const ID: u16 = 2;
     const PRIVACY: Privacy = Privacy::Private;
     const DIVIDED: Option<&'static dyn DividedScheme<Self>> = Some(&shard::InspireSlices);
+    const TASKS: Option<&'static dyn SliceTasks<Self>> = Some(&shard::InspireSlices);
+    const DEVICE: Option<&'static dyn OnDevice<Self>> = Some(&server::PartsOnDevice);
 
     type Params = Params;
     type Public = Public;

@@ -4,7 +4,9 @@
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::device::{Device, TileShape};
-use papir_core::scheme::{self, Parameters, Scheme, Session, UpdateEstimate, check_changes};
+use papir_core::scheme::{
+    self, OnDevice, Parameters, Scheme, Session, UpdateEstimate, check_changes,
+};
 use papir_core::scratch::{InMemory, Scratch};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, Progress, Records, Result, parallel};
@@ -175,17 +177,6 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
         })
     }
 
-    fn device_matrices(params: &S::Params) -> Vec<TileShape> {
-        Prepared::device_matrices(parts_layout::<S>(params), S::parts(params))
-    }
-
-    fn on_device(&self, device: &dyn Device) -> Result<Self> {
-        Ok(Self {
-            prepared: self.prepared.on_device(self.ring_params(), device)?,
-            ..self.clone()
-        })
-    }
-
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         self.prepared
             .read_packed(self.params.shape(), first, count, out)
@@ -197,6 +188,22 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
 
     fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self> {
         Self::load_with(params, None, source)
+    }
+}
+
+/// Selection and packing on a device, and evaluation if it supports the parameters.
+pub(super) struct PartsOnDevice;
+
+impl<S: Parted<Server = PartsServer<S>>> OnDevice<S> for PartsOnDevice {
+    fn matrices(&self, params: &S::Params) -> Vec<TileShape> {
+        Prepared::device_matrices(parts_layout::<S>(params), S::parts(params))
+    }
+
+    fn place(&self, server: &PartsServer<S>, device: &dyn Device) -> Result<PartsServer<S>> {
+        Ok(PartsServer {
+            prepared: server.prepared.on_device(server.ring_params(), device)?,
+            ..server.clone()
+        })
     }
 }
 

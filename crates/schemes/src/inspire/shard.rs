@@ -7,11 +7,12 @@
 
 use std::ops::Range;
 
-use papir_core::cost::DividedWork;
 use papir_core::scheme::{Combiner, DividedScheme, Parameters, Shard, SliceTasks};
 use papir_core::scratch::Piece;
 use papir_core::sections::SectionSource;
-use papir_core::{AlignedBytes, Blob, Division, Error, Progress, Records, Result, parallel};
+use papir_core::{
+    AlignedBytes, Blob, DividedDescription, Division, Error, Progress, Records, Result, parallel,
+};
 use papir_lattice::packing::{Bodies, Preprocessed};
 use rand_core::CryptoRng;
 
@@ -30,18 +31,17 @@ use crate::shared::stored_records::check_source;
 pub(super) struct InspireSlices;
 
 impl DividedScheme<Inspire> for InspireSlices {
-    fn division(&self, params: &Params) -> Division {
+    fn describe(&self, params: &Params) -> DividedDescription {
         let layout = params.layout();
-        let word_bits = params.rlwe().ring().modulus_bits();
-        Division {
+        let division = Division {
             words: layout.rows(),
             slice_words: layout.degree,
-            word_bits,
+            word_bits: params.rlwe().ring().modulus_bits(),
+        };
+        DividedDescription {
+            division,
+            work: params.answering(),
         }
-    }
-
-    fn work(&self, params: &Params) -> DividedWork {
-        params.answering()
     }
 
     fn load_shard(
@@ -51,7 +51,7 @@ impl DividedScheme<Inspire> for InspireSlices {
         source: &dyn SectionSource,
     ) -> Result<Box<dyn Shard<Inspire>>> {
         // Slices outside the database are refused before anything is read.
-        self.division(&params).words_of(&slices)?;
+        self.describe(&params).division.words_of(&slices)?;
         let prepared = Prepared::load_packs(Inspire::SECTIONS, &params, slices, source)?;
         Ok(Box::new(InspireShard { params, prepared }))
     }
@@ -62,10 +62,6 @@ impl DividedScheme<Inspire> for InspireSlices {
         source: &dyn SectionSource,
     ) -> Result<Box<dyn Combiner<Inspire>>> {
         Ok(Box::new(InspireCombiner::load(params, source)?))
-    }
-
-    fn tasks(&self) -> Option<&dyn SliceTasks<Inspire>> {
-        Some(self)
     }
 }
 
@@ -100,7 +96,9 @@ impl SliceTasks<Inspire> for InspireSlices {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Vec<Piece>> {
-        self.division(params).words_of(&slices)?;
+        self.describe(params).division.words_of(&slices)?;
+
+        // Drawn as a setup draws it: the pieces of all tasks make one database.
         let seed = &random_seeds::<Inspire>(params, rng)[0];
         divided::prepare(&Inspire::SECTIONS, params, seed, slices, encoded, progress)
     }

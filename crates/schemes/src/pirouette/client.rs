@@ -48,21 +48,6 @@ pub struct RetrievalClient<S: Path> {
     public: S::Public,
 }
 
-impl<S: Path> RetrievalClient<S> {
-    fn register_with(
-        &self,
-        kept: Option<&State>,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Option<(State, Keys)>> {
-        let seed = Seed::random(rng);
-        let mut rng = SecretRng::new(rng);
-        let state = State::generate(&self.params, kept, &mut rng)?;
-        let keys = Keys::generate(&self.params, &state.0, seed, &mut rng);
-
-        Ok(Some((state, keys)))
-    }
-}
-
 impl<S: Path> Client<S> for RetrievalClient<S> {
     fn new(params: S::Params, public: S::Public) -> Result<Self> {
         Ok(Self { params, public })
@@ -116,16 +101,13 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
 }
 
 impl<S: Path> RegisteredClient<S> for RetrievalClient<S> {
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys)>> {
-        self.register_with(None, rng)
-    }
+    fn register(&self, kept: Option<&State>, rng: &mut dyn CryptoRng) -> Result<(State, Keys)> {
+        let seed = Seed::random(rng);
+        let mut rng = SecretRng::new(rng);
+        let state = State::generate(&self.params, kept, &mut rng)?;
+        let keys = Keys::generate(&self.params, &state.0, seed, &mut rng);
 
-    fn register_again(
-        &self,
-        kept: &State,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Option<(State, Keys)>> {
-        self.register_with(Some(kept), rng)
+        Ok((state, keys))
     }
 
     fn state_fits(&self, state: &State) -> bool {

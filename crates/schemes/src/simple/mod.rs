@@ -42,7 +42,7 @@ mod tests;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{DividedScheme, Scheme, Unregistered};
+use papir_core::scheme::{DividedScheme, OnDevice, Scheme, Unregistered};
 
 pub use params::Simple;
 
@@ -51,6 +51,7 @@ impl Scheme for Simple {
     const ID: u16 = 1;
     const PRIVACY: Privacy = Privacy::Private;
     const DIVIDED: Option<&'static dyn DividedScheme<Self>> = Some(&shard::SimpleSlices);
+    const DEVICE: Option<&'static dyn OnDevice<Self>> = Some(&server::SimpleOnDevice);
 
     type Params = params::SimpleParams;
     type Public = wire::SimplePublic;

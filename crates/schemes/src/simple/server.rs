@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::device::{Device, TileShape, Words};
-use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate};
+use papir_core::scheme::{OnDevice, Parameters, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Change, Error, Progress, Records, Result, parallel};
 use papir_kernels::matvec_u8::ROWS;
@@ -43,6 +43,33 @@ pub struct SimpleServer {
     pub(super) database: ByteMatrix,
     /// The matrix in the memory of a device.
     held: Held,
+}
+
+/// The product with the matrix on a device.
+pub(super) struct SimpleOnDevice;
+
+impl OnDevice<Simple> for SimpleOnDevice {
+    fn matrices(&self, params: &SimpleParams) -> Vec<TileShape> {
+        let Layout { rows, columns, .. } = params.layout;
+        vec![TileShape {
+            words: Words::Unsigned8,
+            rows: rows.next_multiple_of(ROWS),
+            columns,
+        }]
+    }
+
+    fn place(&self, server: &SimpleServer, device: &dyn Device) -> Result<SimpleServer> {
+        let held = Held::on(
+            device,
+            Words::Unsigned8,
+            server.database.columns(),
+            server.database.tiles(),
+        )?;
+        Ok(SimpleServer {
+            held,
+            ..server.clone()
+        })
+    }
 }
 
 impl Server<Simple> for SimpleServer {
@@ -149,28 +176,6 @@ impl Server<Simple> for SimpleServer {
             // A device that held the matrix has the old bytes.
             database,
             held: Held::default(),
-        })
-    }
-
-    fn device_matrices(params: &SimpleParams) -> Vec<TileShape> {
-        let Layout { rows, columns, .. } = params.layout;
-        vec![TileShape {
-            words: Words::Unsigned8,
-            rows: rows.next_multiple_of(ROWS),
-            columns,
-        }]
-    }
-
-    fn on_device(&self, device: &dyn Device) -> Result<Self> {
-        let held = Held::on(
-            device,
-            Words::Unsigned8,
-            self.database.columns(),
-            self.database.tiles(),
-        )?;
-        Ok(Self {
-            held,
-            ..self.clone()
         })
     }
 

@@ -5,10 +5,9 @@
 
 use std::ops::Range;
 
-use papir_core::cost::DividedWork;
 use papir_core::scheme::{Combiner, DividedScheme, Shard};
 use papir_core::sections::SectionSource;
-use papir_core::{Division, Error, Progress, Result};
+use papir_core::{DividedDescription, Division, Error, Progress, Result};
 use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix_bytes;
 
@@ -22,16 +21,16 @@ use crate::shared::held::Held;
 pub(super) struct SimpleSlices;
 
 impl DividedScheme<Simple> for SimpleSlices {
-    fn division(&self, params: &SimpleParams) -> Division {
-        Division {
+    fn describe(&self, params: &SimpleParams) -> DividedDescription {
+        let division = Division {
             words: params.layout.rows,
             slice_words: ROWS,
             word_bits: params.answer_bits(),
+        };
+        DividedDescription {
+            division,
+            work: params.answering(),
         }
-    }
-
-    fn work(&self, params: &SimpleParams) -> DividedWork {
-        params.answering()
     }
 
     fn load_shard(
@@ -41,7 +40,7 @@ impl DividedScheme<Simple> for SimpleSlices {
         source: &dyn SectionSource,
     ) -> Result<Box<dyn Shard<Simple>>> {
         let layout = &params.layout;
-        let rows = self.division(&params).words_of(&slices)?;
+        let rows = self.describe(&params).division.words_of(&slices)?;
         let bytes = |rows| matrix_bytes(rows, layout.columns) as usize;
 
         // The whole section is checked: in one of another length, rows lie elsewhere.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use papir_core::codec::Reader;
-use papir_core::scheme::{Client, Parameters, RegisteredClient, SENT_AHEAD, Wire, check_indices};
+use papir_core::scheme::{
+    Client, Parameters, RegisteredClient, SENT_AHEAD, StateNumbers, Wire, check_indices,
+};
 use papir_core::{Error, NoProgress, Progress, Record, Result, parallel};
 use papir_paillier::{Ciphertext, LANES, Plaintext, PublicKey, SecretKey};
 use papir_ring::prg::{SecretRng, Seed};
@@ -141,7 +143,7 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
 }
 
 impl<B: Base> RegisteredClient<ZipPir<B>> for ZipClient<B> {
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys)>> {
+    fn register(&self, _kept: Option<&State>, rng: &mut dyn CryptoRng) -> Result<(State, Keys)> {
         let key = SecretKey::generate(self.params.compression.paillier, rng);
         let key = Arc::new(key.map_err(malformed("a fresh Paillier key"))?);
 
@@ -156,20 +158,24 @@ impl<B: Base> RegisteredClient<ZipPir<B>> for ZipClient<B> {
             sent: Vec::new(),
         };
         let keys = state.keys();
-        Ok(Some((state, keys)))
+        Ok((state, keys))
     }
 
-    fn next_ticket(&self, state: &State) -> Option<u64> {
-        Some(state.next)
-    }
+    fn numbers(&self, state: &State) -> StateNumbers {
+        let held: Vec<&SentKey> = state
+            .sent
+            .iter()
+            .filter(|sent| self.is_held(sent))
+            .collect();
+        let query = held
+            .first()
+            .map_or(state.next, |sent| sent.number | SENT_AHEAD);
 
-    fn next_number(&self, state: &State) -> Option<u64> {
-        let held = state.sent.iter().find(|sent| self.is_held(sent));
-        Some(held.map_or(state.next, |sent| sent.number | SENT_AHEAD))
-    }
-
-    fn held(&self, state: &State) -> usize {
-        state.sent.iter().filter(|sent| self.is_held(sent)).count()
+        StateNumbers {
+            ticket: Some(state.next),
+            query: Some(query),
+            held: held.len(),
+        }
     }
 
     fn state_fits(&self, _state: &State) -> bool {
@@ -179,7 +185,7 @@ impl<B: Base> RegisteredClient<ZipPir<B>> for ZipClient<B> {
     /// Decrypts the masks of the next queries whose keys were not sent ahead.
     fn prepare(&self, state: &mut State, queries: usize, progress: &dyn Progress) -> Result<()> {
         let compression = &self.params.compression;
-        let queries = queries.saturating_sub(self.held(state));
+        let queries = queries.saturating_sub(self.numbers(state).held);
         let numbers: Vec<u64> = (state.next..)
             .take(queries)
             .filter(|number| !state.has_masks(*number))

@@ -1,7 +1,9 @@
 //! The server of ZipPIR: `Hint` and `Response` of Algorithm 5.
 
 use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{Parameters, RegisteredServer, Server, Session, UpdateEstimate};
+use papir_core::scheme::{
+    EarlierTicket, Parameters, RegisteredServer, Server, Session, UpdateEstimate,
+};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, Error, Progress, Records, Result};
 use papir_ring::prg::Seed;
@@ -138,7 +140,24 @@ impl<B: Base> RegisteredServer<ZipPir<B>> for ZipServer<B> {
         true
     }
 
-    fn ticket(&self, keys: &Keys, number: u64, progress: &dyn Progress) -> Result<Ticket> {
+    fn ticket(
+        &self,
+        keys: &Keys,
+        number: u64,
+        earlier: Option<EarlierTicket<'_, ZipPir<B>>>,
+        progress: &dyn Progress,
+    ) -> Result<Ticket> {
+        // A ticket of other keys or another version has nothing in common with the new one.
+        match earlier.filter(|earlier| self.can_follow(earlier, keys, number)) {
+            Some(earlier) => self.followed(earlier, keys, progress),
+            None => self.fresh_ticket(keys, number, progress),
+        }
+    }
+}
+
+impl<B: Base> ZipServer<B> {
+    /// Prepares all ciphertexts of a ticket.
+    fn fresh_ticket(&self, keys: &Keys, number: u64, progress: &dyn Progress) -> Result<Ticket> {
         let compression = &self.params.compression;
         let masks = Masks { keys, number };
         let all: Vec<usize> = (0..compression.ciphertexts()).collect();
@@ -152,31 +171,34 @@ impl<B: Base> RegisteredServer<ZipPir<B>> for ZipServer<B> {
         })
     }
 
-    /// Keeps ciphertexts with equal exponents. If few rows of a ciphertext changed, multiplies the
-    /// difference in; otherwise makes it anew.
-    fn follow(
+    /// Returns true if an earlier ticket has these keys and this number, and a hint like this one.
+    fn can_follow(&self, earlier: &EarlierTicket<'_, ZipPir<B>>, keys: &Keys, number: u64) -> bool {
+        let EarlierTicket { server, ticket } = earlier;
+        ticket.number == number
+            && ticket.tag == keys.tag()
+            && ticket.digest == server.hint.digest
+            && ticket.ciphertexts.len() == self.params.compression.ciphertexts()
+            && self.hint.exponents.len() == server.hint.exponents.len()
+    }
+
+    /// The ticket of an earlier version for this one. Keeps ciphertexts with equal exponents. If
+    /// few rows of a ciphertext changed, multiplies the difference in; otherwise makes it anew.
+    fn followed(
         &self,
-        (earlier, mut ticket): (&Self, Ticket),
+        earlier: EarlierTicket<'_, ZipPir<B>>,
         keys: &Keys,
-        number: u64,
         progress: &dyn Progress,
     ) -> Result<Ticket> {
-        let compression = &self.params.compression;
-
-        // A ticket of other keys or another version has nothing in common with the new one.
-        let belongs = ticket.number == number
-            && ticket.tag == keys.tag()
-            && ticket.digest == earlier.hint.digest
-            && ticket.ciphertexts.len() == compression.ciphertexts()
-            && self.hint.exponents.len() == earlier.hint.exponents.len();
-        if !belongs {
-            return self.ticket(keys, number, progress);
-        }
+        let EarlierTicket { server, mut ticket } = earlier;
+        let masks = Masks {
+            keys,
+            number: ticket.number,
+        };
 
         self.hint.follow(
-            compression,
-            &earlier.hint,
-            Masks { keys, number },
+            &self.params.compression,
+            &server.hint,
+            masks,
             &mut ticket.ciphertexts,
             progress,
         )?;

@@ -135,10 +135,10 @@ fn pirouette_with_short_keys() {
 #[test]
 fn pirouette_encrypted_with_short_keys() {
     run(
-        &*Erased::<Encrypted<ShortPirouette>>::allowing_insecure(
+        &Erased::<Encrypted<ShortPirouette>>::allowing_insecure(
             papir_core::NotPrivate::acknowledged(),
         )
-        .with_owner_key(Some(&crate::short::owner())),
+        .with_owner_key(crate::short::owner()),
         &Config::slow(),
     );
 }
@@ -158,10 +158,10 @@ fn pirouette_with_short_keys_long() {
 #[ignore = "long"]
 fn pirouette_encrypted_with_short_keys_long() {
     run(
-        &*Erased::<Encrypted<ShortPirouette>>::allowing_insecure(
+        &Erased::<Encrypted<ShortPirouette>>::allowing_insecure(
             papir_core::NotPrivate::acknowledged(),
         )
-        .with_owner_key(Some(&crate::short::owner())),
+        .with_owner_key(crate::short::owner()),
         &Config::long(),
     );
 }

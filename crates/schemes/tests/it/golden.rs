@@ -141,19 +141,23 @@ fn hashes(name: &str, records: u64, record_bytes: u64) -> Vec<String> {
     let scheme = scheme(name, records.shape());
     let server = prepared(&*scheme, &records, &mut rng);
     let client = scheme.client(&server.public()).unwrap();
-    let mut registered = client
-        .register_in(None, &Circumstances::none(), &mut rng)
-        .unwrap();
-    let keys = registered
-        .as_ref()
-        .map(|(_, keys)| server.accept_keys(keys).unwrap());
+    let side = client.registered();
+    let mut registered = side.map(|side| {
+        side.register_in(None, &Circumstances::none(), &mut rng)
+            .unwrap()
+    });
+    let keys = registered.as_ref().map(|(_, keys)| {
+        let server = server.require_registered().unwrap();
+        server.accept_keys(keys).unwrap()
+    });
     let number = registered
         .as_ref()
-        .and_then(|(state, _)| client.next_ticket(state).unwrap());
-    let ticket = keys
-        .as_ref()
-        .zip(number)
-        .map(|(keys, number)| server.ticket(keys, number, &NoProgress).unwrap());
+        .zip(side)
+        .and_then(|((state, _), side)| side.numbers(state).unwrap().ticket);
+    let ticket = keys.as_ref().zip(number).map(|(keys, number)| {
+        let server = server.require_registered().unwrap();
+        server.ticket(keys, number, None, &NoProgress).unwrap()
+    });
     let state = registered.as_mut().map(|(state, _)| state);
     let (secret, query) = client.query(state, &[index], &mut rng).unwrap();
     let session = ErasedSession {
@@ -166,10 +170,10 @@ fn hashes(name: &str, records: u64, record_bytes: u64) -> Vec<String> {
         [records.get(index).unwrap()]
     );
     let mut all = vec![server.public(), query, answer, sections(&*server)];
-    if let Some((state, keys)) = registered {
+    if let Some(((state, keys), side)) = registered.zip(side) {
         all.push(keys);
         all.extend(ticket);
-        all.push(client.save_state(&state).unwrap().to_vec());
+        all.push(side.save_state(&state).unwrap().to_vec());
     }
     all.iter().map(|bytes| hash(bytes)).collect()
 }

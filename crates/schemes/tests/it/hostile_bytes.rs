@@ -87,8 +87,10 @@ struct Sent {
 impl Peer {
     fn new(scheme: &dyn ErasedScheme, server: &dyn ErasedServer, rng: &mut ChaCha20Rng) -> Self {
         let client = scheme.client(&server.public()).unwrap();
-        let (state, keys) = client.register(rng).unwrap().unzip();
+        let registered = client.registered();
+        let (state, keys) = registered.map(|side| side.register(rng).unwrap()).unzip();
         let keys = keys.map(|sealed| {
+            let server = server.require_registered().unwrap();
             let parsed = server.accept_keys(&sealed).unwrap();
             (sealed, parsed)
         });
@@ -103,11 +105,13 @@ impl Peer {
         let number = self
             .state
             .as_ref()
-            .and_then(|state| self.client.next_ticket(state).unwrap());
+            .zip(self.client.registered())
+            .and_then(|(state, side)| side.numbers(state).unwrap().ticket);
         let keys = self.keys.as_ref().map(|(_, keys)| keys);
-        let ticket = number
-            .zip(keys)
-            .map(|(n, keys)| server.ticket(keys, n, &NoProgress).unwrap());
+        let ticket = number.zip(keys).map(|(n, keys)| {
+            let server = server.require_registered().unwrap();
+            server.ticket(keys, n, None, &NoProgress).unwrap()
+        });
         let (secret, query) = self.client.query(self.state.as_mut(), &[7], rng).unwrap();
         Sent {
             secret,
@@ -150,7 +154,8 @@ fn hostile_messages(scheme: &dyn ErasedScheme, rounds: usize) {
         let ticket = sent.ticket.as_ref().map(|ticket| mutate(ticket, &mut rng));
         drop(server.answer(peer.session(ticket.as_ref()), &sent.query));
         if let Some((keys, _)) = &peer.keys {
-            drop(server.accept_keys(&reseal(keys, Kind::Keys, server, scheme.id(), &mut rng)));
+            let bad = reseal(keys, Kind::Keys, server, scheme.id(), &mut rng);
+            drop(server.require_registered().unwrap().accept_keys(&bad));
         }
         let (secret, _) = peer
             .client

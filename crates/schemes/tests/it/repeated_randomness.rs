@@ -24,7 +24,8 @@ fn records() -> RecordBuffer {
 
 /// The keys of a registration.
 fn keys(client: &dyn ErasedClient) -> Vec<u8> {
-    client.register(&mut restored()).unwrap().unwrap().1
+    let registered = client.require_registered().unwrap();
+    registered.register(&mut restored()).unwrap().1
 }
 
 #[test]
@@ -46,16 +47,17 @@ fn no_two_registrations_have_equal_keys() {
 
         // Nothing else than the circumstances tells them apart.
         let none = Circumstances::none();
+        let side = client.require_registered().unwrap();
         let [one, two] = [(); 2].map(|()| {
-            let registered = client.register_in(None, &none, &mut restored());
-            registered.unwrap().unwrap().1
+            let registered = side.register_in(None, &none, &mut restored());
+            registered.unwrap().1
         });
         assert_eq!(one, two, "{}", scheme.name());
 
         // A client that registers again in the same circumstances gets other keys.
-        let (state, _) = client.register(&mut restored()).unwrap().unwrap();
-        let again = client.register_in(Some(&state), &none, &mut restored());
-        assert_ne!(again.unwrap().unwrap().1, one, "{}", scheme.name());
+        let (state, _) = side.register(&mut restored()).unwrap();
+        let again = side.register_in(Some(&state), &none, &mut restored());
+        assert_ne!(again.unwrap().1, one, "{}", scheme.name());
     }
     assert!(checked >= 5, "{checked} schemes with client keys");
 }
@@ -87,13 +89,12 @@ fn keys_of_both_grains_have_no_equal_mask() {
         let server = setup_with::<Short>(params, &records(), &mut rng, &NoProgress).unwrap();
 
         let scheme = Erased::<Short>::allowing_insecure(NotPrivate::acknowledged());
-        let client = scheme
-            .with_owner_key(Some(&owner()))
-            .client(&server.public())
-            .unwrap();
+        let scheme: &dyn ErasedScheme = &scheme.with_owner_key(owner());
+        let client = scheme.client(&server.public()).unwrap();
+        let side = client.require_registered().unwrap();
         // The databases alone tell these registrations apart.
-        let registered = client.register_in(None, &Circumstances::none(), &mut restored());
-        let keys = registered.unwrap().unwrap().1;
+        let registered = side.register_in(None, &Circumstances::none(), &mut restored());
+        let keys = registered.unwrap().1;
         let (_, payload) = envelope::open(&keys, Kind::Keys, Short::ID).unwrap();
         payload[..32].to_vec()
     });

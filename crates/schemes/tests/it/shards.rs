@@ -42,11 +42,12 @@ fn prepare(scheme: &str, (records, bits): (u64, u64), choice: Choice) -> Case {
 
 /// Asks for some records through `count` shards, and compares answers and records.
 fn check(case: &Case, count: usize) {
-    let scheme = case.scheme.divided().unwrap();
+    let scheme = case.scheme.require_divided().unwrap();
     let division = scheme
-        .division(&parameters_of(&case.sections).unwrap())
-        .unwrap();
-    let shards: Vec<Box<dyn ErasedShard>> = division
+        .describe(&parameters_of(&case.sections).unwrap())
+        .unwrap()
+        .division;
+    let shards: Vec<ErasedShard> = division
         .split(count)
         .unwrap()
         .into_iter()
@@ -128,10 +129,11 @@ fn inspire2_divides(counts: &[usize]) {
         let case = prepare("inspire2", shape, Choice::Packed { columns: 64, words });
         let slices = case
             .scheme
-            .divided()
+            .require_divided()
             .unwrap()
-            .division(&parameters_of(&case.sections).unwrap())
+            .describe(&parameters_of(&case.sections).unwrap())
             .unwrap()
+            .division
             .slices();
         counts
             .iter()
@@ -199,10 +201,11 @@ fn a_shard_reads_its_part_only() {
         let Case {
             scheme, sections, ..
         } = prepare(scheme, shape, choice);
-        let divided = scheme.divided().unwrap();
+        let divided = scheme.require_divided().unwrap();
         let division = divided
-            .division(&parameters_of(&sections).unwrap())
-            .unwrap();
+            .describe(&parameters_of(&sections).unwrap())
+            .unwrap()
+            .division;
         let all: usize = sections
             .names()
             .map(|name| sections.length(name).unwrap())
@@ -231,8 +234,9 @@ fn a_shard_reads_its_part_only() {
         };
         divided.load_combiner(&counting).unwrap();
         let kept = divided
-            .work(&parameters_of(&sections).unwrap())
+            .describe(&parameters_of(&sections).unwrap())
             .unwrap()
+            .work
             .combiner_bytes as usize;
         // That of `inspire` keeps the masks of packs, and drops the two last digits of each.
         let read = counting.read.get() / if scheme.name() == "inspire" { 3 } else { 1 };
@@ -272,7 +276,7 @@ impl Scratch for Tasks<'_> {
         let (encoders, preparers) = self.counts;
         let seed = rng.next_u64();
         let fresh = || ChaCha20Rng::seed_from_u64(seed);
-        let scheme = self.scheme.divided()?;
+        let scheme = self.scheme.require_divided()?;
         let tasks = scheme.tasks()?;
         let ranges = tasks.column_ranges(parameters, encoders)?;
         let encode = |columns| {
@@ -283,7 +287,7 @@ impl Scratch for Tasks<'_> {
                 .map(Blob::from)
         };
         let encoded = ranges.into_iter().map(encode).collect::<Result<Vec<_>>>()?;
-        for slices in scheme.division(parameters)?.split(preparers)? {
+        for slices in scheme.describe(parameters)?.division.split(preparers)? {
             let rng = &mut fresh();
             for Piece { part, bytes } in
                 tasks.prepare(parameters, slices, &encoded, rng, &NoProgress)?
@@ -416,7 +420,10 @@ fn exceptions_of_tasks_outside_their_columns_are_refused() {
 
 #[test]
 fn tasks_are_refused_where_all_is_prepared_together() {
-    let simple = registry::by_name("simple").unwrap().divided().unwrap();
+    let simple = registry::by_name("simple")
+        .unwrap()
+        .require_divided()
+        .unwrap();
     let error = simple.tasks().err().unwrap().to_string();
     assert!(
         error.contains("all of a database is prepared together: expected inspire"),
@@ -429,7 +436,7 @@ fn tasks_are_refused_where_all_is_prepared_together() {
         .unwrap()
         .parameters;
     let short = [Blob::copy_of(&[0; 64])];
-    let divided = inspire.divided().unwrap();
+    let divided = inspire.require_divided().unwrap();
     let prepared = divided.tasks().unwrap().prepare(
         &parameters,
         0..1,

@@ -4,14 +4,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use papir_core::envelope::{self, Header, Kind};
 use papir_core::erased::{
-    ErasedClient, ErasedClientScheme, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer,
-    ErasedSession, ErasedState,
+    ErasedClient, ErasedClientScheme, ErasedDatabase, ErasedRegisteredClient,
+    ErasedRegisteredServer, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
+    ErasedVersion, Terms,
 };
-use papir_core::hedge::Circumstances;
+use papir_core::scratch::Scratch;
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Candidate, Change, Choice, Description, Error, FailureBound, Goal, NotPrivate, OwnerKey,
-    Privacy, Progress, Record, Records, Result, Shape, Target, Version,
+    Candidate, Change, Choice, Description, Error, FailureBound, Privacy, Progress, Record,
+    Records, Result, Shape, Target, Version,
 };
 use papir_schemes::registry;
 use papir_testkit::conformance::{Config, run, shapes};
@@ -86,40 +87,14 @@ impl ErasedClientScheme for Faulty {
         simple().privacy()
     }
 
-    fn client_with(
-        &self,
-        public: &[u8],
-        _acknowledgement: Option<NotPrivate>,
-        _owner: Option<&OwnerKey>,
-    ) -> Result<Box<dyn ErasedClient>> {
+    fn client_with(&self, public: &[u8], _terms: &Terms) -> Result<Box<dyn ErasedClient>> {
         Ok(Box::new(FaultyClient(self.0, simple().client(public)?)))
     }
 }
 
 impl ErasedScheme for Faulty {
-    fn allow_insecure(&self, _word: NotPrivate) -> Box<dyn ErasedScheme> {
+    fn with_terms(&self, _terms: &Terms) -> Box<dyn ErasedScheme> {
         Box::new(Self(self.0))
-    }
-
-    fn with_owner_key(&self, _owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
-        Box::new(Self(self.0))
-    }
-
-    fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {
-        Ok(with_fault(self.0, simple().plan(shape, goal)?))
-    }
-
-    fn setup(
-        &self,
-        records: &dyn Records,
-        goal: Goal,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Box<dyn ErasedServer>> {
-        Ok(Box::new(FaultyServer(
-            self.0,
-            simple().setup(records, goal, rng, progress)?,
-        )))
     }
 
     fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate> {
@@ -134,16 +109,17 @@ impl ErasedScheme for Faulty {
         simple().candidate_for(shape, target)
     }
 
-    fn setup_candidate(
+    fn setup_resumable(
         &self,
         parameters: &[u8],
         records: &dyn Records,
+        scratch: &mut dyn Scratch,
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
         Ok(Box::new(FaultyServer(
             self.0,
-            simple().setup_candidate(parameters, records, rng, progress)?,
+            simple().setup_resumable(parameters, records, scratch, rng, progress)?,
         )))
     }
 
@@ -173,21 +149,9 @@ fn damaged(answer: &[u8], version: Version) -> Vec<u8> {
     )
 }
 
-impl ErasedServer for FaultyServer {
-    fn describe(&self) -> Description {
-        with_fault(self.0, self.1.describe())
-    }
-
-    fn version(&self) -> Version {
-        self.1.version()
-    }
-
-    fn public(&self) -> Vec<u8> {
-        self.1.public()
-    }
-
-    fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
-        let result = self.1.answer(session, query);
+impl FaultyServer {
+    /// The result of one answer, with the fault.
+    fn answered(&self, result: Result<Vec<u8>>) -> Result<Vec<u8>> {
         match (self.0, result) {
             (Fault::WrongRecord, Ok(answer)) => Ok(damaged(&answer, self.version())),
             (Fault::PanicsOnBadBytes, Err(error)) => panic!("{error}"),
@@ -196,43 +160,44 @@ impl ErasedServer for FaultyServer {
             (_, result) => result,
         }
     }
+}
 
+impl ErasedVersion for FaultyServer {
+    fn describe(&self) -> Description {
+        with_fault(self.0, self.1.describe())
+    }
+
+    fn version(&self) -> Version {
+        self.1.version()
+    }
+}
+
+impl ErasedDatabase for FaultyServer {
+    fn public(&self) -> Vec<u8> {
+        self.1.public()
+    }
+
+    fn check_query(&self, query: &[u8]) -> Result<()> {
+        self.1.check_query(query)
+    }
+}
+
+impl ErasedServer for FaultyServer {
     fn answer_many(
         &self,
         batch: &[(ErasedSession<'_>, &[u8])],
         progress: &dyn Progress,
     ) -> Vec<Result<Vec<u8>>> {
-        let mut answers = self.1.answer_many(batch, progress);
+        let answers = self.1.answer_many(batch, progress).into_iter();
+        let mut answers: Vec<_> = answers.map(|result| self.answered(result)).collect();
         if self.0 == Fault::BatchOutOfOrder {
             answers.reverse();
         }
         answers
     }
 
-    fn check_query(&self, query: &[u8]) -> Result<()> {
-        self.1.check_query(query)
-    }
-
-    fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys> {
-        self.1.accept_keys(keys)
-    }
-
-    fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>> {
-        self.1.ticket(keys, number, progress)
-    }
-
-    fn follow(
-        &self,
-        earlier: (&dyn ErasedServer, &[u8]),
-        keys: &ErasedKeys,
-        number: u64,
-        progress: &dyn Progress,
-    ) -> Result<Vec<u8>> {
-        self.1.follow(earlier, keys, number, progress)
-    }
-
-    fn as_any(&self) -> &dyn std::any::Any {
-        self.1.as_any()
+    fn registered(&self) -> Option<&dyn ErasedRegisteredServer> {
+        self.1.registered()
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<papir_core::scheme::UpdateEstimate> {
@@ -269,7 +234,7 @@ impl ErasedServer for FaultyServer {
     }
 }
 
-impl ErasedClient for FaultyClient {
+impl ErasedVersion for FaultyClient {
     fn describe(&self) -> Description {
         with_fault(self.0, self.1.describe())
     }
@@ -277,51 +242,11 @@ impl ErasedClient for FaultyClient {
     fn version(&self) -> Version {
         self.1.version()
     }
+}
 
-    fn register_in(
-        &self,
-        kept: Option<&ErasedState>,
-        circumstances: &Circumstances,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Option<(ErasedState, Vec<u8>)>> {
-        self.1.register_in(kept, circumstances, rng)
-    }
-
-    fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>> {
-        self.1.next_ticket(state)
-    }
-
-    fn next_number(&self, state: &ErasedState) -> Result<Option<u64>> {
-        self.1.next_number(state)
-    }
-
-    fn held(&self, state: &ErasedState) -> Result<usize> {
-        self.1.held(state)
-    }
-
-    fn save_state(&self, state: &ErasedState) -> Result<zeroize::Zeroizing<Vec<u8>>> {
-        self.1.save_state(state)
-    }
-
-    fn load_state(&self, bytes: &[u8]) -> Result<ErasedState> {
-        self.1.load_state(bytes)
-    }
-
-    fn prepare(
-        &self,
-        state: &mut ErasedState,
-        queries: usize,
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        self.1.prepare(state, queries, progress)
-    }
-
-    fn send_ahead(&self, state: &mut ErasedState, rng: &mut dyn CryptoRng) -> Result<Vec<u8>> {
-        self.1.send_ahead(state, rng)
-    }
-
-    fn hold(&self, state: &mut ErasedState, number: u64, answer: &[u8]) -> Result<()> {
-        self.1.hold(state, number, answer)
+impl ErasedClient for FaultyClient {
+    fn registered(&self) -> Option<&dyn ErasedRegisteredClient> {
+        self.1.registered()
     }
 
     fn query(

@@ -1,5 +1,6 @@
 //! A snapshot, ready to answer.
 
+use std::any::Any;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -173,11 +174,8 @@ impl Base {
     /// Batches that are answered at the same time. Other machines with the slices of the database
     /// work on one while the answers of the one before are combined here.
     pub(super) fn batches_at_once(&self) -> usize {
-        if self.server.as_any().is::<Combined>() {
-            2
-        } else {
-            1
-        }
+        let server: &dyn Any = &*self.server;
+        if server.is::<Combined>() { 2 } else { 1 }
     }
 
     /// Bytes in the memory of a device; 0 if the CPU answers alone.

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use papir_core::envelope::{self, Kind, named_version};
-use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
+use papir_core::erased::{ErasedKeys, ErasedRegisteredServer, ErasedServer, ErasedSession};
 use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version};
 use papir_lookup::KeywordLayout;
 use papir_store::{Delta, OpenOptions, Snapshot, Verify, delta_file};
@@ -254,9 +254,9 @@ impl Database {
             .map_or(self.base.published, |delta| delta.published)
     }
 
-    /// The prepared database.
-    pub(crate) fn erased(&self) -> &dyn ErasedServer {
-        &*self.base.server
+    /// The side of the database that registered clients use.
+    pub(crate) fn registered(&self) -> Result<&dyn ErasedRegisteredServer> {
+        self.base.server.require_registered()
     }
 
     /// Records fetched per key; `None` if the database is not keyed.

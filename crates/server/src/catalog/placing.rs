@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use papir_core::device::Device;
+use papir_core::erased::PlacedServer;
 use papir_store::Result;
 
 use super::base::Base;
@@ -31,21 +32,19 @@ impl Place<'_> {
         };
 
         let database = base.name.clone();
-        let matrices = base.server.device_matrices();
-        if matrices.is_empty() {
-            let scheme = base.description.scheme;
-            tracing::info!(
-                database,
-                scheme,
-                "the scheme has no work for a device: the CPU answers"
-            );
-            return Ok(base);
-        }
-
         // A start fails, since its operator expects the device. A later version is served more
         // slowly rather than not at all.
         match base.server.on_device(&**device) {
-            Ok(server) => {
+            Ok(None) => {
+                let scheme = base.description.scheme;
+                tracing::info!(
+                    database,
+                    scheme,
+                    "the scheme has no work for a device: the CPU answers"
+                );
+                Ok(base)
+            }
+            Ok(Some(PlacedServer { server, matrices })) => {
                 let bytes = matrices.into_iter().map(|shape| device.bytes(shape)).sum();
                 tracing::info!(database, device = device.name(), bytes, "matrices copied");
 

@@ -149,7 +149,10 @@ impl Registry {
             self.remove(database.name(), id)?;
             return Err(ClientError::Gone);
         };
-        let Ok(keys) = database.erased().accept_keys(&bytes) else {
+        let accepted = database
+            .registered()
+            .and_then(|registered| registered.accept_keys(&bytes));
+        let Ok(keys) = accepted else {
             // The client is not removed: an older version that accepts its keys may still be
             // answered. If it is not used, it expires.
             return Err(ClientError::Gone);

@@ -303,7 +303,10 @@ impl Registry {
         }
 
         let bytes = self.keys.read_upload(id)?;
-        let keys = match database.erased().accept_keys(&bytes) {
+        let accepted = database
+            .registered()
+            .and_then(|registered| registered.accept_keys(&bytes));
+        let keys = match accepted {
             Ok(keys) => keys,
             Err(source) => {
                 self.remove(database.name(), id)?;

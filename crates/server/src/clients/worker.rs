@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use papir_core::Version;
-use papir_core::erased::ErasedKeys;
+use papir_core::erased::{EarlierErasedTicket, ErasedKeys};
 use rayon::ThreadPool;
 
 use super::error::ClientError;
@@ -324,18 +324,18 @@ impl State {
         earlier: Option<&Earlier>,
         pause: &Turns<'_>,
     ) -> Option<Vec<u8>> {
-        let server = wanted.database.erased();
-        let number = wanted.number;
+        let server = wanted.database.registered().ok()?;
+        let earlier = earlier.and_then(|earlier| {
+            Some(EarlierErasedTicket {
+                server: earlier.database.registered().ok()?,
+                ticket: &earlier.ticket,
+            })
+        });
 
         // A panic affects one client only: the worker continues with the others.
         let computed = catch_panic(|| {
-            self.pool.install(|| match earlier {
-                Some(earlier) => {
-                    let ticket = (earlier.database.erased(), &earlier.ticket[..]);
-                    server.follow(ticket, keys, number, pause)
-                }
-                None => server.ticket(keys, number, pause),
-            })
+            self.pool
+                .install(|| server.ticket(keys, wanted.number, earlier, pause))
         });
         computed.ok()?.ok()
     }

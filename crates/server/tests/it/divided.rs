@@ -19,7 +19,7 @@ use crate::support::{Reply, Running, config, key, lookup_of, prepared_keys, stat
 
 /// Shards in this process, of which the first fails the next `failures` times.
 struct Local {
-    shards: Vec<Box<dyn ErasedShard>>,
+    shards: Vec<ErasedShard>,
     failures: Arc<AtomicUsize>,
 }
 
@@ -52,8 +52,12 @@ fn divided(scheme: &str, salt: &str, failures: &Arc<AtomicUsize>) -> Database {
     let (server, layout) = prepared_keys(scheme, 1000, salt);
     let mut sections = MemorySections::default();
     server.save(&mut sections).unwrap();
-    let scheme = registry::by_name(scheme).unwrap().divided().unwrap();
-    let division = scheme.division(&parameters_of(&sections).unwrap()).unwrap();
+    let scheme = registry::by_name(scheme)
+        .unwrap()
+        .require_divided()
+        .unwrap();
+    let parameters = parameters_of(&sections).unwrap();
+    let division = scheme.describe(&parameters).unwrap().division;
     let ranges = division.split(division.slices().min(3)).unwrap();
     let shards = ranges
         .into_iter()

@@ -157,7 +157,7 @@ fn a_use_is_on_disk_before_the_answer_is_computed() {
     let reply = client.register();
     client.id = reply.json()["id"].as_str().unwrap().to_owned();
     client.wait_for("tickets_ready", 1);
-    let backup = client.client.save_state(&client.state).unwrap();
+    let backup = client.registration().save_state(&client.state).unwrap();
     service.kill();
 
     let mut service = Service::start(directory.path(), SMALL, true);
@@ -171,7 +171,7 @@ fn a_use_is_on_disk_before_the_answer_is_computed() {
 
     let service = Service::start(directory.path(), SMALL, false);
     let mut client = client.moved_to_url(&service.url);
-    client.state = client.client.load_state(&backup).unwrap();
+    client.state = client.registration().load_state(&backup).unwrap();
     let other = client.query(8);
     assert_eq!(client.ask(&other).code(), "ticket_used");
     let answer = client.ask(&query);
@@ -221,7 +221,7 @@ fn tickets_of_zip_survive_a_kill_at_every_step() {
     let client = client.moved_to_url(&service.url);
     assert_eq!(client.ask(&first).body, answer.body);
     client.wait_for("tickets_ready", 4);
-    let backup = client.client.save_state(&client.state).unwrap();
+    let backup = client.registration().save_state(&client.state).unwrap();
     service.kill();
 
     // Its use is stored, but the answer never arrives.
@@ -235,7 +235,7 @@ fn tickets_of_zip_survive_a_kill_at_every_step() {
 
     let service = start(false);
     let mut client = client.moved_to_url(&service.url);
-    client.state = client.client.load_state(&backup).unwrap();
+    client.state = client.registration().load_state(&backup).unwrap();
     let other = client.query(9);
     assert_eq!(
         (other.ticket, client.ask(&other).code().as_str()),
@@ -264,12 +264,12 @@ fn a_key_sent_ahead_survives_a_kill_of_both_sides_and_is_used_once() {
     for _ in 0..2 {
         client.hold();
     }
-    let saved = client.client.save_state(&client.state).unwrap();
+    let saved = client.registration().save_state(&client.state).unwrap();
     service.kill();
 
     let service = Service::start(directory.path(), 0, false);
     let mut client = client.moved_to_url(&service.url);
-    client.state = client.client.load_state(&saved).unwrap();
+    client.state = client.registration().load_state(&saved).unwrap();
     assert_eq!(client.status()["next_sent_ahead"], 0);
     let lengths: Vec<usize> = (0..3)
         .map(|index| {
@@ -296,7 +296,7 @@ fn a_key_sent_ahead_survives_a_kill_of_both_sides_and_is_used_once() {
     let service = Service::start(directory.path(), 0, false);
     let mut client = client.moved_to_url(&service.url);
     assert_eq!(client.status()["next_sent_ahead"], 3);
-    client.state = client.client.load_state(&saved).unwrap();
+    client.state = client.registration().load_state(&saved).unwrap();
     let second = client.query(7);
     assert_eq!(client.ask(&second).code(), "ticket_used");
     service.kill();

@@ -159,10 +159,10 @@ fn of_many_queries_with_one_number_one_is_answered() {
     let mut client = unregistered(&services[0]);
     client.id = client.register().json()["id"].as_str().unwrap().to_owned();
     client.wait_for("tickets_ready", 1);
-    let backup = client.client.save_state(&client.state).unwrap();
+    let backup = client.registration().save_state(&client.state).unwrap();
     let mut queries = Vec::new();
     for index in 0..8 {
-        client.state = client.client.load_state(&backup).unwrap();
+        client.state = client.registration().load_state(&backup).unwrap();
         queries.push(client.query(index));
     }
     let senders = services.each_ref().map(|service| {

@@ -505,7 +505,7 @@ fn continued(log: Option<&Log>) -> Option<(&[Leaf], &[Certificate])> {
 fn by_tasks(scheme: &dyn ErasedScheme) -> bool {
     scheme
         .divided()
-        .is_ok_and(|divided| divided.tasks().is_ok())
+        .is_some_and(|divided| divided.tasks().is_ok())
 }
 
 /// The names of the schemes with a property, joined by `or`.

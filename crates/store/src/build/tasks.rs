@@ -130,8 +130,8 @@ impl Plan {
         memory: u64,
     ) -> CoreResult<Self> {
         // Checked before any task starts: tasks of a scheme without slices would fail one by one.
-        let scheme = registry::by_name(work.scheme)?.divided()?;
-        let division = scheme.division(work.parameters)?;
+        let scheme = registry::by_name(work.scheme)?.require_divided()?;
+        let division = scheme.describe(work.parameters)?.division;
         // Fails if there are more shards than slices.
         division.split(shards)?;
         let for_memory = (work.shape.total_bytes() / (memory / 4).max(1)) as usize + 1;
@@ -258,7 +258,7 @@ pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreR
         return Ok(());
     }
 
-    let scheme = plan.scheme()?.divided()?;
+    let scheme = plan.scheme()?.require_divided()?;
     let tasks = scheme.tasks()?;
     let parameters = &plan.parameters;
     // Before the records are opened: the number comes from the caller of the task.
@@ -282,9 +282,10 @@ pub fn prepare_task(folder: &Path, task: usize, progress: &dyn Progress) -> Core
         return Ok(());
     }
 
-    let scheme = plan.scheme()?.divided()?;
+    let scheme = plan.scheme()?.require_divided()?;
     let parameters = &plan.parameters;
-    let slices = range(scheme.division(parameters)?.split(plan.prepare)?, task)?;
+    let division = scheme.describe(parameters)?.division;
+    let slices = range(division.split(plan.prepare)?, task)?;
     // Mapped: together they are as long as the matrix, and a task reads its rows of each.
     let encoded = (0..plan.encode)
         .map(|task| map_blob(&folder.join(plan.columns_file(task))))

@@ -105,7 +105,9 @@ impl Snapshot {
     /// have no slices.
     pub fn open_divided(path: &Path, shards: Box<dyn Shards>) -> Result<Self> {
         let opened = Self::of_sections(map(path)?, path, OpenOptions::lazy(), |scheme, file| {
-            let combiner = scheme.divided()?.load_combiner(&VerifiedParts(file))?;
+            let combiner = scheme
+                .require_divided()?
+                .load_combiner(&VerifiedParts(file))?;
             Ok(Box::new(Combined::new(combiner, shards)))
         })?;
 

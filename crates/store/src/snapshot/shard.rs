@@ -20,8 +20,9 @@ pub fn division_of(path: &Path) -> Result<(Version, Division)> {
         Ok((
             version_of(file)?,
             scheme_in(file)?
-                .divided()?
-                .division(&parameters_of(file)?)?,
+                .require_divided()?
+                .describe(&parameters_of(file)?)?
+                .division,
         ))
     })
 }
@@ -31,10 +32,10 @@ pub fn division_of(path: &Path) -> Result<(Version, Division)> {
 ///
 /// # Errors
 /// The errors of [`division_of`]; [`papir_core::Error::OutOfBounds`] for slices that do not exist.
-pub fn open_shard(path: &Path, slices: Range<usize>) -> Result<Box<dyn ErasedShard>> {
+pub fn open_shard(path: &Path, slices: Range<usize>) -> Result<ErasedShard> {
     with_sections(path, |file| {
         scheme_in(file)?
-            .divided()?
+            .require_divided()?
             .load_shard(slices, &VerifiedParts(file))
     })
 }

@@ -26,7 +26,7 @@ fn database(folder: &Path, scheme: &str) -> PathBuf {
 
 /// Shards in this process; one of them may be away.
 struct Local {
-    shards: Vec<Box<dyn ErasedShard>>,
+    shards: Vec<ErasedShard>,
     away: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Databases whose matrices a device holds: the same answers, also while it fails.
 
 use papir_core::device::{Device, DeviceMemory, HeldMatrix, HeldPacks, Packs, TileShape, Tiles};
-use papir_core::erased::{ErasedServer, ErasedSession};
+use papir_core::erased::{ErasedServer, ErasedSession, PlacedServer};
 use papir_core::{Error, NoProgress, Result};
 use std::sync::{Arc, Mutex};
 
@@ -11,8 +11,9 @@ use crate::device::PlainDevice;
 /// Puts the database on a device, or checks that a scheme without work for one says so.
 pub(super) fn check(fixture: &mut Fixture<'_>) {
     let plain = PlainDevice::default();
-    if fixture.server.device_matrices().is_empty() {
-        let error = fixture.server.on_device(&plain).err();
+    let placed = fixture.server.on_device(&plain);
+    if placed.expect("a database on a device").is_none() {
+        let error = fixture.server.require_on_device(&plain).err();
         assert!(
             matches!(error, Some(Error::NoSuchParameter { .. })),
             "{error:?}"
@@ -40,16 +41,15 @@ pub(super) fn check_answers(
         device,
         held: Mutex::default(),
     };
-    let placed = fixture
+    let PlacedServer {
+        server: placed,
+        matrices,
+    } = fixture
         .server
-        .on_device(&recorded)
+        .require_on_device(&recorded)
         .expect("a database on a device");
     let held = recorded.held.into_inner().expect("a lock");
-    assert_eq!(
-        held,
-        fixture.server.device_matrices(),
-        "held matrices differ from the planned ones"
-    );
+    assert_eq!(held, matrices, "held matrices differ from the planned ones");
     let bytes: usize = held
         .iter()
         .map(|shape| shape.rows / 64 * shape.group_bytes())

@@ -147,23 +147,25 @@ impl Registration {
         server: &dyn ErasedServer,
         rng: &mut dyn CryptoRng,
     ) -> Self {
-        let registered = client.register(rng).expect("registration");
+        let registered = client.registered();
         let description = server.describe();
         assert_eq!(
             registered.is_some(),
             description.limits.client_keys,
             "client keys differ from the description"
         );
-        let Some((state, sealed)) = registered else {
+        let Some(registered) = registered else {
             return Self::default();
         };
+        let (state, sealed) = registered.register(rng).expect("registration");
         assert_eq!(
             sealed.len() as u64,
             description.sizes.keys,
             "client keys' length"
         );
         let keys = server
-            .accept_keys(&sealed)
+            .require_registered()
+            .and_then(|server| server.accept_keys(&sealed))
             .expect("honest keys are accepted");
         Self {
             state: Some(state),
@@ -186,7 +188,10 @@ impl Registration {
             "a ticket's number is used twice"
         );
         let ticket = match (&self.keys, number) {
-            (Some(keys), Some(number)) => Some(server.ticket(keys, number, &NoProgress)?),
+            (Some(keys), Some(number)) => {
+                let server = server.require_registered()?;
+                Some(server.ticket(keys, number, None, &NoProgress)?)
+            }
             _ => None,
         };
         assert_eq!(
@@ -202,9 +207,9 @@ impl Registration {
     }
 
     fn next_ticket(&self, client: &dyn ErasedClient) -> Option<u64> {
-        self.state
-            .as_ref()
-            .and_then(|state| client.next_ticket(state).expect("state of this client"))
+        let state = self.state.as_ref()?;
+        let numbers = client.registered()?.numbers(state);
+        numbers.expect("state of this client").ticket
     }
 
     /// The server's session for a query of this client.

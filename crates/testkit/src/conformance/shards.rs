@@ -15,7 +15,7 @@ pub(super) fn check(fixture: &mut Fixture<'_>) {
         .server
         .save(&mut sections)
         .expect("saving to memory");
-    let scheme = match fixture.scheme.divided() {
+    let scheme = match fixture.scheme.require_divided() {
         Ok(scheme) => scheme,
         Err(error) => {
             assert!(matches!(error, Error::Parameters { .. }), "{error:?}");
@@ -23,8 +23,9 @@ pub(super) fn check(fixture: &mut Fixture<'_>) {
         }
     };
     let division = scheme
-        .division(&parameters_of(&sections).expect("parameters"))
-        .expect("a division");
+        .describe(&parameters_of(&sections).expect("parameters"))
+        .expect("a division")
+        .division;
     let combiner = scheme.load_combiner(&sections).expect("a combiner");
     assert!(
         combiner.public() == fixture.server.public(),
@@ -55,11 +56,7 @@ pub(super) fn check(fixture: &mut Fixture<'_>) {
 }
 
 /// Three queries in one pass; one of them with a wrong version, which fails alone.
-fn check_answers(
-    fixture: &mut Fixture<'_>,
-    shards: &[Box<dyn ErasedShard>],
-    combiner: &dyn ErasedCombiner,
-) {
+fn check_answers(fixture: &mut Fixture<'_>, shards: &[ErasedShard], combiner: &dyn ErasedCombiner) {
     let last = fixture.shape.records() - 1;
     let mut queries: Vec<Vec<u8>> = [0, last, last / 2]
         .map(|index| fixture.send(&[index]).query)
@@ -124,14 +121,14 @@ fn check_answers(
 /// Missing, repeated, damaged and foreign partial answers are refused, and fail no other query.
 fn check_refusals(
     fixture: &mut Fixture<'_>,
-    shards: &[Box<dyn ErasedShard>],
+    shards: &[ErasedShard],
     combiner: &dyn ErasedCombiner,
 ) {
     let query = fixture.send(&[0]).query;
-    let partial = |shard: &dyn ErasedShard| shard.partial_many(&[&query], &NoProgress).remove(0);
+    let partial = |shard: &ErasedShard| shard.partial_many(&[&query], &NoProgress).remove(0);
     let honest: Vec<Vec<u8>> = shards
         .iter()
-        .map(|shard| partial(&**shard).expect("a partial answer"))
+        .map(|shard| partial(shard).expect("a partial answer"))
         .collect();
     let payload = &honest[0][24..honest[0].len() - 8];
     let seal = |kind, version, payload: &[u8]| {

@@ -30,16 +30,17 @@ fn check_saved_state(fixture: &mut Fixture<'_>) {
         .scheme
         .client(&fixture.server.public())
         .expect("a client");
+    let client = client.require_registered().expect("client keys");
     for index in [0, fixture.shape.records() - 1] {
         let bytes = client.save_state(state(fixture)).expect("saving state");
         let loaded = client.load_state(&bytes).expect("loading what was saved");
         let again = client.save_state(&loaded).expect("saving state");
         assert!(bytes == again, "state changed by saving");
-        let number = client.next_ticket(state(fixture));
-        let loaded_number = client.next_ticket(&loaded);
+        let numbers = client.numbers(state(fixture));
+        let loaded_numbers = client.numbers(&loaded);
         assert_eq!(
-            number.expect("own state"),
-            loaded_number.expect("own state"),
+            numbers.expect("own state").ticket,
+            loaded_numbers.expect("own state").ticket,
             "another ticket"
         );
         fixture.registration.state = Some(loaded);
@@ -49,16 +50,14 @@ fn check_saved_state(fixture: &mut Fixture<'_>) {
 
 /// Damaged state and state of another scheme cause typed errors.
 fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
-    let bytes = fixture
-        .client
-        .save_state(state(fixture))
-        .expect("saving state");
+    let client = fixture.client.require_registered().expect("client keys");
+    let bytes = client.save_state(state(fixture)).expect("saving state");
     for position in (0..bytes.len()).step_by(bytes.len().div_ceil(config.damaged_positions.max(1)))
     {
         let mut damaged = bytes.to_vec();
         damaged[position] ^= 1;
         for (what, damaged) in [("flipped", damaged), ("cut", bytes[..position].to_vec())] {
-            let error = fixture.client.load_state(&damaged).err();
+            let error = client.load_state(&damaged).err();
             let error = error.unwrap_or_else(|| panic!("state, {what} at {position}: accepted"));
             assert!(
                 is_parse_error(&error),
@@ -76,7 +75,7 @@ fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
     let version = fixture.server.version();
     let foreign = envelope::seal(&header(Kind::State, id.wrapping_add(1)), payload);
     assert!(matches!(
-        fixture.client.load_state(&foreign),
+        client.load_state(&foreign),
         Err(Error::WrongScheme { .. })
     ));
     let short = envelope::seal(
@@ -88,15 +87,13 @@ fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
         &payload[1..],
     );
     assert!(
-        fixture
-            .client
+        client
             .load_state(&short)
             .is_err_and(|error| is_parse_error(&error))
     );
     let keys = envelope::seal(&header(Kind::Keys, id), payload);
     assert!(
-        fixture
-            .client
+        client
             .load_state(&keys)
             .is_err_and(|error| is_parse_error(&error))
     );
@@ -105,17 +102,15 @@ fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
 /// Valid keys are accepted. Damaged, short and long keys are refused, and so are those of another
 /// version unless they are valid for this one.
 fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
-    let (_, keys) = fixture
-        .client
-        .register(&mut fixture.rng)
-        .expect("registration")
-        .expect("client keys");
-    assert!(fixture.server.accept_keys(&keys).is_ok(), "honest keys");
+    let client = fixture.client.require_registered().expect("client keys");
+    let server = fixture.server.require_registered().expect("client keys");
+    let (_, keys) = client.register(&mut fixture.rng).expect("registration");
+    assert!(server.accept_keys(&keys).is_ok(), "honest keys");
     for position in (0..keys.len()).step_by(keys.len().div_ceil(config.damaged_positions.max(1))) {
         let mut damaged = keys.clone();
         damaged[position] ^= 0x80;
         for (what, damaged) in [("flipped", damaged), ("cut", keys[..position].to_vec())] {
-            let error = fixture.server.accept_keys(&damaged).err();
+            let error = server.accept_keys(&damaged).err();
             let error = error.unwrap_or_else(|| panic!("keys, {what} at {position}: accepted"));
             assert!(
                 is_parse_error(&error),
@@ -135,7 +130,7 @@ fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
         payload,
     );
     assert!(matches!(
-        fixture.server.accept_keys(&old),
+        server.accept_keys(&old),
         Ok(_) | Err(Error::WrongVersion { .. })
     ));
     let long = [payload, &[0]].concat();
@@ -148,8 +143,7 @@ fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
         &long,
     );
     assert!(
-        fixture
-            .server
+        server
             .accept_keys(&long)
             .is_err_and(|error| is_parse_error(&error)),
         "longer keys"
@@ -200,21 +194,23 @@ fn check_sent_ahead(fixture: &mut Fixture<'_>) {
         .scheme
         .client(&fixture.server.public())
         .expect("a client");
+    let registered = client.require_registered().expect("client keys");
     let server = &*fixture.server;
     let own = fixture.registration.state.as_mut().expect("state");
     let rng = &mut fixture.rng;
     if sizes.ahead == 0 {
         assert!(matches!(
-            client.send_ahead(own, rng),
+            registered.send_ahead(own, rng),
             Err(Error::Parameters { .. })
         ));
         return;
     }
-    let number = client
-        .next_ticket(own)
+    let number = registered
+        .numbers(own)
         .expect("own state")
+        .ticket
         .expect("a scheme with tickets");
-    let key = client.send_ahead(own, rng).expect("a key");
+    let key = registered.send_ahead(own, rng).expect("a key");
     assert_eq!(key.len() as u64, sizes.ahead, "the key's length");
     let keys = fixture
         .registration
@@ -222,30 +218,31 @@ fn check_sent_ahead(fixture: &mut Fixture<'_>) {
         .as_ref()
         .expect("a registered client");
     let ticket = server
-        .ticket(keys, number, &papir_core::NoProgress)
+        .require_registered()
+        .and_then(|server| server.ticket(keys, number, None, &papir_core::NoProgress))
         .expect("a ticket");
     let session = papir_core::erased::ErasedSession {
         keys: Some(keys),
         ticket: Some(&ticket),
     };
     let answer = server.answer(session, &key).expect("an answer to a key");
-    assert_eq!(client.held(own).expect("own state"), 0);
-    client.hold(own, number, &answer).expect("an honest answer");
-    let bytes = client.save_state(own).expect("saving state");
-    let mut loaded = client.load_state(&bytes).expect("loading what was saved");
-    assert_eq!(client.held(&loaded).expect("own state"), 1);
-    assert_eq!(
-        client.next_number(&loaded).expect("own state"),
-        Some(SENT_AHEAD + number)
-    );
+    assert_eq!(registered.numbers(own).expect("own state").held, 0);
+    registered
+        .hold(own, number, &answer)
+        .expect("an honest answer");
+    let bytes = registered.save_state(own).expect("saving state");
+    let mut loaded = registered
+        .load_state(&bytes)
+        .expect("loading what was saved");
+    let numbers = registered.numbers(&loaded).expect("own state");
+    assert_eq!(numbers.held, 1);
+    assert_eq!(numbers.query, Some(SENT_AHEAD + number));
     let index = fixture.shape.records() / 2;
     let (secret, query) = client
         .query(Some(&mut loaded), &[index], rng)
         .expect("a query");
-    assert_eq!(
-        (query.len() as u64, client.held(&loaded).expect("own state")),
-        (sizes.online, 0)
-    );
+    let held = registered.numbers(&loaded).expect("own state").held;
+    assert_eq!((query.len() as u64, held), (sizes.online, 0));
     let answer = server
         .answer(Default::default(), &query)
         .expect("an answer without a session");

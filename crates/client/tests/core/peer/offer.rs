@@ -65,7 +65,7 @@ impl Offer {
         if let Some(keys) = memo.get(sealed) {
             return Ok(Arc::clone(keys));
         }
-        let keys = Arc::new(self.server.accept_keys(sealed)?);
+        let keys = Arc::new(self.server.require_registered()?.accept_keys(sealed)?);
         memo.insert(sealed.to_vec(), Arc::clone(&keys));
         Ok(keys)
     }
@@ -76,9 +76,12 @@ impl Offer {
         if let Some(ticket) = memo.get(&key) {
             return Ok(ticket.clone());
         }
-        let ticket = self
-            .server
-            .ticket(client.keys.as_ref().unwrap(), number, &NoProgress)?;
+        let ticket = self.server.require_registered()?.ticket(
+            client.keys.as_ref().unwrap(),
+            number,
+            None,
+            &NoProgress,
+        )?;
         memo.insert(key, ticket.clone());
         Ok(ticket)
     }

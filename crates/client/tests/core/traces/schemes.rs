@@ -2,9 +2,9 @@
 //! keys where those of full length are slow.
 
 use papir_client::core::Schemes;
-use papir_core::erased::{Erased, ErasedClient, ErasedClientScheme, ErasedScheme};
+use papir_core::erased::{Erased, ErasedClient, ErasedClientScheme, ErasedScheme, Terms};
 use papir_core::scheme::Scheme;
-use papir_core::{NotPrivate, OwnerKey, Privacy, Result};
+use papir_core::{NotPrivate, Privacy, Result};
 use papir_schemes::pirouette::encrypted::Encrypted;
 use papir_schemes::pirouette::{self, Pirouette};
 use papir_schemes::registry;
@@ -59,13 +59,8 @@ impl<S: Scheme> ErasedClientScheme for Private<S> {
         Privacy::Private
     }
 
-    fn client_with(
-        &self,
-        public: &[u8],
-        acknowledgement: Option<NotPrivate>,
-        owner: Option<&OwnerKey>,
-    ) -> Result<Box<dyn ErasedClient>> {
-        self.0.client_with(public, acknowledgement, owner)
+    fn client_with(&self, public: &[u8], terms: &Terms) -> Result<Box<dyn ErasedClient>> {
+        self.0.client_with(public, terms)
     }
 }
 

@@ -20,14 +20,14 @@ pub mod params;
 
 use papir_core::Privacy;
 use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{Parameters, Scheme, Unregistered};
+use papir_core::scheme::{OnDevice, Parameters, Scheme, Unregistered};
 use papir_ring::prg::Seed;
 
 use crate::inspire::client::Secret;
 use crate::inspire::layout::Layout;
 use crate::inspire::params::Params;
 use crate::inspire::prepared::Sections;
-use crate::inspire::server::{Parted, PartsServer};
+use crate::inspire::server::{Parted, PartsOnDevice, PartsServer};
 use crate::inspire::wire::{Answer, Query};
 use crate::shared::packs::Names;
 
@@ -39,6 +39,7 @@ impl Scheme for InspireInParts {
     /// Never sent by itself.
     const ID: u16 = 0xff00;
     const PRIVACY: Privacy = Privacy::Private;
+    const DEVICE: Option<&'static dyn OnDevice<Self>> = Some(&PartsOnDevice);
 
     type Params = PartsParams;
     type Public = PartsPublic;

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use papir_core::cost::DividedWork;
 use papir_core::device::{Device, TileShape, Words};
 use papir_core::scheme::{Combiner, DividedScheme, Shard};
 use papir_core::sections::SectionSource;
-use papir_core::{BlobSlice, Division, Progress, Result, parallel};
+use papir_core::{BlobSlice, DividedDescription, Division, Progress, Result, parallel};
 use papir_kernels::{matvec_i16, matvec_i32};
 use papir_lattice::packing::inspiring::matrix::slots;
 use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring, multiply};
@@ -151,17 +150,17 @@ fn slice_units(unit_words: usize) -> usize {
 pub(super) struct Inspire2Slices;
 
 impl DividedScheme<Inspire2> for Inspire2Slices {
-    fn division(&self, params: &Params) -> Division {
+    fn describe(&self, params: &Params) -> DividedDescription {
         let unit_words = params.layout().unit_words;
-        Division {
+        let division = Division {
             words: params.layout().blocks * unit_words,
             slice_words: slice_units(unit_words) * unit_words,
             word_bits: params.rlwe().ring().modulus_bits(),
+        };
+        DividedDescription {
+            division,
+            work: params.answering(),
         }
-    }
-
-    fn work(&self, params: &Params) -> DividedWork {
-        params.answering()
     }
 
     fn load_shard(
@@ -170,7 +169,7 @@ impl DividedScheme<Inspire2> for Inspire2Slices {
         slices: Range<usize>,
         source: &dyn SectionSource,
     ) -> Result<Box<dyn Shard<Inspire2>>> {
-        let words = self.division(&params).words_of(&slices)?;
+        let words = self.describe(&params).division.words_of(&slices)?;
         let packings = Packings::new(&params, &load_seed(source, SEED)?)?;
 
         let unit_words = params.layout().unit_words;

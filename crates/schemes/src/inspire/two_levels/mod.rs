@@ -48,7 +48,7 @@ mod tests;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{DividedScheme, Scheme, Unregistered};
+use papir_core::scheme::{DividedScheme, OnDevice, Scheme, Unregistered};
 
 pub use super::client::Secret;
 pub use client::Client;
@@ -62,6 +62,7 @@ impl Scheme for Inspire2 {
     const ID: u16 = 4;
     const PRIVACY: Privacy = Privacy::Private;
     const DIVIDED: Option<&'static dyn DividedScheme<Self>> = Some(&first::Inspire2Slices);
+    const DEVICE: Option<&'static dyn OnDevice<Self>> = Some(&server::FirstOnDevice);
 
     type Params = Params;
     type Public = Public;

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::device::{Device, TileShape};
-use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};
+use papir_core::scheme::{self, OnDevice, Parameters, Session, UpdateEstimate, check_changes};
 use papir_core::scratch::{InMemory, Scratch, find_or_make};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
@@ -43,6 +43,28 @@ use crate::shared::stored_records::{check_source, read_columns};
 pub struct Server {
     pub(super) first: First,
     pub(super) second: SecondLevel,
+}
+
+/// The first level on a device.
+pub(super) struct FirstOnDevice;
+
+impl OnDevice<Inspire2> for FirstOnDevice {
+    fn matrices(&self, params: &Params) -> Vec<TileShape> {
+        First::device_matrices(params)
+    }
+
+    fn place(&self, server: &Server, device: &dyn Device) -> Result<Server> {
+        let SecondLevel {
+            params, packings, ..
+        } = &server.second;
+        let first = server
+            .first
+            .on_device(params, packings.packing(0), device)?;
+        Ok(Server {
+            first,
+            ..server.clone()
+        })
+    }
 }
 
 impl scheme::Server<Inspire2> for Server {
@@ -172,21 +194,6 @@ impl scheme::Server<Inspire2> for Server {
             &mut InMemory,
             progress,
         )
-    }
-
-    fn device_matrices(params: &Params) -> Vec<TileShape> {
-        First::device_matrices(params)
-    }
-
-    fn on_device(&self, device: &dyn Device) -> Result<Self> {
-        let SecondLevel {
-            params, packings, ..
-        } = &self.second;
-        let first = self.first.on_device(params, packings.packing(0), device)?;
-        Ok(Self {
-            first,
-            ..self.clone()
-        })
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {

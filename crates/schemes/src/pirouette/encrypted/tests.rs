@@ -47,7 +47,7 @@ fn set_up(params: Params, records: &RecordBuffer) -> EncryptedServer<Standard> {
 
 fn register(params: Params) -> (RetrievalClient<Encrypted>, State, Keys) {
     let client = RetrievalClient::<Encrypted>::new(params, EmptyPublic).unwrap();
-    let (state, keys) = client.register(&mut rng(3)).unwrap().unwrap();
+    let (state, keys) = client.register(None, &mut rng(3)).unwrap();
     (client, state, keys)
 }
 
@@ -170,7 +170,7 @@ fn a_missing_or_wrong_key_is_refused() {
     );
 
     let client = RetrievalClient::<Encrypted>::new(known.clone(), EmptyPublic).unwrap();
-    assert_eq!(refused(client.register(&mut rng(3)).err()), needs);
+    assert_eq!(refused(client.register(None, &mut rng(3)).err()), needs);
     let other = refused(known.clone().with_owner_key(&key(8)).err());
     assert!(
         other.starts_with(&needs[..needs.len() - 4]) && other.contains("found key "),
@@ -375,7 +375,7 @@ fn any_number_of_polynomials_is_folded() {
         let server =
             EncryptedServer::setup(params.clone(), &records, &mut rng(2), &NoProgress).unwrap();
         let client = RetrievalClient::<Encrypted<Short>>::new(params, EmptyPublic).unwrap();
-        let (mut state, keys) = client.register(&mut rng(3)).unwrap().unwrap();
+        let (mut state, keys) = client.register(None, &mut rng(3)).unwrap();
 
         for index in asked {
             let (secret, query) = client
@@ -411,7 +411,7 @@ fn a_forgotten_client_registers_again_with_its_state() {
     let known = Params::decode(&bound.encode()).unwrap();
     let client = RetrievalClient::<Encrypted>::new(known.clone(), EmptyPublic).unwrap();
 
-    let (again, second) = client.register_again(&kept, &mut rng(6)).unwrap().unwrap();
+    let (again, second) = client.register(Some(&kept), &mut rng(6)).unwrap();
     assert!(client.state_fits(&again));
     assert!(
         first.encode(&known) != second.encode(&known),
@@ -420,7 +420,7 @@ fn a_forgotten_client_registers_again_with_its_state() {
 
     let (_, foreign, _) = register(choose(300, 100).with_owner_key(&key(8)).unwrap());
     let refused = client
-        .register_again(&foreign, &mut rng(6))
+        .register(Some(&foreign), &mut rng(6))
         .err()
         .unwrap()
         .to_string();

@@ -59,7 +59,7 @@ impl<S: Selecting> Case<S> {
         let server =
             RetrievalServer::<S>::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
         let client = RetrievalClient::<S>::new(params, *server.public()).unwrap();
-        let (state, keys) = client.register(&mut rng).unwrap().unwrap();
+        let (state, keys) = client.register(None, &mut rng).unwrap();
 
         Self {
             records,

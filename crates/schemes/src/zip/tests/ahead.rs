@@ -22,13 +22,13 @@ fn a_key_sent_ahead_serves_one_query_of_one_version() {
     let sizes = params.describe().sizes;
 
     for number in 0..3 {
-        assert_eq!(setup.client.next_ticket(&setup.state), Some(number));
+        assert_eq!(setup.client.numbers(&setup.state).ticket, Some(number));
         let answer = setup.send_ahead();
         assert_eq!(
             answer.encode(&params).len() + OVERHEAD,
             sizes.answer as usize
         );
-        assert_eq!(setup.client.held(&setup.state) as u64, number);
+        assert_eq!(setup.client.numbers(&setup.state).held as u64, number);
         setup.reload();
         setup.client.hold(&mut setup.state, number, answer).unwrap();
         setup.reload();
@@ -39,14 +39,16 @@ fn a_key_sent_ahead_serves_one_query_of_one_version() {
         <State as Wire<ZipParams<Columns<Short>>>>::decode(&params, &bytes[..bytes.len() - 1]);
     assert!(matches!(cut.map(drop), Err(Error::Length { .. })));
 
-    assert_eq!(setup.client.next_number(&setup.state), Some(SENT_AHEAD));
+    let numbers = setup.client.numbers(&setup.state);
+    assert_eq!(numbers.query, Some(SENT_AHEAD));
     let (secret, query) = setup.ask(77);
     assert!(query.offsets.is_none() && query.number == 0);
     assert_eq!(
         query.encode(&params).len() + OVERHEAD,
         sizes.online as usize
     );
-    assert_eq!(setup.client.next_number(&setup.state), Some(SENT_AHEAD + 1));
+    let numbers = setup.client.numbers(&setup.state);
+    assert_eq!(numbers.query, Some(SENT_AHEAD + 1));
 
     // It needs neither keys nor a ticket.
     let answer = setup.server.answer(Session::anonymous(), &query).unwrap();
@@ -69,13 +71,8 @@ fn a_key_sent_ahead_serves_one_query_of_one_version() {
         .unwrap();
     setup.client = ZipClient::new(params, setup.server.public().clone()).unwrap();
 
-    assert_eq!(
-        (
-            setup.client.held(&setup.state),
-            setup.client.next_number(&setup.state)
-        ),
-        (0, Some(3))
-    );
+    let numbers = setup.client.numbers(&setup.state);
+    assert_eq!((numbers.held, numbers.query), (0, Some(3)));
 
     let (secret, query) = setup.ask(33);
     assert!(query.offsets.is_some() && query.number == 3);
@@ -102,7 +99,7 @@ fn whole_and_halved_queries_are_answered_together() {
     let tickets = [1, 2].map(|number| {
         setup
             .server
-            .ticket(&setup.keys, number, &NoProgress)
+            .ticket(&setup.keys, number, None, &NoProgress)
             .unwrap()
     });
     let session = |ticket| Session {

@@ -71,7 +71,7 @@ impl<B: Base> Setup<B> {
         let params = ZipParams::<B>::new(records.shape(), height, key_bits).unwrap();
         let server = ZipServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
         let client = ZipClient::new(params, server.public().clone()).unwrap();
-        let (state, keys) = client.register(&mut rng).unwrap().unwrap();
+        let (state, keys) = client.register(None, &mut rng).unwrap();
 
         Self {
             records,
@@ -92,7 +92,7 @@ impl<B: Base> Setup<B> {
     fn answer(&self, query: &ZipQuery) -> ZipAnswer {
         let ticket = self
             .server
-            .ticket(&self.keys, query.number, &NoProgress)
+            .ticket(&self.keys, query.number, None, &NoProgress)
             .unwrap();
         let session = Session {
             keys: Some(&self.keys),

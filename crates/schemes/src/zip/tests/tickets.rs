@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use papir_core::scheme::{
-    Client, RegisteredClient, RegisteredServer, Scheme, Server, Session, Wire,
+    Client, EarlierTicket, RegisteredClient, RegisteredServer, Scheme, Server, Session, Wire,
 };
 use papir_core::sections::{MemorySections, SectionSink};
 use papir_core::{Change, Error, NoProgress, Progress, Shape};
@@ -41,7 +41,7 @@ fn tickets_follow_a_change_of_the_database() {
     let shape = Shape::of_bytes(300, 8).unwrap();
     let mut setup = OverSimple::new(shape, 30, 1);
     let ticket = |server: &ZipServer<Columns<Short>>, keys: &Keys| {
-        server.ticket(keys, 5, &NoProgress).unwrap()
+        server.ticket(keys, 5, None, &NoProgress).unwrap()
     };
     let old = ticket(&setup.server, &setup.keys);
 
@@ -85,8 +85,12 @@ fn tickets_follow_a_change_of_the_database() {
         old.ciphertexts.len()
     );
 
+    let earlier = EarlierTicket {
+        server: &setup.server,
+        ticket: old,
+    };
     let followed = server
-        .follow((&setup.server, old), &setup.keys, 5, &NoProgress)
+        .ticket(&setup.keys, 5, Some(earlier), &NoProgress)
         .unwrap();
     assert!(followed.ciphertexts == ticket(&server, &setup.keys).ciphertexts);
 
@@ -166,10 +170,16 @@ fn a_hint_without_a_stored_digest_keeps_that_of_its_sums_until_an_update() {
 fn sessions_of_others_are_refused() {
     let mut setup = OverSimple::new(Shape::of_bytes(50, 9).unwrap(), 5, 1);
     let (_, query) = setup.ask(4);
-    let (_, others) = setup.client.register(&mut setup.rng).unwrap().unwrap();
-    let ticket = setup.server.ticket(&setup.keys, 0, &NoProgress).unwrap();
-    let late = setup.server.ticket(&setup.keys, 1, &NoProgress).unwrap();
-    let stranger = setup.server.ticket(&others, 0, &NoProgress).unwrap();
+    let (_, others) = setup.client.register(None, &mut setup.rng).unwrap();
+    let ticket = setup
+        .server
+        .ticket(&setup.keys, 0, None, &NoProgress)
+        .unwrap();
+    let late = setup
+        .server
+        .ticket(&setup.keys, 1, None, &NoProgress)
+        .unwrap();
+    let stranger = setup.server.ticket(&others, 0, None, &NoProgress).unwrap();
 
     let answer = |keys, ticket| setup.server.answer(Session { keys, ticket }, &query);
     let keys = Some(&setup.keys);
@@ -202,7 +212,10 @@ fn tickets_follow_few_and_many_rows_alike() {
     for (key_bits, records) in [(1, 1), (1, 3), (1, 15), (2, 1), (4, 1)] {
         // A column has 30 records of one byte: rows are single bytes.
         let mut setup = OverSimple::new(Shape::of_bytes(300, 1).unwrap(), 30, key_bits);
-        let old = setup.server.ticket(&setup.keys, 5, &NoProgress).unwrap();
+        let old = setup
+            .server
+            .ticket(&setup.keys, 5, None, &NoProgress)
+            .unwrap();
 
         let changes: Vec<Change> = (0..records)
             .map(|i| Change {
@@ -216,10 +229,14 @@ fn tickets_follow_few_and_many_rows_alike() {
             .unwrap();
 
         let stages = Stages::default();
+        let earlier = EarlierTicket {
+            server: &setup.server,
+            ticket: old,
+        };
         let followed = server
-            .follow((&setup.server, old), &setup.keys, 5, &stages)
+            .ticket(&setup.keys, 5, Some(earlier), &stages)
             .unwrap();
-        let fresh = server.ticket(&setup.keys, 5, &NoProgress).unwrap();
+        let fresh = server.ticket(&setup.keys, 5, None, &NoProgress).unwrap();
 
         assert!(
             followed.ciphertexts == fresh.ciphertexts,

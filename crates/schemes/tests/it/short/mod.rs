@@ -80,19 +80,23 @@ pub(crate) fn registered() -> Vec<&'static dyn ErasedScheme> {
 #[allow(dead_code)]
 pub(crate) fn all() -> Vec<Box<dyn ErasedScheme>> {
     let word = NotPrivate::acknowledged();
-    let short = |scheme: &&dyn ErasedScheme| match scheme.name() {
-        "zip" => Erased::<Zip<Short>>::new().allow_insecure(word),
-        "zipdouble" => Erased::<ZipDouble<Short>>::new().allow_insecure(word),
-        "newton" => Erased::<Newton<ShortNewton>>::new().allow_insecure(word),
-        "newtonsym" => Erased::<Newton<ShortNewtonSym>>::new().allow_insecure(word),
-        "newtonsym-batch" => {
-            Erased::<Batched<NewtonBucket<ShortNewtonSym>>>::new().allow_insecure(word)
+    let short = |scheme: &&dyn ErasedScheme| -> Box<dyn ErasedScheme> {
+        match scheme.name() {
+            "zip" => Box::new(Erased::<Zip<Short>>::allowing_insecure(word)),
+            "zipdouble" => Box::new(Erased::<ZipDouble<Short>>::allowing_insecure(word)),
+            "newton" => Box::new(Erased::<Newton<ShortNewton>>::allowing_insecure(word)),
+            "newtonsym" => Box::new(Erased::<Newton<ShortNewtonSym>>::allowing_insecure(word)),
+            "newtonsym-batch" => {
+                type Batch = Batched<NewtonBucket<ShortNewtonSym>>;
+                Box::new(Erased::<Batch>::allowing_insecure(word))
+            }
+            "pirouette" => Box::new(Erased::<Pirouette<ShortPirouette>>::allowing_insecure(word)),
+            "pirouette-encrypted" => {
+                let scheme = Erased::<Encrypted<ShortPirouette>>::allowing_insecure(word);
+                Box::new(scheme.with_owner_key(owner()))
+            }
+            _ => scheme.allow_insecure(word),
         }
-        "pirouette" => Erased::<Pirouette<ShortPirouette>>::new().allow_insecure(word),
-        "pirouette-encrypted" => Erased::<Encrypted<ShortPirouette>>::new()
-            .allow_insecure(word)
-            .with_owner_key(Some(&owner())),
-        _ => scheme.allow_insecure(word),
     };
     registered().iter().map(short).collect()
 }

@@ -102,7 +102,7 @@ fn a_registry_survives_a_restart() {
     let mut client = registered(&server);
     let used = client.query(7);
     let reply = client.ask(&used);
-    let backup = client.client.save_state(&client.state).unwrap();
+    let backup = client.registration().save_state(&client.state).unwrap();
     client.wait_for("tickets_ready", 4);
     let status = client.status();
     server.finish();
@@ -117,7 +117,7 @@ fn a_registry_survives_a_restart() {
     let other = client.query(8);
     let stolen = client.ask_with("0", &other.bytes);
     assert_eq!(stolen.code(), "ticket_used");
-    client.state = client.client.load_state(&backup).unwrap();
+    client.state = client.registration().load_state(&backup).unwrap();
     client.check(9);
 }
 
@@ -131,9 +131,9 @@ fn a_new_version_keeps_compatible_keys_and_refuses_others() {
     let old = client.query(2);
     server.handle.replace(stateful(SMALL, 2)).unwrap();
     assert_eq!(client.ask(&old).code(), "wrong_version");
-    let state = client.client.save_state(&client.state).unwrap();
+    let state = client.registration().save_state(&client.state).unwrap();
     let fresh = unregistered(&server);
-    client.state = fresh.client.load_state(&state).unwrap();
+    client.state = fresh.registration().load_state(&state).unwrap();
     client.client = fresh.client;
     client.check(3);
     assert_eq!(

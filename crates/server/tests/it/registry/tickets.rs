@@ -17,7 +17,7 @@ fn only_the_identical_query_is_answered_again() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let mut client = registered(&server);
-    let backup = client.client.save_state(&client.state).unwrap();
+    let backup = client.registration().save_state(&client.state).unwrap();
     let first = client.query(7);
     let reply = client.ask(&first);
     assert_eq!(reply.status, 200);
@@ -28,7 +28,7 @@ fn only_the_identical_query_is_answered_again() {
         );
     }
     // The previous state, as in a restored backup: a different query with the same ticket.
-    client.state = client.client.load_state(&backup).unwrap();
+    client.state = client.registration().load_state(&backup).unwrap();
     let second = client.query(8);
     assert_eq!((first.ticket, second.ticket), (0, 0));
     let refused = client.ask(&second);
@@ -347,9 +347,9 @@ fn clients_query_in_parallel() {
     assert_eq!(client.status()["next_ticket"], 8);
     let racing: Vec<_> = (0..4)
         .map(|index| {
-            let backup = client.client.save_state(&client.state).unwrap();
+            let backup = client.registration().save_state(&client.state).unwrap();
             let query = client.query(index);
-            client.state = client.client.load_state(&backup).unwrap();
+            client.state = client.registration().load_state(&backup).unwrap();
             query
         })
         .collect();

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use chacha20::ChaCha20Rng;
 use papir_core::RecordBuffer;
 use papir_core::erased::{
-    Erased, ErasedClient, ErasedScheme, ErasedSecret, ErasedServer, ErasedState,
+    Erased, ErasedClient, ErasedRegisteredClient, ErasedScheme, ErasedSecret, ErasedServer,
+    ErasedState,
 };
 use papir_server::{Database, RegistryConfig, ServerConfig};
 use papir_testkit::stateful::{self, Stateful};
@@ -89,7 +90,8 @@ pub fn unregistered_of(scheme: &dyn ErasedScheme, url: &str) -> Client {
     let bundle = get(&format!("{url}/v1/databases/table/public")).body;
     let bundle = papir_lookup::Bundle::decode(&bundle).unwrap();
     let client = scheme.client(&bundle.scheme_public).unwrap();
-    let (state, keys) = client.register(&mut super::rng()).unwrap().unwrap();
+    let registered = client.require_registered().unwrap();
+    let (state, keys) = registered.register(&mut super::rng()).unwrap();
     Client {
         client,
         state,
@@ -109,6 +111,11 @@ pub fn registered(server: &Running) -> Client {
 }
 
 impl Client {
+    /// The side of the scheme's client that registers.
+    pub fn registration(&self) -> &dyn ErasedRegisteredClient {
+        self.client.require_registered().unwrap()
+    }
+
     pub fn at(&self, part: &str) -> String {
         self.sender().at(part)
     }
@@ -179,7 +186,8 @@ impl Client {
     }
 
     pub fn query(&mut self, index: u64) -> Query {
-        let ticket = self.client.next_number(&self.state).unwrap().unwrap();
+        let numbers = self.registration().numbers(&self.state).unwrap();
+        let ticket = numbers.query.unwrap();
         let (secret, bytes) = self
             .client
             .query(Some(&mut self.state), &[index], &mut super::rng())
@@ -193,19 +201,20 @@ impl Client {
 
     /// Sends the key of a later query ahead, and holds the answer.
     pub fn hold(&mut self) {
-        let number = self.client.next_ticket(&self.state).unwrap().unwrap();
-        let key = self
-            .client
+        let sender = self.sender();
+        let registered = self.client.require_registered().unwrap();
+        let number = registered.numbers(&self.state).unwrap().ticket.unwrap();
+        let key = registered
             .send_ahead(&mut self.state, &mut super::rng())
             .unwrap();
-        let reply = self.sender().ask(number, &key);
+        let reply = sender.ask(number, &key);
         assert_eq!(
             reply.status,
             200,
             "{:?}",
             String::from_utf8_lossy(&reply.body)
         );
-        self.client
+        registered
             .hold(&mut self.state, number, &reply.body)
             .unwrap();
     }

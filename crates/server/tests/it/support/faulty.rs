@@ -1,11 +1,15 @@
 //! A prepared database that panics, blocks, or gives wrong answers.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use papir_core::envelope::{self, Header, Kind};
-use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
+use papir_core::erased::{
+    EarlierErasedTicket, ErasedDatabase, ErasedKeys, ErasedRegisteredServer, ErasedServer,
+    ErasedSession, ErasedVersion,
+};
 use papir_core::sections::SectionSink;
 use papir_core::{Change, Description, Progress, Result, Version};
 use rand_core::CryptoRng;
@@ -118,29 +122,19 @@ impl FaultyDatabase {
         }
         answer
     }
-}
 
-impl ErasedServer for FaultyDatabase {
-    fn describe(&self) -> Description {
-        let mut description = self.inner.describe();
-        description.limits.tickets &= !matches!(self.fault, Fault::ColdKeys(..));
-        description
-    }
-
-    fn version(&self) -> Version {
-        self.inner.version()
-    }
-
-    fn public(&self) -> Vec<u8> {
-        self.inner.public()
-    }
-
-    fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
+    /// Answers one query, with the fault.
+    fn answer_one(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
         let ticket = match (&self.fault, session.keys) {
             (Fault::ColdKeys(..), Some(keys)) => {
                 let (_, payload) = envelope::open(query, Kind::Query, self.scheme)?;
                 let number = u64::from_le_bytes(payload[..8].try_into().unwrap());
-                Some(self.inner.ticket(keys, number, &papir_core::NoProgress)?)
+                Some(self.inner.require_registered()?.ticket(
+                    keys,
+                    number,
+                    None,
+                    &papir_core::NoProgress,
+                )?)
             }
             _ => None,
         };
@@ -152,7 +146,31 @@ impl ErasedServer for FaultyDatabase {
             .answer(session, query)
             .map(|answer| self.apply_fault(answer))
     }
+}
 
+impl ErasedVersion for FaultyDatabase {
+    fn describe(&self) -> Description {
+        let mut description = self.inner.describe();
+        description.limits.tickets &= !matches!(self.fault, Fault::ColdKeys(..));
+        description
+    }
+
+    fn version(&self) -> Version {
+        self.inner.version()
+    }
+}
+
+impl ErasedDatabase for FaultyDatabase {
+    fn public(&self) -> Vec<u8> {
+        self.inner.public()
+    }
+
+    fn check_query(&self, query: &[u8]) -> Result<()> {
+        self.inner.check_query(query)
+    }
+}
+
+impl ErasedServer for FaultyDatabase {
     fn answer_many(
         &self,
         batch: &[(ErasedSession<'_>, &[u8])],
@@ -168,42 +186,14 @@ impl ErasedServer for FaultyDatabase {
         }
         batch
             .iter()
-            .map(|(session, query)| self.answer(*session, query))
+            .map(|(session, query)| self.answer_one(*session, query))
             .collect()
     }
 
-    fn check_query(&self, query: &[u8]) -> Result<()> {
-        self.inner.check_query(query)
-    }
-
-    fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys> {
-        if let Fault::ColdKeys(armed, latch) = &self.fault
-            && armed.load(Ordering::SeqCst)
-        {
-            latch.wait();
-        }
-        self.inner.accept_keys(keys)
-    }
-
-    fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>> {
-        if let Fault::SlowTickets(time) = self.fault {
-            std::thread::sleep(time);
-        }
-        self.inner.ticket(keys, number, progress)
-    }
-
-    fn follow(
-        &self,
-        earlier: (&dyn ErasedServer, &[u8]),
-        keys: &ErasedKeys,
-        number: u64,
-        progress: &dyn Progress,
-    ) -> Result<Vec<u8>> {
-        self.inner.follow(earlier, keys, number, progress)
-    }
-
-    fn as_any(&self) -> &dyn std::any::Any {
-        self.inner.as_any()
+    fn registered(&self) -> Option<&dyn ErasedRegisteredServer> {
+        self.inner
+            .registered()
+            .map(|_| self as &dyn ErasedRegisteredServer)
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<papir_core::scheme::UpdateEstimate> {
@@ -225,5 +215,49 @@ impl ErasedServer for FaultyDatabase {
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         self.inner.save(sink)
+    }
+}
+
+impl ErasedRegisteredServer for FaultyDatabase {
+    fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys> {
+        if let Fault::ColdKeys(armed, latch) = &self.fault
+            && armed.load(Ordering::SeqCst)
+        {
+            latch.wait();
+        }
+        self.inner.require_registered()?.accept_keys(keys)
+    }
+
+    fn ticket(
+        &self,
+        keys: &ErasedKeys,
+        number: u64,
+        earlier: Option<EarlierErasedTicket<'_>>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>> {
+        if let (Fault::SlowTickets(time), None) = (&self.fault, &earlier) {
+            std::thread::sleep(*time);
+        }
+
+        // The inner database follows the ticket of another one's inner database.
+        let earlier = match earlier {
+            Some(earlier) => Some(EarlierErasedTicket {
+                server: inner_of(earlier.server)?,
+                ..earlier
+            }),
+            None => None,
+        };
+        self.inner
+            .require_registered()?
+            .ticket(keys, number, earlier, progress)
+    }
+}
+
+/// The database with a fault itself, or any other one as it is.
+fn inner_of(server: &dyn ErasedRegisteredServer) -> Result<&dyn ErasedRegisteredServer> {
+    let any: &dyn Any = server;
+    match any.downcast_ref::<FaultyDatabase>() {
+        Some(faulty) => faulty.inner.require_registered(),
+        None => Ok(server),
     }
 }

@@ -28,13 +28,15 @@ pub static ZIP: Erased<Zip<Short>> =
 
 /// A prepared database of 50 records. The seed determines its version.
 pub fn prepared_zip(seed: u64) -> Box<dyn ErasedServer> {
-    ZIP.setup(
-        &records(50),
-        Goal::Balanced,
-        &mut ChaCha20Rng::seed_from_u64(seed),
-        &NoProgress,
-    )
-    .unwrap()
+    let scheme: &dyn ErasedScheme = &ZIP;
+    scheme
+        .setup(
+            &records(50),
+            Goal::Balanced,
+            &mut ChaCha20Rng::seed_from_u64(seed),
+            &NoProgress,
+        )
+        .unwrap()
 }
 
 /// Like [`prepared_zip`], named `table`.
