@@ -1,7 +1,7 @@
 //! The schemes in this module.
 
 use papir_client::core::Schemes;
-use papir_core::erased::{Erased, ErasedClient, ErasedClientScheme, Terms};
+use papir_core::erased::{Erased, ErasedClient, ErasedClientScheme, SchemeProperties, Terms};
 use papir_core::scheme::Scheme;
 use papir_core::{Error, Privacy, Result};
 
@@ -18,12 +18,12 @@ impl ErasedClientScheme for Registered {
         self.0
     }
 
-    fn id(&self) -> u16 {
-        self.1
-    }
-
-    fn privacy(&self) -> Privacy {
-        Privacy::Private
+    fn properties(&self) -> SchemeProperties {
+        SchemeProperties {
+            id: self.1,
+            privacy: Privacy::Private,
+            bounded_memory: false,
+        }
     }
 
     fn client_with(&self, _public: &[u8], _terms: &Terms) -> Result<Box<dyn ErasedClient>> {

@@ -64,11 +64,13 @@ impl From<Goal> for Target {
     }
 }
 
-/// A way to choose parameters, with the default failure probability.
+/// A way to choose parameters, with the default failure probability unless a target states one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// The scheme's choice for a goal.
     Goal(Goal),
+    /// The scheme's choice for a target.
+    Target(Target),
     /// A first dimension of a fixed number of columns.
     Columns(u64),
     /// The scheme's choice for a goal, for clients that register.
@@ -96,7 +98,7 @@ impl Choice {
     /// The error of a scheme that does not support this choice.
     pub fn refused_by(self, scheme: &'static str) -> Error {
         let what = match self {
-            Self::Goal(_) => "parameters for this goal",
+            Self::Goal(_) | Self::Target(_) => "parameters for this goal",
             Self::Columns(_) => "first dimension to fix",
             Self::Registered { .. } => "registered LWE keys",
             Self::Packed { .. } => "packed first level",

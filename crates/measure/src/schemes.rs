@@ -37,7 +37,7 @@ pub fn candidate(scheme: &dyn ErasedScheme, shape: Shape, choice: Choice) -> Res
 
 fn no_such_option(scheme: &str, choice: Choice) -> Error {
     let (option, expected) = match choice {
-        Choice::Goal(_) => ("--goal", "none: it has no parameters to choose"),
+        Choice::Goal(_) | Choice::Target(_) => ("--goal", "none: it has no parameters to choose"),
         Choice::Columns(_) => ("--dim0", "none: it has no first dimension to fix"),
         Choice::Registered { .. } => (
             "--key-bits or --hold",

@@ -78,7 +78,7 @@ fn schemes() -> Vec<&'static dyn ErasedScheme> {
     let shape = Shape::new(RECORDS, 8).unwrap();
     let keyless = |scheme: &&dyn ErasedScheme| {
         let limits = scheme.plan(shape, Goal::Balanced).unwrap().limits;
-        scheme.privacy() == Privacy::Private && !limits.client_keys
+        scheme.properties().privacy == Privacy::Private && !limits.client_keys
     };
     registry::all().into_iter().filter(keyless).collect()
 }

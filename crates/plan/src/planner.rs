@@ -263,7 +263,7 @@ fn limits_of(scheme: &dyn ErasedScheme, demand: &Demand) -> Option<Limits> {
 fn private() -> impl Iterator<Item = &'static dyn ErasedScheme> {
     registry::all()
         .into_iter()
-        .filter(|scheme| scheme.privacy() == Privacy::Private)
+        .filter(|scheme| scheme.properties().privacy == Privacy::Private)
 }
 
 /// Offers of all schemes of single lookups.

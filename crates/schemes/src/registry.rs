@@ -135,7 +135,7 @@ pub fn add(addition: Addition) -> Result<()> {
 
     let taken = listings.iter().find(|new| is_built_in(new.scheme));
     if let Some(Listing { scheme, .. }) = taken {
-        let found = format!("{}, number {}", scheme.name(), scheme.id());
+        let found = format!("{}, number {}", scheme.name(), scheme.properties().id);
         return Err(Error::malformed(
             "a scheme to add",
             found,
@@ -145,8 +145,8 @@ pub fn add(addition: Addition) -> Result<()> {
 
     // Set before it is compared: of two threads that add different lists, one must fail.
     let added = ADDED.get_or_init(|| addition);
-    let ids = added.listings.iter().map(|one| one.scheme.id());
-    if !ids.eq(listings.iter().map(|one| one.scheme.id())) {
+    let ids = added.listings.iter().map(|one| one.scheme.properties().id);
+    if !ids.eq(listings.iter().map(|one| one.scheme.properties().id)) {
         return Err(Error::malformed(
             "schemes to add",
             "a second list",
@@ -159,16 +159,16 @@ pub fn add(addition: Addition) -> Result<()> {
 
 /// True if a scheme of this crate has the name or the number of `new`.
 fn is_built_in(new: &dyn ErasedScheme) -> bool {
-    BUILT_IN
-        .iter()
-        .any(|one| one.scheme.id() == new.id() || one.scheme.name() == new.name())
+    BUILT_IN.iter().any(|one| {
+        one.scheme.properties().id == new.properties().id || one.scheme.name() == new.name()
+    })
 }
 
 /// All schemes with their rows in the tables, including [`add`]ed ones, in the order of their
 /// numbers.
 pub fn listings() -> Vec<Listing> {
     let mut all = [BUILT_IN, ADDED.get().map_or(&[], |added| added.listings)].concat();
-    all.sort_by_key(|one| one.scheme.id());
+    all.sort_by_key(|one| one.scheme.properties().id);
     all
 }
 
@@ -364,7 +364,7 @@ fn find(matches: impl Fn(&str, u16) -> bool, wanted: &str) -> Result<&'static dy
     let schemes = all();
     let found = schemes
         .iter()
-        .find(|scheme| matches(scheme.name(), scheme.id()));
+        .find(|scheme| matches(scheme.name(), scheme.properties().id));
     if let Some(&scheme) = found {
         return Ok(scheme);
     }

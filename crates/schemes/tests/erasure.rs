@@ -539,7 +539,7 @@ fn freed_memory_holds_no_record_that_was_looked_up() {
     let listed = short::registered();
     let mut tested = 0;
     for (listed, scheme) in listed.iter().zip(short::all()) {
-        if listed.privacy() != Privacy::Private {
+        if listed.properties().privacy != Privacy::Private {
             continue;
         }
         let choice = match listed.name() {

@@ -48,7 +48,7 @@ impl Service {
         let (_, query) = client.query(None, &[3], &mut rng()).unwrap();
         let header = Header {
             kind: Kind::Query,
-            scheme: scheme.id(),
+            scheme: scheme.properties().id,
             version: server.version(),
         };
         let config = ServerConfig {

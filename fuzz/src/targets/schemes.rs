@@ -81,7 +81,7 @@ impl Prepared {
     fn header(&self, kind: Kind) -> Header {
         Header {
             kind,
-            scheme: self.scheme.id(),
+            scheme: self.scheme.properties().id,
             version: self.server.version(),
         }
     }
@@ -144,7 +144,7 @@ pub(super) fn parameters() -> Target {
         .concat();
         let header = Header {
             kind: Kind::Public,
-            scheme: scheme.id(),
+            scheme: scheme.properties().id,
             version: Version([7; 8]),
         };
         format!("{} {}", scheme.name(), client_of(scheme, header, &payload))

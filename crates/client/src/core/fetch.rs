@@ -471,7 +471,7 @@ fn build_client(scheme_public: &[u8], settings: &Settings) -> Result<Box<dyn Era
     // From the bytes, not from the description, which a service could write as it likes.
     let scheme = settings.schemes.by_id(scheme_of_public(scheme_public)?)?;
 
-    match scheme.privacy() {
+    match scheme.properties().privacy {
         Privacy::NotPrivate(reason) if !settings.allow_not_private => {
             Err(papir_core::Error::NotPrivate {
                 scheme: scheme.name(),

@@ -251,7 +251,11 @@ impl Schemes {
     /// The scheme with this number.
     pub(crate) fn by_id(&self, id: u16) -> papir_core::Result<&'static dyn ErasedClientScheme> {
         // The application's own come first: they may replace one of the registry.
-        if let Some(scheme) = self.listed.iter().find(|scheme| scheme.id() == id) {
+        if let Some(scheme) = self
+            .listed
+            .iter()
+            .find(|scheme| scheme.properties().id == id)
+        {
             return Ok(*scheme);
         }
 

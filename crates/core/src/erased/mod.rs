@@ -45,17 +45,25 @@ const TOO_FEW: Error = Error::Length {
     expected: 1,
 };
 
+/// Properties of a scheme, which do not depend on its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchemeProperties {
+    /// The scheme's number on the wire.
+    pub id: u16,
+    /// The scheme's privacy.
+    pub privacy: Privacy,
+    /// [`Server::BOUNDED_MEMORY`](crate::scheme::Server::BOUNDED_MEMORY).
+    pub bounded_memory: bool,
+}
+
 /// The clients of a scheme behind a trait object. A program that has a scheme as nothing else
 /// contains no code of its server.
 pub trait ErasedClientScheme: Send + Sync {
     /// The scheme's name on the command line.
     fn name(&self) -> &'static str;
 
-    /// The scheme's number on the wire.
-    fn id(&self) -> u16;
-
-    /// The scheme's privacy.
-    fn privacy(&self) -> Privacy;
+    /// Properties that all parameters of the scheme share.
+    fn properties(&self) -> SchemeProperties;
 
     /// Creates a client from the public part of a prepared database
     /// ([`ErasedDatabase::public`]), under these terms besides those of the scheme.
@@ -82,22 +90,11 @@ pub trait ErasedScheme: ErasedClientScheme {
     /// The errors of [`Parameters::candidates`](crate::scheme::Parameters::candidates).
     fn candidates(&self, shape: Shape, failure: FailureBound) -> Result<Vec<Candidate>>;
 
-    /// The best parameters for this shape and target, without preparing anything.
-    ///
-    /// # Errors
-    /// The errors of [`Parameters::choose`](crate::scheme::Parameters::choose).
-    fn candidate_for(&self, shape: Shape, target: Target) -> Result<Candidate>;
-
     /// The parameters of a choice, without preparing anything.
     ///
     /// # Errors
     /// The errors of [`Parameters::with_choice`](crate::scheme::Parameters::with_choice).
     fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate>;
-
-    /// [`Server::BOUNDED_MEMORY`](crate::scheme::Server::BOUNDED_MEMORY).
-    fn bounded_memory(&self) -> bool {
-        false
-    }
 
     /// Prepares a database with the parameters of a candidate. Keeps finished parts of a long
     /// preparation in `scratch`, and finds them there.
@@ -147,10 +144,18 @@ impl dyn ErasedScheme + '_ {
         })
     }
 
+    /// The best parameters for this shape and target, without preparing anything.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::candidate`].
+    pub fn candidate_for(&self, shape: Shape, target: Target) -> Result<Candidate> {
+        self.candidate(shape, Choice::Target(target))
+    }
+
     /// Describes the parameters for this shape and goal, without preparing anything.
     ///
     /// # Errors
-    /// The errors of [`ErasedScheme::candidate_for`].
+    /// The errors of [`ErasedScheme::candidate`].
     pub fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {
         Ok(self.candidate_for(shape, goal.into())?.description)
     }
@@ -173,7 +178,7 @@ impl dyn ErasedScheme + '_ {
     /// database.
     ///
     /// # Errors
-    /// The errors of [`ErasedScheme::candidate_for`] and [`ErasedScheme::setup_resumable`].
+    /// The errors of [`ErasedScheme::candidate`] and [`ErasedScheme::setup_resumable`].
     pub fn setup(
         &self,
         records: &dyn Records,

@@ -16,19 +16,19 @@ use super::terms::Terms;
 use super::{
     EarlierErasedTicket, ErasedClient, ErasedClientScheme, ErasedDatabase, ErasedDivided,
     ErasedKeys, ErasedRegisteredServer, ErasedScheme, ErasedServer, ErasedSession, ErasedVersion,
-    PlacedServer,
+    PlacedServer, SchemeProperties,
 };
 use crate::device::Device;
 use crate::envelope::{self, Kind};
 use crate::scheme::{
     Choice, EarlierTicket, KeysOf, Parameters, RegisteredServer, Scheme, SchemeRegistration,
-    Server, Session, Target, TicketOf, UpdateEstimate, Wire,
+    Server, Session, TicketOf, UpdateEstimate, Wire,
 };
 use crate::scratch::Scratch;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Candidate, Change, Description, Error, FailureBound, NotPrivate, OwnerKey, Privacy, Progress,
-    Records, Result, Shape, Version,
+    Candidate, Change, Description, Error, FailureBound, NotPrivate, OwnerKey, Progress, Records,
+    Result, Shape, Version,
 };
 
 /// A scheme as an [`ErasedScheme`].
@@ -88,12 +88,12 @@ impl<S: Scheme> ErasedClientScheme for Erased<S> {
         S::NAME
     }
 
-    fn id(&self) -> u16 {
-        S::ID
-    }
-
-    fn privacy(&self) -> Privacy {
-        S::PRIVACY
+    fn properties(&self) -> SchemeProperties {
+        SchemeProperties {
+            id: S::ID,
+            privacy: S::PRIVACY,
+            bounded_memory: S::Server::BOUNDED_MEMORY,
+        }
     }
 
     fn client_with(&self, public: &[u8], terms: &Terms) -> Result<Box<dyn ErasedClient>> {
@@ -116,12 +116,6 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
             .collect()
     }
 
-    fn candidate_for(&self, shape: Shape, target: Target) -> Result<Candidate> {
-        Ok(candidate_of(
-            &self.terms.bind(S::Params::choose(shape, target)?)?,
-        ))
-    }
-
     fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate> {
         let params = S::Params::with_choice(shape, choice).map_err(|error| match error {
             // `Parameters::with_choice` does not know the name of its scheme.
@@ -132,10 +126,6 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
             other => other,
         })?;
         Ok(candidate_of(&self.terms.bind(params)?))
-    }
-
-    fn bounded_memory(&self) -> bool {
-        S::Server::BOUNDED_MEMORY
     }
 
     fn setup_resumable(
@@ -333,13 +323,17 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
             return Ok(None);
         };
 
+        let placed = on_device.place(&self.server, device)?;
+
         // The same version: clients need not notice which processor answers.
         let server = Box::new(Self {
-            server: on_device.place(&self.server, device)?,
+            server: placed.server,
             version: self.version,
         });
-        let matrices = on_device.matrices(self.server.params());
-        Ok(Some(PlacedServer { server, matrices }))
+        Ok(Some(PlacedServer {
+            server,
+            matrices: placed.matrices,
+        }))
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {

@@ -26,7 +26,7 @@ pub use messages::{Never, SENT_AHEAD, Wire, check_indices};
 pub use parameters::{Parameters, of_goals};
 pub use registration::StateNumbers;
 pub use traits::{
-    Client, Combiner, DividedScheme, EarlierTicket, KeysOf, OnDevice, RegisteredClient,
-    RegisteredServer, RegisteredSides, RegisteredWith, Scheme, SchemeRegistration, Server, Session,
-    Shard, SliceTasks, StateOf, TicketOf, Unregistered,
+    Client, Combiner, DeviceServer, DividedScheme, EarlierTicket, KeysOf, OnDevice,
+    RegisteredClient, RegisteredServer, RegisteredSides, RegisteredWith, Scheme,
+    SchemeRegistration, Server, Session, Shard, SliceTasks, StateOf, TicketOf, Unregistered,
 };

@@ -16,7 +16,8 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// if its answers fail more often than the target allows.
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self>;
 
-    /// The parameters of a choice. The default implementation supports only choices by goal.
+    /// The parameters of a choice. The default implementation supports only choices by goal
+    /// or target.
     ///
     /// # Errors
     /// The errors of [`Parameters::choose`], and [`Error::NoSuchParameter`] for an unsupported
@@ -24,6 +25,7 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
+            Choice::Target(target) => Self::choose(shape, target),
             other => Err(other.refused_by("this scheme")),
         }
     }

@@ -276,15 +276,20 @@ pub struct EarlierTicket<'a, S: Scheme> {
 
 /// A scheme part of whose answers a device computes: see [`Scheme::DEVICE`].
 pub trait OnDevice<S: Scheme>: Sync {
-    /// The matrices that a device holds of a database with these parameters.
-    fn matrices(&self, params: &S::Params) -> Vec<TileShape>;
-
     /// The same database, whose matrices a device holds too and multiplies. Answers stay the same
     /// bit for bit. While the device fails, the CPU multiplies.
     ///
     /// # Errors
     /// The errors of [`Device::hold`].
-    fn place(&self, server: &S::Server, device: &dyn Device) -> Result<S::Server>;
+    fn place(&self, server: &S::Server, device: &dyn Device) -> Result<DeviceServer<S>>;
+}
+
+/// A prepared database whose matrices a device holds.
+pub struct DeviceServer<S: Scheme> {
+    /// The database, which asks the device.
+    pub server: S::Server,
+    /// The shapes of the matrices.
+    pub matrices: Vec<TileShape>,
 }
 
 /// A scheme whose prepared databases have slices: see [`Scheme::DIVIDED`].

@@ -125,7 +125,7 @@ struct FieldBench<'a> {
 impl FieldBench<'_> {
     fn entry(&self, name: &'static str) -> Result<Entry> {
         let scheme = schemes::by_name(name)?;
-        let private = scheme.privacy() == Privacy::Private;
+        let private = scheme.properties().privacy == Privacy::Private;
 
         let found = self.measured(&*scheme, name, private);
         found.or_else(|error| refusal(name, private, error))

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use papir_core::{Choice, Goal, MAX_RECORDS, Shape};
+use papir_core::{Choice, Goal, MAX_RECORDS, Shape, Target};
 
 use serde::Serialize;
 
@@ -112,7 +112,9 @@ impl Ours {
     pub fn named_columns(&self) -> Option<u64> {
         match self.choice {
             Choice::Columns(columns) | Choice::Packed { columns, .. } => Some(columns),
-            Choice::Goal(_) | Choice::Registered { .. } | Choice::Digests => None,
+            Choice::Goal(_) | Choice::Target(_) | Choice::Registered { .. } | Choice::Digests => {
+                None
+            }
         }
     }
 }
@@ -129,7 +131,9 @@ fn goal_name(goal: Goal) -> &'static str {
 impl fmt::Display for Ours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.choice {
-            Choice::Goal(goal) => write!(f, "{}, {}", self.scheme, goal_name(goal)),
+            Choice::Goal(goal) | Choice::Target(Target { goal, .. }) => {
+                write!(f, "{}, {}", self.scheme, goal_name(goal))
+            }
             Choice::Registered {
                 goal,
                 key_bits,

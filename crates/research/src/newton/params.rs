@@ -283,6 +283,7 @@ impl<V: Variant> Parameters for NewtonParams<V> {
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
+            Choice::Target(target) => Self::choose(shape, target),
             Choice::Digests => Self::checked(shape, true),
             other => Err(other.refused_by(V::NAME)),
         }

@@ -329,6 +329,7 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
+            Choice::Target(target) => Self::choose(shape, target),
             other => Self::best_of(
                 shape,
                 default_capacity(shape),

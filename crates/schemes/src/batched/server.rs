@@ -1,8 +1,10 @@
 //! The server: a prepared database for each group of buckets.
 
 use papir_core::cost::Counts;
-use papir_core::device::{Device, TileShape};
-use papir_core::scheme::{OnDevice, Parameters, Server, Session, UpdateEstimate, check_changes};
+use papir_core::device::Device;
+use papir_core::scheme::{
+    DeviceServer, OnDevice, Parameters, Server, Session, UpdateEstimate, check_changes,
+};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
     Blob, Change, Error, NoProgress, Progress, Record, RecordBuffer, Records, Result, Shape,
@@ -34,33 +36,31 @@ pub struct BatchedServer<S: Bucket> {
 pub(super) struct GroupsOnDevice;
 
 impl<S: Bucket> OnDevice<Batched<S>> for GroupsOnDevice {
-    fn matrices(&self, params: &BatchedParams<S>) -> Vec<TileShape> {
-        let of_group = S::DEVICE
-            .map(|scheme| scheme.matrices(&params.inner))
-            .unwrap_or_default();
-        (0..params.groups())
-            .flat_map(|_| of_group.clone())
-            .collect()
-    }
-
-    fn place(&self, server: &BatchedServer<S>, device: &dyn Device) -> Result<BatchedServer<S>> {
+    fn place(
+        &self,
+        server: &BatchedServer<S>,
+        device: &dyn Device,
+    ) -> Result<DeviceServer<Batched<S>>> {
         let scheme = S::DEVICE.ok_or(Error::NoSuchParameter {
             scheme: S::BATCHED_NAME,
             what: "work for a device",
         })?;
 
-        let groups = server
-            .groups
-            .iter()
-            .map(|group| scheme.place(group, device))
-            .collect::<Result<_>>()?;
+        let mut groups = Vec::with_capacity(server.groups.len());
+        let mut matrices = Vec::new();
+        for group in &server.groups {
+            let placed = scheme.place(group, device)?;
+            groups.push(placed.server);
+            matrices.extend(placed.matrices);
+        }
 
-        Ok(BatchedServer::of_groups(
+        let server = BatchedServer::of_groups(
             server.params.clone(),
             server.public.seed,
             server.code.clone(),
             groups,
-        ))
+        );
+        Ok(DeviceServer { server, matrices })
     }
 }
 

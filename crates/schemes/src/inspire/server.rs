@@ -3,9 +3,9 @@
 //! A database is one part, or several that share packs.
 
 use papir_core::cost::{Counts, Operation};
-use papir_core::device::{Device, TileShape};
+use papir_core::device::Device;
 use papir_core::scheme::{
-    self, OnDevice, Parameters, Scheme, Session, UpdateEstimate, check_changes,
+    self, DeviceServer, OnDevice, Parameters, Scheme, Session, UpdateEstimate, check_changes,
 };
 use papir_core::scratch::{InMemory, Scratch};
 use papir_core::sections::{SectionSink, SectionSource};
@@ -195,14 +195,16 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
 pub(super) struct PartsOnDevice;
 
 impl<S: Parted<Server = PartsServer<S>>> OnDevice<S> for PartsOnDevice {
-    fn matrices(&self, params: &S::Params) -> Vec<TileShape> {
-        Prepared::device_matrices(parts_layout::<S>(params), S::parts(params))
-    }
-
-    fn place(&self, server: &PartsServer<S>, device: &dyn Device) -> Result<PartsServer<S>> {
-        Ok(PartsServer {
+    fn place(&self, server: &PartsServer<S>, device: &dyn Device) -> Result<DeviceServer<S>> {
+        let params = &server.params;
+        let placed = PartsServer {
             prepared: server.prepared.on_device(server.ring_params(), device)?,
             ..server.clone()
+        };
+
+        Ok(DeviceServer {
+            server: placed,
+            matrices: Prepared::device_matrices(parts_layout::<S>(params), S::parts(params)),
         })
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::device::{Device, TileShape, Words};
-use papir_core::scheme::{OnDevice, Parameters, Server, Session, UpdateEstimate};
+use papir_core::scheme::{DeviceServer, OnDevice, Parameters, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Change, Error, Progress, Records, Result, parallel};
 use papir_kernels::matvec_u8::ROWS;
@@ -49,25 +49,26 @@ pub struct SimpleServer {
 pub(super) struct SimpleOnDevice;
 
 impl OnDevice<Simple> for SimpleOnDevice {
-    fn matrices(&self, params: &SimpleParams) -> Vec<TileShape> {
-        let Layout { rows, columns, .. } = params.layout;
-        vec![TileShape {
-            words: Words::Unsigned8,
-            rows: rows.next_multiple_of(ROWS),
-            columns,
-        }]
-    }
-
-    fn place(&self, server: &SimpleServer, device: &dyn Device) -> Result<SimpleServer> {
+    fn place(&self, server: &SimpleServer, device: &dyn Device) -> Result<DeviceServer<Simple>> {
         let held = Held::on(
             device,
             Words::Unsigned8,
             server.database.columns(),
             server.database.tiles(),
         )?;
-        Ok(SimpleServer {
-            held,
-            ..server.clone()
+        let Layout { rows, columns, .. } = server.params.layout;
+        let matrix = TileShape {
+            words: Words::Unsigned8,
+            rows: rows.next_multiple_of(ROWS),
+            columns,
+        };
+
+        Ok(DeviceServer {
+            server: SimpleServer {
+                held,
+                ..server.clone()
+            },
+            matrices: vec![matrix],
         })
     }
 }

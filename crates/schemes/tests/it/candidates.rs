@@ -44,7 +44,7 @@ fn candidates_are_feasible_different_and_include_every_goal() {
             let counted = one.description.work.answer.seconds(&Rates::BUILT_IN, 1) > 0.0;
             assert_eq!(
                 counted,
-                scheme.privacy() == Privacy::Private,
+                scheme.properties().privacy == Privacy::Private,
                 "{}",
                 scheme.name()
             );

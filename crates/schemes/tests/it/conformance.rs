@@ -217,12 +217,18 @@ fn scheme(name: &str) -> Box<dyn ErasedScheme> {
 #[test]
 fn names_and_numbers_are_unique_and_found() {
     for (i, scheme) in registered().iter().enumerate() {
-        assert_eq!(registry::by_id(scheme.id()).unwrap().name(), scheme.name());
-        assert_eq!(registry::by_name(scheme.name()).unwrap().id(), scheme.id());
+        assert_eq!(
+            registry::by_id(scheme.properties().id).unwrap().name(),
+            scheme.name()
+        );
+        assert_eq!(
+            registry::by_name(scheme.name()).unwrap().properties().id,
+            scheme.properties().id
+        );
         assert!(
             registered()[..i]
                 .iter()
-                .all(|other| other.id() < scheme.id()),
+                .all(|other| other.properties().id < scheme.properties().id),
             "not in order"
         );
     }

@@ -47,7 +47,7 @@ fn candidate(
 fn private() -> Vec<&'static dyn ErasedScheme> {
     registry::all()
         .into_iter()
-        .filter(|scheme| scheme.privacy() == Privacy::Private)
+        .filter(|scheme| scheme.properties().privacy == Privacy::Private)
         .collect()
 }
 

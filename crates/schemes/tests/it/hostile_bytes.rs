@@ -145,23 +145,35 @@ fn hostile_messages(scheme: &dyn ErasedScheme, rounds: usize) {
             &server.public(),
             Kind::Public,
             server,
-            scheme.id(),
+            scheme.properties().id,
             &mut rng,
         );
         drop(scheme.client(&public));
-        let bad = reseal(&sent.query, Kind::Query, server, scheme.id(), &mut rng);
+        let bad = reseal(
+            &sent.query,
+            Kind::Query,
+            server,
+            scheme.properties().id,
+            &mut rng,
+        );
         drop(server.answer(peer.session(sent.ticket.as_ref()), &bad));
         let ticket = sent.ticket.as_ref().map(|ticket| mutate(ticket, &mut rng));
         drop(server.answer(peer.session(ticket.as_ref()), &sent.query));
         if let Some((keys, _)) = &peer.keys {
-            let bad = reseal(keys, Kind::Keys, server, scheme.id(), &mut rng);
+            let bad = reseal(keys, Kind::Keys, server, scheme.properties().id, &mut rng);
             drop(server.require_registered().unwrap().accept_keys(&bad));
         }
         let (secret, _) = peer
             .client
             .query(peer.state.as_mut(), &[7], &mut rng)
             .unwrap();
-        let bad = reseal(&answer, Kind::Answer, server, scheme.id(), &mut rng);
+        let bad = reseal(
+            &answer,
+            Kind::Answer,
+            server,
+            scheme.properties().id,
+            &mut rng,
+        );
         drop(peer.client.extract(secret, &bad));
     }
     drop(sent.secret);

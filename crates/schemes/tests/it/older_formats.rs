@@ -11,10 +11,10 @@ use papir_schemes::registry;
 
 /// Opens an envelope of kind 1, changes its payload and closes it again.
 fn changed(scheme: &dyn ErasedScheme, bytes: &[u8], change: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
-    let (version, payload) = envelope::open(bytes, Kind::Public, scheme.id()).unwrap();
+    let (version, payload) = envelope::open(bytes, Kind::Public, scheme.properties().id).unwrap();
     let header = Header {
         kind: Kind::Public,
-        scheme: scheme.id(),
+        scheme: scheme.properties().id,
         version,
     };
     envelope::seal(&header, &change(payload))

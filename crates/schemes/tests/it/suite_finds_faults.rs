@@ -6,13 +6,13 @@ use papir_core::envelope::{self, Header, Kind};
 use papir_core::erased::{
     ErasedClient, ErasedClientScheme, ErasedDatabase, ErasedRegisteredClient,
     ErasedRegisteredServer, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
-    ErasedVersion, Terms,
+    ErasedVersion, SchemeProperties, Terms,
 };
 use papir_core::scratch::Scratch;
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Candidate, Change, Choice, Description, Error, FailureBound, Privacy, Progress, Record,
-    Records, Result, Shape, Target, Version,
+    Candidate, Change, Choice, Description, Error, FailureBound, Progress, Record, Records, Result,
+    Shape, Version,
 };
 use papir_schemes::registry;
 use papir_testkit::conformance::{Config, run, shapes};
@@ -79,12 +79,8 @@ impl ErasedClientScheme for Faulty {
         simple().name()
     }
 
-    fn id(&self) -> u16 {
-        simple().id()
-    }
-
-    fn privacy(&self) -> Privacy {
-        simple().privacy()
+    fn properties(&self) -> SchemeProperties {
+        simple().properties()
     }
 
     fn client_with(&self, public: &[u8], _terms: &Terms) -> Result<Box<dyn ErasedClient>> {
@@ -103,10 +99,6 @@ impl ErasedScheme for Faulty {
 
     fn candidates(&self, shape: Shape, failure: FailureBound) -> Result<Vec<Candidate>> {
         simple().candidates(shape, failure)
-    }
-
-    fn candidate_for(&self, shape: Shape, target: Target) -> Result<Candidate> {
-        simple().candidate_for(shape, target)
     }
 
     fn setup_resumable(
@@ -142,7 +134,7 @@ fn damaged(answer: &[u8], version: Version) -> Vec<u8> {
     envelope::seal(
         &Header {
             kind: Kind::Answer,
-            scheme: simple().id(),
+            scheme: simple().properties().id,
             version,
         },
         &inverted,

@@ -97,7 +97,7 @@ fn service_process() {
     };
     let directory = told.next().unwrap();
     let (inner, scheme) = match keys_bytes {
-        0 => (prepared_zip(1), ZIP.id()),
+        0 => (prepared_zip(1), ZIP.properties().id),
         _ => (prepared_stateful(keys_bytes, 1), 0xfff0),
     };
     let table = Database::new(

@@ -226,7 +226,7 @@ impl BuildOptions {
     /// The scheme, checked against the permission for schemes without privacy.
     pub(super) fn scheme(&self) -> Result<Box<dyn ErasedScheme>> {
         let scheme = registry::by_name(&self.scheme)?;
-        match scheme.privacy() {
+        match scheme.properties().privacy {
             Privacy::NotPrivate(reason) if !self.allow_not_private => Err(CoreError::NotPrivate {
                 scheme: scheme.name(),
                 reason,
@@ -432,14 +432,18 @@ impl BuildOptions {
         }
 
         // Only a scheme that takes its large buffers from the folder of the build keeps the limit.
-        let found = match (self.batch, &self.tables, self.scheme()?.bounded_memory()) {
+        let found = match (
+            self.batch,
+            &self.tables,
+            self.scheme()?.properties().bounded_memory,
+        ) {
             (Some(_), ..) => "batches with a limit of memory".to_owned(),
             (_, Some(_), _) => "tables with a limit of memory".to_owned(),
             (_, _, false) => format!("{} with a limit of memory", self.scheme),
             _ => return Ok(()),
         };
 
-        let names = names_of(|scheme| scheme.bounded_memory());
+        let names = names_of(|scheme| scheme.properties().bounded_memory);
         Err(Error::options(
             found,
             format!("{names}, without batches or tables"),

@@ -139,7 +139,8 @@ fn prepared_again(
     rows: &[(String, String)],
 ) -> Box<dyn ErasedServer> {
     let scheme = registry::by_name(&exchange.scheme).unwrap();
-    let (_, payload) = envelope::open(&bundle.scheme_public, Kind::Public, scheme.id()).unwrap();
+    let (_, payload) =
+        envelope::open(&bundle.scheme_public, Kind::Public, scheme.properties().id).unwrap();
     let parameters = Reader::new("a public part", payload).bytes().unwrap();
     let records =
         RecordBuffer::from_records(rows.iter().map(|(_, value)| value.as_bytes())).unwrap();

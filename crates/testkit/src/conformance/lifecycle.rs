@@ -114,7 +114,7 @@ fn check_damaged_sections(fixture: &Fixture<'_>, sections: &MemorySections) {
     }
     let header = Header {
         kind: Kind::Public,
-        scheme: fixture.scheme.id() + 1,
+        scheme: fixture.scheme.properties().id + 1,
         version: fixture.server.version(),
     };
     let foreign = Blob::copy_of(&envelope::seal(&header, &[]));

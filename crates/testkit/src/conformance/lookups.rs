@@ -41,7 +41,7 @@ pub(super) fn check_indices(fixture: &mut Fixture<'_>, config: &Config) {
         first.query != second.query,
         "two queries for one index are equal"
     );
-    if fixture.scheme.privacy() == Privacy::Private {
+    if fixture.scheme.properties().privacy == Privacy::Private {
         check_bytes_differ(&first.query, &second.query);
     }
 }

@@ -64,7 +64,7 @@ fn assert_refused<T>(result: Result<T>, what: &str) {
 }
 
 fn check_queries(fixture: &mut Fixture<'_>, config: &Config) {
-    let id = fixture.scheme.id();
+    let id = fixture.scheme.properties().id;
     let version = fixture.server.version();
     let sent = fixture.send(&[0]);
     for (what, damaged) in damages(&sent.query, config.damaged_positions, &mut fixture.rng) {
@@ -91,7 +91,7 @@ fn check_queries(fixture: &mut Fixture<'_>, config: &Config) {
 }
 
 fn check_answers(fixture: &mut Fixture<'_>, config: &Config) {
-    let id = fixture.scheme.id();
+    let id = fixture.scheme.properties().id;
     let version = fixture.server.version();
     let sent = fixture.send(&[0]);
     let answer = fixture.answer(&sent);
@@ -119,7 +119,7 @@ fn check_answers(fixture: &mut Fixture<'_>, config: &Config) {
 
 fn check_publics(fixture: &mut Fixture<'_>, config: &Config) {
     let public = fixture.server.public();
-    let id = fixture.scheme.id();
+    let id = fixture.scheme.properties().id;
     let version = fixture.server.version();
     // A hint can be large: damage fewer positions.
     let positions = if public.len() > 1 << 22 {
@@ -178,7 +178,7 @@ fn check_parameter_bytes(fixture: &Fixture<'_>, config: &Config, header: &Header
 
 /// Random payloads in correct envelopes.
 fn check_random_payloads(fixture: &mut Fixture<'_>) {
-    let id = fixture.scheme.id();
+    let id = fixture.scheme.properties().id;
     let version = fixture.server.version();
     let header = |kind| Header {
         kind,

@@ -102,7 +102,7 @@ fn check_description(fixture: &Fixture<'_>) {
         (description.shape, description.scheme),
         (*shape, scheme.name())
     );
-    assert_eq!(description.privacy, scheme.privacy());
+    assert_eq!(description.privacy, scheme.properties().privacy);
     let limits = description.limits;
     assert!(shape.records() <= limits.records && shape.record_bits() <= limits.record_bits);
     assert!(limits.batch >= 1);

@@ -64,7 +64,7 @@ fn check_answers(fixture: &mut Fixture<'_>, shards: &[ErasedShard], combiner: &d
         .collect();
     let header = Header {
         kind: Kind::Query,
-        scheme: fixture.scheme.id(),
+        scheme: fixture.scheme.properties().id,
         version: Version([0x5a; 8]),
     };
     queries.insert(
@@ -135,7 +135,7 @@ fn check_refusals(
         vec![envelope::seal(
             &Header {
                 kind,
-                scheme: fixture.scheme.id(),
+                scheme: fixture.scheme.properties().id,
                 version,
             },
             payload,

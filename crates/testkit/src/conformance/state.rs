@@ -71,7 +71,7 @@ fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
         scheme,
         version: fixture.server.version(),
     };
-    let id = fixture.scheme.id();
+    let id = fixture.scheme.properties().id;
     let version = fixture.server.version();
     let foreign = envelope::seal(&header(Kind::State, id.wrapping_add(1)), payload);
     assert!(matches!(
@@ -119,7 +119,7 @@ fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
         }
     }
     let payload = &keys[24..keys.len() - 8];
-    let id = fixture.scheme.id();
+    let id = fixture.scheme.properties().id;
     let version = papir_core::Version([0x5a; 8]);
     let old = envelope::seal(
         &Header {

@@ -2,7 +2,9 @@
 //! keys where those of full length are slow.
 
 use papir_client::core::Schemes;
-use papir_core::erased::{Erased, ErasedClient, ErasedClientScheme, ErasedScheme, Terms};
+use papir_core::erased::{
+    Erased, ErasedClient, ErasedClientScheme, ErasedScheme, SchemeProperties, Terms,
+};
 use papir_core::scheme::Scheme;
 use papir_core::{NotPrivate, Privacy, Result};
 use papir_schemes::pirouette::encrypted::Encrypted;
@@ -51,12 +53,11 @@ impl<S: Scheme> ErasedClientScheme for Private<S> {
         self.0.name()
     }
 
-    fn id(&self) -> u16 {
-        self.0.id()
-    }
-
-    fn privacy(&self) -> Privacy {
-        Privacy::Private
+    fn properties(&self) -> SchemeProperties {
+        SchemeProperties {
+            privacy: Privacy::Private,
+            ..self.0.properties()
+        }
     }
 
     fn client_with(&self, public: &[u8], terms: &Terms) -> Result<Box<dyn ErasedClient>> {
@@ -73,7 +74,7 @@ static ENCRYPTED: Private<Encrypted<ShortPirouette>> = Private::new();
 pub fn private_schemes() -> Vec<&'static str> {
     let private = registry::all()
         .into_iter()
-        .filter(|scheme| scheme.privacy() == Privacy::Private);
+        .filter(|scheme| scheme.properties().privacy == Privacy::Private);
     private.map(|scheme| scheme.name()).collect()
 }
 

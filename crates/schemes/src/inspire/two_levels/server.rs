@@ -13,8 +13,10 @@
 use std::collections::BTreeMap;
 
 use papir_core::cost::{Counts, Operation};
-use papir_core::device::{Device, TileShape};
-use papir_core::scheme::{self, OnDevice, Parameters, Session, UpdateEstimate, check_changes};
+use papir_core::device::Device;
+use papir_core::scheme::{
+    self, DeviceServer, OnDevice, Parameters, Session, UpdateEstimate, check_changes,
+};
 use papir_core::scratch::{InMemory, Scratch, find_or_make};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
@@ -49,20 +51,20 @@ pub struct Server {
 pub(super) struct FirstOnDevice;
 
 impl OnDevice<Inspire2> for FirstOnDevice {
-    fn matrices(&self, params: &Params) -> Vec<TileShape> {
-        First::device_matrices(params)
-    }
-
-    fn place(&self, server: &Server, device: &dyn Device) -> Result<Server> {
+    fn place(&self, server: &Server, device: &dyn Device) -> Result<DeviceServer<Inspire2>> {
         let SecondLevel {
             params, packings, ..
         } = &server.second;
         let first = server
             .first
             .on_device(params, packings.packing(0), device)?;
-        Ok(Server {
-            first,
-            ..server.clone()
+
+        Ok(DeviceServer {
+            server: Server {
+                first,
+                ..server.clone()
+            },
+            matrices: First::device_matrices(params),
         })
     }
 }
