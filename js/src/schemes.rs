@@ -1,9 +1,9 @@
 //! The schemes in this module.
 
 use papir_client::core::Schemes;
-use papir_core::erased::{Erased, ErasedClient, ErasedClientScheme, SchemeProperties, Terms};
+use papir_core::erased::{Erased, ErasedClient, ErasedClientScheme, SchemeProperties};
 use papir_core::scheme::Scheme;
-use papir_core::{Error, Privacy, Result};
+use papir_core::{Error, Privacy, Result, Terms};
 
 /// The reason why schemes with registered clients are refused.
 pub(crate) const NO_REGISTRATION: &str = "its clients keep state that must never be used twice, and the \

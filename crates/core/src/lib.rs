@@ -44,6 +44,7 @@ pub mod scratch;
 pub mod sections;
 mod shape;
 mod sizes;
+mod terms;
 mod version;
 
 pub use blob::{AlignedBytes, Blob, BlobSlice, MappedBytes};
@@ -68,4 +69,5 @@ pub use sizes::{
     Description, Limits, MAX_MESSAGE_BYTES, MAX_PUBLIC_BYTES, NotPrivate, Privacy, Security, Sizes,
     UpdateCost,
 };
+pub use terms::Terms;
 pub use version::Version;

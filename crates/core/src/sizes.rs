@@ -84,7 +84,7 @@ pub enum Privacy {
 /// The caller's acknowledgement that a scheme need not hide the index.
 ///
 /// A scheme that looks private but is not refuses to prepare a database or create a client without
-/// it: see [`Parameters::allow_insecure`](crate::scheme::Parameters::allow_insecure).
+/// it: see [`Parameters::with_terms`](crate::scheme::Parameters::with_terms).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotPrivate(());
 
@@ -121,7 +121,7 @@ pub struct Limits {
     /// True if each query consumes a ticket.
     pub tickets: bool,
     /// True if databases are encrypted under a key of their owner, which setup and registration
-    /// need: see [`crate::scheme::Parameters::with_owner_key`].
+    /// need: see [`crate::scheme::Parameters::with_terms`].
     pub owner_key: bool,
     /// The cost of an update.
     pub update: UpdateCost,

@@ -1,8 +1,8 @@
 //! Choice of a database, and fetch of its public part.
 
 use papir_checkpoint::{Accepted, Base};
-use papir_core::erased::{ErasedClient, Terms, scheme_of_public};
-use papir_core::{NotPrivate, Privacy, Version};
+use papir_core::erased::{ErasedClient, scheme_of_public};
+use papir_core::{NotPrivate, Privacy, Terms, Version};
 use papir_lookup::delta::DeltaPart;
 use papir_lookup::{Bundle, Lookup, Root};
 use papir_protocol::{DatabaseInfo, DatabaseList, DeltaInfo, path};

@@ -5,7 +5,6 @@ use zeroize::Zeroizing;
 
 use super::hedged;
 use super::messages::{foreign, header, parse_error};
-use super::terms::Terms;
 use super::{ErasedClient, ErasedRegisteredClient, ErasedSecret, ErasedState, ErasedVersion};
 use crate::codec::Reader;
 use crate::envelope::{self, Header, Kind};
@@ -13,7 +12,7 @@ use crate::hedge::Circumstances;
 use crate::scheme::{
     Client, Parameters, RegisteredClient, Scheme, SchemeRegistration, StateNumbers, StateOf, Wire,
 };
-use crate::{Description, Error, Progress, Record, Result, Version};
+use crate::{Description, Error, Progress, Record, Result, Terms, Version};
 
 /// A client of the public part of a prepared database.
 pub(super) fn client_of<S: Scheme>(public: &[u8], terms: &Terms) -> Result<Box<dyn ErasedClient>> {

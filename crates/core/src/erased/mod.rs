@@ -25,7 +25,7 @@ use crate::scratch::{InMemory, Scratch};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
     Candidate, Change, Choice, Description, Division, Error, FailureBound, Goal, NoProgress,
-    NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result, Shape, Target, Version,
+    NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result, Shape, Target, Terms,
 };
 
 pub use combined::{Combined, Shards};
@@ -34,7 +34,6 @@ pub use identity::{parameters_of, scheme_of, scheme_of_public, version_of};
 pub use registered::{
     EarlierErasedTicket, ErasedKeys, ErasedRegisteredClient, ErasedRegisteredServer, ErasedState,
 };
-pub use terms::Terms;
 pub use typed::{Erased, candidate_of, setup_with};
 pub use version::{ErasedDatabase, ErasedVersion};
 
@@ -80,7 +79,7 @@ pub trait ErasedScheme: ErasedClientScheme {
     ///
     /// With the database owner's key it can prepare encrypted databases, read them back and
     /// register clients. A scheme without encrypted databases then fails in every operation: see
-    /// [`Parameters::with_owner_key`](crate::scheme::Parameters::with_owner_key).
+    /// [`Parameters::with_terms`](crate::scheme::Parameters::with_terms).
     fn with_terms(&self, terms: &Terms) -> Box<dyn ErasedScheme>;
 
     /// All parameters worth comparing for this shape and failure probability, without preparing
@@ -127,21 +126,15 @@ pub trait ErasedScheme: ErasedClientScheme {
 
 impl dyn ErasedScheme + '_ {
     /// The same scheme, with the caller's acknowledgement that it need not be private: see
-    /// [`Parameters::allow_insecure`](crate::scheme::Parameters::allow_insecure).
+    /// [`Parameters::with_terms`](crate::scheme::Parameters::with_terms).
     pub fn allow_insecure(&self, acknowledgement: NotPrivate) -> Box<dyn ErasedScheme> {
-        self.with_terms(&Terms {
-            acknowledgement: Some(acknowledgement),
-            owner: None,
-        })
+        self.with_terms(&Terms::acknowledged(acknowledgement))
     }
 
     /// The same scheme with the database owner's key: see [`ErasedScheme::with_terms`]. `None`
     /// leaves the scheme unchanged.
     pub fn with_owner_key(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
-        self.with_terms(&Terms {
-            acknowledgement: None,
-            owner: owner.cloned(),
-        })
+        self.with_terms(&Terms::owned(owner.cloned()))
     }
 
     /// The best parameters for this shape and target, without preparing anything.

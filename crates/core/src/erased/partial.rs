@@ -13,7 +13,6 @@ use std::ops::Range;
 use rand_core::CryptoRng;
 
 use super::messages::{answer_each, header, open_query, public_part, seal_answer};
-use super::terms::Terms;
 use super::{
     ErasedCombiner, ErasedDatabase, ErasedDivided, ErasedShard, ErasedTasks, ErasedVersion,
 };
@@ -24,7 +23,7 @@ use crate::scratch::Piece;
 use crate::sections::SectionSource;
 use crate::{
     AlignedBytes, Blob, Description, DividedDescription, Division, Error, Progress, Records,
-    Result, Version,
+    Result, Terms, Version,
 };
 
 /// The slices of a scheme's databases, under a program's terms.

@@ -1,30 +1,12 @@
-//! The terms under which a program uses a scheme.
+//! Parameters under a program's terms.
 
 use super::identity::IDENTITY;
 use crate::envelope::{self, Kind};
 use crate::scheme::{Parameters, Scheme};
 use crate::sections::SectionSource;
-use crate::{Error, NotPrivate, OwnerKey, Privacy, Result, Version};
-
-/// The terms under which a program uses a scheme; none by default.
-#[derive(Clone, Default)]
-pub struct Terms {
-    /// The caller's acknowledgement that the scheme need not be private.
-    pub acknowledgement: Option<NotPrivate>,
-    /// The key of a database's owner.
-    pub owner: Option<OwnerKey>,
-}
+use crate::{Error, Privacy, Result, Terms, Version};
 
 impl Terms {
-    /// These terms, and those of `others` that are not among them.
-    pub(super) fn or(&self, others: &Self) -> Self {
-        let own = self.clone();
-        Self {
-            acknowledgement: own.acknowledgement.or(others.acknowledgement),
-            owner: own.owner.or_else(|| others.owner.clone()),
-        }
-    }
-
     /// Checks parameters of a server or a client, and adds the terms to them.
     /// Fails for a scheme that is not private, without the acknowledgement, and for message sizes
     /// out of bounds.
@@ -36,7 +18,7 @@ impl Terms {
             });
         }
 
-        let params = self.bind(params)?;
+        let params = params.with_terms(self)?;
         params.describe().sizes.check()?;
         Ok(params)
     }
@@ -49,17 +31,5 @@ impl Terms {
         let identity = source.get(IDENTITY)?;
         let (version, payload) = envelope::open(&identity, Kind::Public, S::ID)?;
         Ok((version, self.permit::<S>(S::Params::decode(payload)?)?))
-    }
-
-    /// Adds the terms to parameters.
-    pub(super) fn bind<P: Parameters>(&self, params: P) -> Result<P> {
-        let params = match self.acknowledgement {
-            Some(acknowledgement) => params.allow_insecure(acknowledgement),
-            None => params,
-        };
-        match &self.owner {
-            Some(key) => params.with_owner_key(key),
-            None => Ok(params),
-        }
     }
 }

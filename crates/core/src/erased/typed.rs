@@ -12,7 +12,6 @@ use super::messages::{
     answer_each, foreign, header, open_query, parse_error, public_part, seal_answer,
 };
 use super::partial::DividedOf;
-use super::terms::Terms;
 use super::{
     EarlierErasedTicket, ErasedClient, ErasedClientScheme, ErasedDatabase, ErasedDivided,
     ErasedKeys, ErasedRegisteredServer, ErasedScheme, ErasedServer, ErasedSession, ErasedVersion,
@@ -28,7 +27,7 @@ use crate::scratch::Scratch;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
     Candidate, Change, Description, Error, FailureBound, NotPrivate, OwnerKey, Progress, Records,
-    Result, Shape, Version,
+    Result, Shape, Terms, Version,
 };
 
 /// A scheme as an [`ErasedScheme`].
@@ -41,22 +40,15 @@ impl<S> Erased<S> {
     /// Wraps the scheme. If it requires an acknowledgement, it creates neither servers nor clients.
     pub const fn new() -> Self {
         Self {
-            terms: Terms {
-                acknowledgement: None,
-                owner: None,
-            },
+            terms: Terms::owned(None),
             scheme: PhantomData,
         }
     }
 
     /// Wraps the scheme and acknowledges that it may not be private.
     pub const fn allowing_insecure(acknowledgement: NotPrivate) -> Self {
-        let terms = Terms {
-            acknowledgement: Some(acknowledgement),
-            owner: None,
-        };
         Self {
-            terms,
+            terms: Terms::acknowledged(acknowledgement),
             scheme: PhantomData,
         }
     }
@@ -112,7 +104,7 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
     fn candidates(&self, shape: Shape, failure: FailureBound) -> Result<Vec<Candidate>> {
         let candidates = S::Params::candidates(shape, failure)?.into_iter();
         candidates
-            .map(|params| Ok(candidate_of(&self.terms.bind(params)?)))
+            .map(|params| Ok(candidate_of(&params.with_terms(&self.terms)?)))
             .collect()
     }
 
@@ -125,7 +117,7 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
             },
             other => other,
         })?;
-        Ok(candidate_of(&self.terms.bind(params)?))
+        Ok(candidate_of(&params.with_terms(&self.terms)?))
     }
 
     fn setup_resumable(

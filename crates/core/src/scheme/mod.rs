@@ -23,7 +23,7 @@ mod traits;
 pub use crate::choice::{Choice, Goal, Target};
 pub use changes::{UpdateEstimate, check_changes};
 pub use messages::{Never, SENT_AHEAD, Wire, check_indices};
-pub use parameters::{Parameters, of_goals};
+pub use parameters::{Parameters, not_encrypted, of_goals};
 pub use registration::StateNumbers;
 pub use traits::{
     Client, Combiner, DeviceServer, DividedScheme, EarlierTicket, KeysOf, OnDevice,

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use crate::choice::{Choice, Goal, Target};
-use crate::{Description, Error, FailureBound, NotPrivate, OwnerKey, Result, Shape};
+use crate::{Description, Error, FailureBound, Result, Shape, Terms};
 
 /// Checked parameters of a scheme for one database shape. Secure by construction: a constructor
 /// refuses parameters for which the parameter table does not show 128 bits of security.
@@ -50,26 +50,20 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// Sizes, security, failure probability, limits, and the values by name.
     fn describe(&self) -> Description;
 
-    /// Acknowledges that the scheme is not private. A scheme that looks private but is not creates
-    /// no server or client without this; other schemes ignore it. Not part of the encoded
-    /// parameters.
-    #[must_use]
-    fn allow_insecure(self, _acknowledgement: NotPrivate) -> Self {
-        self
-    }
-
-    /// Adds the database owner's key, which schemes with encrypted databases need to set up servers
-    /// and register clients. The encoded parameters contain the key's fingerprint, not the key.
+    /// Adds a program's terms, which are not part of the encoded parameters.
+    ///
+    /// A scheme that looks private but is not creates no server or client without the
+    /// acknowledgement; other schemes ignore it. Schemes with encrypted databases need the owner's
+    /// key to set up servers and register clients, and encode the key's fingerprint.
     ///
     /// # Errors
-    /// [`Error::Parameters`] in all other schemes; [`Error::OwnerKey`] if the parameters name
-    /// another key.
-    fn with_owner_key(self, _key: &OwnerKey) -> Result<Self> {
-        let scheme = self.describe().scheme;
-        Err(Error::Parameters {
-            scheme,
-            reason: "its databases are not encrypted".to_owned(),
-        })
+    /// With an owner's key, [`Error::Parameters`] in all other schemes; [`Error::OwnerKey`] if the
+    /// parameters name another key.
+    fn with_terms(self, terms: &Terms) -> Result<Self> {
+        match &terms.owner {
+            Some(_) => Err(not_encrypted(self.describe().scheme)),
+            None => Ok(self),
+        }
     }
 
     /// Encodes the parameters.
@@ -80,6 +74,14 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// [`Error::Length`], [`Error::Malformed`] or [`Error::Insecure`].
     fn decode(bytes: &[u8]) -> Result<Self>;
+}
+
+/// The error for an owner's key of a scheme whose databases are not encrypted.
+pub fn not_encrypted(scheme: &'static str) -> Error {
+    Error::Parameters {
+        scheme,
+        reason: "its databases are not encrypted".to_owned(),
+    }
 }
 
 /// The distinct parameters chosen for all goals.

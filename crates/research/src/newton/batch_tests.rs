@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_core::scheme::{Choice, Client, Goal, Parameters, Server, Session, Wire};
-use papir_core::{Error, NoProgress, NotPrivate, RecordBuffer, Records, Shape};
+use papir_core::{Error, NoProgress, NotPrivate, RecordBuffer, Records, Shape, Terms};
 use papir_schemes::batched::{
     BatchedAnswer, BatchedClient, BatchedParams, BatchedQuery, BatchedServer,
 };
@@ -58,7 +58,9 @@ struct Setup<V: BatchVariant> {
 
 impl<V: BatchVariant> Setup<V> {
     fn new(params: Params<V>, records: RecordBuffer) -> Self {
-        let params = params.allow_insecure(ACKNOWLEDGED);
+        let params = params
+            .with_terms(&Terms::acknowledged(ACKNOWLEDGED))
+            .unwrap();
         let mut rng = rng(1);
         let server = BatchedServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
         let client = BatchedClient::new(params, server.public().clone()).unwrap();
@@ -167,7 +169,8 @@ fn batches_require_the_acknowledgement() {
         setup(params.clone()),
         Err(Error::NotPrivate { .. })
     ));
-    let server = setup(params.clone().allow_insecure(ACKNOWLEDGED)).unwrap();
+    let terms = Terms::acknowledged(ACKNOWLEDGED);
+    let server = setup(params.clone().with_terms(&terms).unwrap()).unwrap();
     // Encoded parameters do not contain the acknowledgement.
     let read = Params::<Short>::decode(&server.params().encode()).unwrap();
     let client = BatchedClient::new(read, server.public().clone());

@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::Work;
-use papir_core::scheme::{Choice, Parameters, Scheme, Target};
+use papir_core::scheme::{Choice, Parameters, Scheme, Target, not_encrypted};
 use papir_core::{
     Description, Error, FailureBound, Limits, MAX_RECORD_BITS, NotPrivate, Result, Shape, Sizes,
-    UpdateCost, envelope, extract_bits,
+    Terms, UpdateCost, envelope, extract_bits,
 };
 use zeroize::Zeroizing;
 
@@ -86,6 +86,15 @@ impl<V: Variant> NewtonParams<V> {
     /// [`Error::OutOfBounds`] for too many or too long records.
     pub fn new(shape: Shape, acknowledged: NotPrivate) -> Result<Self> {
         Ok(Self::checked(shape, false)?.allow_insecure(acknowledged))
+    }
+
+    /// Acknowledges that the scheme is not private.
+    #[must_use]
+    pub fn allow_insecure(self, acknowledged: NotPrivate) -> Self {
+        Self {
+            acknowledged: Some(acknowledged),
+            ..self
+        }
     }
 
     /// Adds verifiable records d ‖ h(d) (section 4.3). The server computes the hashes, so a valid
@@ -340,10 +349,14 @@ impl<V: Variant> Parameters for NewtonParams<V> {
         }
     }
 
-    fn allow_insecure(self, acknowledged: NotPrivate) -> Self {
-        Self {
-            acknowledged: Some(acknowledged),
-            ..self
+    fn with_terms(self, terms: &Terms) -> Result<Self> {
+        match terms {
+            Terms { owner: Some(_), .. } => Err(not_encrypted(V::NAME)),
+            Terms {
+                acknowledgement: Some(acknowledged),
+                ..
+            } => Ok(self.allow_insecure(*acknowledged)),
+            _ => Ok(self),
         }
     }
 

@@ -5,10 +5,8 @@ use std::marker::PhantomData;
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Rates, Work};
-use papir_core::scheme::{Choice, Goal, Parameters, Target, of_goals};
-use papir_core::{
-    Description, Error, FailureBound, Limits, NotPrivate, Result, Shape, Sizes, envelope,
-};
+use papir_core::scheme::{Choice, Goal, Parameters, Target, not_encrypted, of_goals};
+use papir_core::{Description, Error, FailureBound, Limits, Result, Shape, Sizes, Terms, envelope};
 
 use super::bound::{least_width, most_width, placement_log2};
 use super::bucket::Bucket;
@@ -399,11 +397,15 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
         }
     }
 
-    fn allow_insecure(self, word: NotPrivate) -> Self {
-        Self {
-            inner: self.inner.allow_insecure(word),
-            ..self
+    fn with_terms(self, terms: &Terms) -> Result<Self> {
+        if terms.owner.is_some() {
+            return Err(not_encrypted(S::BATCHED_NAME));
         }
+
+        Ok(Self {
+            inner: self.inner.with_terms(terms)?,
+            ..self
+        })
     }
 
     fn encode(&self) -> Vec<u8> {

@@ -5,7 +5,7 @@ use chacha20::rand_core::SeedableRng;
 use papir_core::envelope::{self, Kind};
 use papir_core::erased::{Erased, ErasedClient, ErasedScheme, setup_with};
 use papir_core::hedge::Circumstances;
-use papir_core::scheme::{Parameters, Scheme};
+use papir_core::scheme::Scheme;
 use papir_core::{Goal, NoProgress, NotPrivate, RecordBuffer, Records, Shape};
 use papir_schemes::pirouette::chain::Grain;
 use papir_schemes::pirouette::encrypted::Encrypted;

@@ -6,13 +6,13 @@ use papir_core::envelope::{self, Header, Kind};
 use papir_core::erased::{
     ErasedClient, ErasedClientScheme, ErasedDatabase, ErasedRegisteredClient,
     ErasedRegisteredServer, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
-    ErasedVersion, SchemeProperties, Terms,
+    ErasedVersion, SchemeProperties,
 };
 use papir_core::scratch::Scratch;
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
     Candidate, Change, Choice, Description, Error, FailureBound, Progress, Record, Records, Result,
-    Shape, Version,
+    Shape, Terms, Version,
 };
 use papir_schemes::registry;
 use papir_testkit::conformance::{Config, run, shapes};

@@ -3,10 +3,10 @@
 
 use papir_client::core::Schemes;
 use papir_core::erased::{
-    Erased, ErasedClient, ErasedClientScheme, ErasedScheme, SchemeProperties, Terms,
+    Erased, ErasedClient, ErasedClientScheme, ErasedScheme, SchemeProperties,
 };
 use papir_core::scheme::Scheme;
-use papir_core::{NotPrivate, Privacy, Result};
+use papir_core::{NotPrivate, Privacy, Result, Terms};
 use papir_schemes::pirouette::encrypted::Encrypted;
 use papir_schemes::pirouette::{self, Pirouette};
 use papir_schemes::registry;

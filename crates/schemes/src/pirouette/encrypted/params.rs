@@ -7,7 +7,7 @@ use std::sync::Arc;
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
-use papir_core::{Description, Error, Formats, OwnerKey, Result, Shape};
+use papir_core::{Description, Error, Formats, OwnerKey, Result, Shape, Terms};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::security::{self, Secret};
 use papir_lattice::wide::{Gadget, RlweParams, SecretKey};
@@ -181,6 +181,15 @@ pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget) -> Noise {
 }
 
 impl<T: ParameterSet> EncryptedParams<T> {
+    /// The parameters with the owner's key. The encoded parameters contain its fingerprint only.
+    ///
+    /// # Errors
+    /// [`Error::OwnerKey`] if they name another key.
+    pub fn with_owner_key(mut self, key: &OwnerKey) -> Result<Self> {
+        self.owner = self.owner.with(key, &self.common.chain.rlwe)?;
+        Ok(self)
+    }
+
     /// Checked parameters, without a key.
     ///
     /// # Errors
@@ -306,9 +315,11 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
         best(T::ENCRYPTED.0, target, choices)
     }
 
-    fn with_owner_key(mut self, key: &OwnerKey) -> Result<Self> {
-        self.owner = self.owner.with(key, &self.common.chain.rlwe)?;
-        Ok(self)
+    fn with_terms(self, terms: &Terms) -> Result<Self> {
+        match &terms.owner {
+            Some(key) => self.with_owner_key(key),
+            None => Ok(self),
+        }
     }
 
     fn label(&self) -> String {
