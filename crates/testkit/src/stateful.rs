@@ -425,10 +425,6 @@ impl Server<Stateful> for StatefulServer {
 }
 
 impl RegisteredServer<Stateful> for StatefulServer {
-    fn keys_fit(&self, _keys: &StatefulKeys) -> bool {
-        true
-    }
-
     fn ticket(
         &self,
         keys: &StatefulKeys,

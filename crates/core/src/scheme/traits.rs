@@ -64,6 +64,9 @@ pub trait Scheme: Send + Sync + Sized + 'static {
 pub trait SchemeRegistration<S: Scheme>: 'static {
     /// The registered sides; `None` in schemes without client keys.
     const SIDES: Option<RegisteredSides<S>>;
+    /// True if keys made for an earlier version of a database are valid for each later one under
+    /// whose parameters they parse.
+    const KEYS_FIT: bool;
 
     /// The keys that a client registers with the server.
     type Keys: Wire<S::Params> + Sync + 'static;
@@ -105,13 +108,15 @@ pub enum Unregistered {}
 
 impl<S: Scheme> SchemeRegistration<S> for Unregistered {
     const SIDES: Option<RegisteredSides<S>> = None;
+    const KEYS_FIT: bool = false;
 
     type Keys = Never;
     type State = Never;
     type Ticket = Never;
 }
 
-/// The registration of a scheme with these keys, client states and tickets.
+/// The registration of a scheme with these keys, client states and tickets, whose keys depend on
+/// the parameters only.
 pub struct RegisteredWith<Keys, State, Ticket>(PhantomData<(Keys, State, Ticket)>);
 
 impl<S, Keys, State, Ticket> SchemeRegistration<S> for RegisteredWith<Keys, State, Ticket>
@@ -124,6 +129,7 @@ where
     Ticket: Wire<S::Params> + Sync + 'static,
 {
     const SIDES: Option<RegisteredSides<S>> = Some(RegisteredSides::<S>::OF_TYPES);
+    const KEYS_FIT: bool = true;
 
     type Keys = Keys;
     type State = State;
@@ -235,15 +241,8 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self>;
 }
 
-/// The registered side of a server: keys and tickets.
+/// The registered side of a server: tickets.
 pub trait RegisteredServer<S: Scheme> {
-    /// Returns true if keys made for an earlier version of this database are valid for this one.
-    /// The keys parse under this version's parameters; a scheme whose keys depend on more returns
-    /// false.
-    fn keys_fit(&self, _keys: &KeysOf<S>) -> bool {
-        false
-    }
-
     /// Prepares the ticket with this number for a registered client. A number has the same mask in
     /// every version, so no number may be used twice.
     ///
@@ -433,7 +432,7 @@ pub trait RegisteredClient<S: Scheme> {
     }
 
     /// Returns true if state made for an earlier version of this database is valid for this one;
-    /// the client's counterpart of [`RegisteredServer::keys_fit`].
+    /// the client's counterpart of [`SchemeRegistration::KEYS_FIT`].
     fn state_fits(&self, _state: &StateOf<S>) -> bool {
         false
     }

@@ -17,6 +17,7 @@ impl<V: Variant> SchemeRegistration<Newton<V>> for NewtonRegistration<V> {
     } else {
         None
     };
+    const KEYS_FIT: bool = true;
 
     type Keys = NewtonKeys;
     type State = NewtonState;

@@ -163,10 +163,6 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
 }
 
 impl<V: Variant> RegisteredServer<Newton<V>> for NewtonServer<V> {
-    fn keys_fit(&self, _keys: &NewtonKeys) -> bool {
-        true
-    }
-
     /// Prepares the coefficients for the client's n if needed. They are the same for all ticket
     /// numbers.
     fn ticket(

@@ -164,8 +164,4 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
     }
 }
 
-impl<S: Selecting> RegisteredServer<S> for RetrievalServer<S> {
-    fn keys_fit(&self, _keys: &Keys) -> bool {
-        true
-    }
-}
+impl<S: Selecting> RegisteredServer<S> for RetrievalServer<S> {}

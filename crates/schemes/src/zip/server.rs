@@ -136,10 +136,6 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
 }
 
 impl<B: Base> RegisteredServer<ZipPir<B>> for ZipServer<B> {
-    fn keys_fit(&self, _keys: &Keys) -> bool {
-        true
-    }
-
     fn ticket(
         &self,
         keys: &Keys,

@@ -14,7 +14,7 @@ use super::ciphertexts::Ciphertexts;
 use super::params::{Encrypted, EncryptedParams};
 use crate::pirouette::chain::ParameterSet;
 use crate::pirouette::common::RetrievalParams;
-use crate::pirouette::keys::{Evaluation, Keys};
+use crate::pirouette::keys::Evaluation;
 use crate::pirouette::phase0::{Finder, Plan};
 use crate::pirouette::retrieval::{Gates, respond};
 use crate::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
@@ -192,12 +192,8 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
     }
 }
 
-impl<T: ParameterSet> RegisteredServer<Encrypted<T>> for EncryptedServer<T> {
-    /// Always true: clients check that their key is this database's owner's.
-    fn keys_fit(&self, _keys: &Keys) -> bool {
-        true
-    }
-}
+// Keys fit every version: clients check that their key is this database's owner's.
+impl<T: ParameterSet> RegisteredServer<Encrypted<T>> for EncryptedServer<T> {}
 
 /// Phases 1 and 2: selection of an encryption in one ring under one gadget.
 struct Picker<'a> {
