@@ -40,6 +40,7 @@ impl AlignedBytes {
     /// # Errors
     /// [`Error::Malformed`] if they do not start on a 64-byte boundary in memory.
     pub fn mapped(bytes: impl MappedBytes + 'static) -> Result<Self> {
+        // Kernels load whole cache lines, none of which may straddle two.
         check_alignment(bytes.as_ref())?;
         Ok(Self(Memory::Mapped(Box::new(bytes))))
     }
@@ -79,6 +80,7 @@ impl AlignedBytes {
     /// The bytes as a slice of numbers, without a tail too short for a number.
     pub fn slice_mut<T: AnyBitPattern + NoUninit>(&mut self) -> &mut [T] {
         let bytes = self.bytes_mut();
+        // `cast_slice_mut` panics on a tail.
         let whole = bytes.len() / size_of::<T>() * size_of::<T>();
         bytemuck::cast_slice_mut(&mut bytes[..whole])
     }
@@ -148,6 +150,7 @@ impl Blob {
     /// [`Error::Length`] if the range exceeds them, [`Error::Malformed`] if it does not start on a
     /// 64-byte boundary.
     pub fn slice(&self, range: Range<usize>) -> Result<Self> {
+        // Before the offset is added: the end of this blob need not be that of its owner.
         if range.end > self.len() || range.start > range.end {
             let found = self.len() as u64;
             let expected = range.end as u64;
@@ -167,6 +170,7 @@ impl Blob {
     /// # Errors
     /// [`Error::Length`] if they are not a whole number of `T`.
     pub fn slice_of<T: AnyBitPattern>(&self, what: &'static str) -> Result<&[T]> {
+        // An empty blob may have any address, also one where no `T` can be.
         if self.is_empty() {
             return Ok(&[]);
         }
@@ -191,6 +195,7 @@ impl<T: AnyBitPattern> BlobSlice<T> {
     /// # Errors
     /// The errors of [`Blob::slice_of`].
     pub fn new(blob: Blob, what: &'static str) -> Result<Self> {
+        // Checked once, since `deref` cannot report an error.
         blob.slice_of::<T>(what)?;
         Ok(Self {
             blob,

@@ -51,6 +51,7 @@ impl Candidate {
         let sizes = &self.description.sizes;
         let line =
             BYTE * ((sizes.query + sizes.answer) as f64 + (sizes.public + once) as f64 / 100.0);
+        // Not this machine's rates: the same options choose the same parameters everywhere.
         let work = self.description.work.answer.core_seconds(&Rates::BUILT_IN);
 
         match goal {
@@ -63,6 +64,7 @@ impl Candidate {
 
 /// The largest share by which a number of two labels differs; `None` if their words differ.
 fn difference(a: &str, b: &str) -> Option<f64> {
+    // Other words are other parameters, however near their numbers are.
     let mine = numbers(a);
     let theirs = numbers(b);
     if words(a) != words(b) || mine.len() != theirs.len() {

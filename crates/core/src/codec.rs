@@ -73,6 +73,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`Error::Length`] if fewer are left.
     pub fn raw(&mut self, count: usize) -> Result<&'a [u8]> {
+        // A count from a message may be near 2⁶⁴: the end must not wrap to a position inside.
         let end = self.position.saturating_add(count);
         let Some(part) = self.bytes.get(self.position..end) else {
             let found = self.bytes.len() as u64;

@@ -349,6 +349,8 @@ impl Rates {
     fn together(&self, operation: Operation, clients: usize) -> f64 {
         let one = self.one(operation);
         let busy = self.busy(operation);
+        // Measured rates are noisy: in a group a client costs no more than alone, and no less than
+        // its share of one.
         let group = self.group(operation).clamp(one / GROUP as f64, one);
         let once = (one - group) * GROUP as f64 / (GROUP - 1) as f64;
 
@@ -360,6 +362,7 @@ impl Rates {
     /// one thread and with all. If only one thread was measured, there is no speedup.
     fn speedup(&self, operation: Operation, threads: usize) -> f64 {
         let gained = self.one(operation) / self.all(operation) - 1.0;
+        // At least two, so that rates of one thread divide by no zero.
         let share = (threads.max(1) - 1) as f64 / (self.threads.max(2) - 1) as f64;
         (1.0 + gained * share).max(1.0)
     }
@@ -385,6 +388,7 @@ pub struct Count {
 impl Count {
     /// Elapsed seconds on `threads` threads of an otherwise idle machine.
     fn seconds(&self, rates: &Rates, threads: usize) -> f64 {
+        // Threads beyond the number of parts have nothing to do.
         let speedup = rates
             .speedup(self.operation, threads)
             .min(self.parts as f64);

@@ -76,6 +76,7 @@ impl Division {
             ));
         }
 
+        // Only the last slice may be shorter.
         let [start, end] =
             [slices.start, slices.end].map(|slice| self.words.min(slice * self.slice_words));
         Ok(start..end)
@@ -101,6 +102,7 @@ impl Division {
             ));
         }
 
+        // By rounding down both ends, neighbours share an end, and lengths differ by one at most.
         Ok((0..shards)
             .map(|i| i * slices / shards..(i + 1) * slices / shards)
             .collect())

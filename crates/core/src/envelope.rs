@@ -50,6 +50,7 @@ impl FromStr for Version {
         if text.len() != 16 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(not_a_version(text));
         }
+        // Only digits by now: `from_str_radix` would also accept a sign.
         let value = u64::from_str_radix(text, 16).map_err(|_| not_a_version(text))?;
         Ok(Self(value.to_be_bytes()))
     }
@@ -91,6 +92,7 @@ pub fn first_length(bytes: &[u8]) -> Option<usize> {
         .try_into()
         .ok()
         .map(u64::from_le_bytes)?;
+    // The length is a stranger's: near 2⁶⁴ the sum would wrap to a short one.
     usize::try_from(length).ok()?.checked_add(OVERHEAD)
 }
 
@@ -106,6 +108,7 @@ pub fn payload(bytes: &[u8]) -> Option<&[u8]> {
 
 /// Wraps a payload.
 pub fn seal(header: &Header, payload: &[u8]) -> Vec<u8> {
+    // The final length: state is sealed too, and growing would leave copies of it behind.
     let mut bytes = Vec::with_capacity(payload.len() + OVERHEAD);
 
     bytes.extend_from_slice(&MAGIC);
@@ -140,6 +143,7 @@ pub fn open(bytes: &[u8], kind: Kind, scheme: u16) -> Result<(Version, &[u8])> {
     let reserved = reader.u8()?;
     let number = reader.u16()?;
     let version = Version(reader.array()?);
+    // The reader has compared the length with the bytes: the slice below cannot exceed them.
     let payload = reader.bytes()?;
     let body = &bytes[..HEADER + payload.len()];
     let sum: [u8; CHECKSUM] = reader.array()?;
@@ -186,6 +190,7 @@ pub fn open_version(bytes: &[u8], kind: Kind, scheme: u16, expected: Version) ->
 /// header.
 pub fn named_version(bytes: &[u8], kind: Kind) -> Option<Version> {
     let header = bytes.first_chunk::<HEADER>()?;
+    // Enough to look a version up. Its database checks length, checksum and scheme.
     if header[..4] != MAGIC || header[4] != kind as u8 {
         return None;
     }

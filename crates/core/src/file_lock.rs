@@ -61,6 +61,7 @@ impl Drop for FileLock {
 fn uninterrupted(mut wait: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     loop {
         match wait() {
+            // The lock was not taken: nothing is undone by waiting again.
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             waited => return waited,
         }

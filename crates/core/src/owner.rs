@@ -36,6 +36,7 @@ impl OwnerKey {
 
     /// The key as one line of text, for [`OwnerKey::from_str`].
     pub fn to_text(&self) -> Zeroizing<String> {
+        // The final length: growing would leave copies of the key behind.
         let mut text = Zeroizing::new(String::with_capacity(PREFIX.len() + 2 * BYTES));
         text.push_str(PREFIX);
         for nibble in self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]) {
@@ -55,6 +56,7 @@ impl FromStr for OwnerKey {
             .strip_prefix(PREFIX)
             .ok_or_else(|| malformed_key("a different format"))?;
         let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+        // Only their number is reported: the text may be a key with a slip.
         if pairs.len() != BYTES || !rest.is_empty() {
             return Err(malformed_key(&format!("{} digits", digits.len())));
         }

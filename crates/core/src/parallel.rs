@@ -47,6 +47,7 @@ pub fn try_map<T: Send, R: Send, E: Send>(
     let failed = AtomicBool::new(false);
 
     let results = map(items, |item| {
+        // Relaxed: a thread that misses the mark begins one more item, which does no harm.
         if failed.load(Ordering::Relaxed) {
             return None;
         }
@@ -57,6 +58,7 @@ pub fn try_map<T: Send, R: Send, E: Send>(
         Some(result)
     });
 
+    // Items that were not begun are `None`. Of the others, the first error in order is returned.
     results.into_iter().flatten().collect()
 }
 

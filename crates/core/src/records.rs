@@ -74,6 +74,7 @@ impl RecordBuffer {
     /// [`Error::EmptyDatabase`], or [`Error::Length`] if a record's length differs from the
     /// first's.
     pub fn from_records<R: AsRef<[u8]>>(records: impl IntoIterator<Item = R>) -> Result<Self> {
+        // The shape is known at the end only: the source is an iterator of any length.
         let mut packed = Vec::new();
         let mut count = 0u64;
         let mut bytes = 0usize;
@@ -168,6 +169,7 @@ pub fn copy_packed(
     check_read(shape, first, count, out.len())?;
     let start = (first * shape.record_bits() / 8) as usize;
     out.copy_from_slice(&packed[start..start + out.len()]);
+    // The last byte may hold the first bits of the next record, which was not asked for.
     mask_tail(out, count * shape.record_bits());
     Ok(())
 }
@@ -193,6 +195,7 @@ pub fn read_record(source: &dyn Records, index: u64) -> Result<Record> {
 /// The errors of [`Records::read_packed`].
 pub fn check_read(shape: &Shape, first: u64, count: u64, length: usize) -> Result<()> {
     let bits = shape.record_bits();
+    // The caller's sum may exceed 64 bits. Products of checked numbers cannot: see `MAX_RECORDS`.
     let end = first.saturating_add(count);
     if end > shape.records() {
         return Err(Error::IndexOutOfRange {

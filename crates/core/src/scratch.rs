@@ -71,6 +71,7 @@ pub fn find_or_make(
     bytes: usize,
     fill: impl FnOnce(&mut AlignedBytes) -> Result<()>,
 ) -> Result<Blob> {
+    // Only the length is checked: the name determines the contents.
     if let Some(found) = scratch.find(name)?.filter(|part| part.len() == bytes) {
         return Ok(found);
     }

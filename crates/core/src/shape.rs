@@ -56,6 +56,7 @@ impl Shape {
     /// # Errors
     /// The errors of [`Shape::new`].
     pub fn of_bytes(records: u64, record_bytes: u64) -> Result<Self> {
+        // Saturated, a length that does not fit is refused below as too long.
         let bits = record_bytes.saturating_mul(8);
         Self::new(records, bits)
     }

@@ -75,6 +75,7 @@ impl<S: Scheme> ErasedRegisteredClient for ErasedClientOf<S> {
         let encoded = kept.map(|kept| Zeroizing::new(kept.encode(params)));
         let encoded = encoded.as_ref().map(|encoded| encoded.as_slice());
 
+        // Two clients with equal keys would number their queries alike, under equal masks.
         let mut rng = hedged::of_registration(encoded, &header, circumstances, rng);
         let (state, keys) = self.registered_side()?.register(kept, &mut rng)?;
 
@@ -125,6 +126,7 @@ impl<S: Scheme> ErasedRegisteredClient for ErasedClientOf<S> {
         let params = self.client.params();
         let header = self.header(Kind::Query);
         let state = state_of_mut::<S>(state)?;
+        // Before it changes: the generator depends on the state that the key is made from.
         let kept = Zeroizing::new(state.encode(params));
         let query = self
             .registered_side()?
@@ -176,6 +178,7 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
             .downcast::<(Version, S::Secret)>()
             .map_err(|_| foreign::<S>("a secret"))?;
 
+        // With a secret of another version an answer may decode to wrong records, without an error.
         let (version, secret) = *secret;
         if version != self.version {
             return Err(Error::WrongVersion {

@@ -48,6 +48,7 @@ impl Combined {
             return Vec::new();
         }
 
+        // All queries together: each machine then reads its slices once for the batch.
         progress.stage("ask", queries.len() as u64);
         let of_shards = match self.shards.ask(queries) {
             Ok(of_shards) => of_shards,

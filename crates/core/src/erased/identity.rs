@@ -13,6 +13,7 @@ pub(super) const IDENTITY: &str = "identity";
 /// # Errors
 /// [`crate::Error::MissingSection`] or [`crate::Error::Length`].
 pub fn scheme_of(source: &dyn SectionSource) -> Result<u16> {
+    // The number alone, since only its scheme can check the rest. Its place is that in an envelope.
     let identity = source.get(IDENTITY)?;
     let mut reader = Reader::new("the identity section", &identity);
     reader.raw(6)?;

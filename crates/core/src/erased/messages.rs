@@ -51,6 +51,7 @@ pub(super) fn answer_each<R, A>(
     requests: Vec<Result<R>>,
     answer: impl Fn(&[&R]) -> Result<Vec<A>>,
 ) -> Vec<Result<A>> {
+    // Only parsed requests: a malformed one must not make the others be answered one by one.
     let good: Vec<&R> = requests.iter().flatten().collect();
     let answers: Vec<Result<A>> = match answer(&good) {
         Ok(answers) => answers.into_iter().map(Ok).collect(),
@@ -61,6 +62,7 @@ pub(super) fn answer_each<R, A>(
             .collect(),
     };
 
+    // Results of good requests, back in the places of their requests.
     let mut answers = answers.into_iter();
     requests
         .into_iter()

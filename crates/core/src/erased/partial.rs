@@ -105,6 +105,7 @@ impl<S: Scheme> TasksOf<'_, S> {
 
 impl<S: Scheme> ErasedTasks for TasksOf<'_, S> {
     fn column_ranges(&self, parameters: &[u8], tasks: usize) -> Result<Vec<Range<usize>>> {
+        // Without the terms: a plan of tasks prepares nothing yet.
         let params = S::Params::decode(parameters)?;
         Ok(self.tasks.column_ranges(&params, tasks))
     }
@@ -200,6 +201,7 @@ impl<S: Scheme> CombinerOf<S> {
         let mut reader = Reader::new(what, payload);
         let slices = reader.u32()? as usize..reader.u32()? as usize;
 
+        // Bounds the slices of a message before a product with their number.
         let count = self.division.words_of(&slices)?.len();
         let Division { word_bits, .. } = self.division;
 
@@ -211,6 +213,7 @@ impl<S: Scheme> CombinerOf<S> {
             .map(word)
             .collect();
 
+        // Whole bytes are sent: a word must not use the bits above its own.
         match words
             .iter()
             .find(|&&word| word.unbounded_shr(word_bits) != 0)
@@ -235,6 +238,7 @@ fn word(bytes: &[u8]) -> u64 {
 
 /// The words of partial answers that have each slice once.
 fn join(division: &Division, mut parts: Vec<(Range<usize>, Vec<u64>)>) -> Result<Vec<u64>> {
+    // Shards answer in any order.
     parts.sort_unstable_by_key(|(slices, _)| slices.start);
     let all = division.slices();
     let mut next = 0;

@@ -19,6 +19,8 @@ impl Terms {
         }
 
         let params = params.with_terms(self)?;
+        // Lengths follow from parameters, which may be a stranger's: nothing of these lengths is
+        // allocated before.
         params.describe().sizes.check()?;
         Ok(params)
     }

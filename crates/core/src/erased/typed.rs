@@ -337,6 +337,7 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
             &header::<S>(Kind::Public, self.version),
             &self.server.params().encode(),
         );
+        // Scheme and parameters come first, since all other sections are the scheme's.
         sink.put(IDENTITY, &[&identity])?;
         self.server.save(sink)
     }

@@ -62,6 +62,7 @@ impl Circumstances {
     #[must_use]
     pub fn with(mut self, part: &[u8]) -> Self {
         let place = self.place.get_or_insert_default();
+        // The length first: otherwise, two parts could give the same bytes as one.
         place.extend_from_slice(&(part.len() as u64).to_le_bytes());
         place.extend_from_slice(part);
         self
@@ -80,6 +81,7 @@ impl Circumstances {
 }
 
 fn clock() -> Option<u128> {
+    // `SystemTime::now` panics there.
     if IS_BARE_WASM {
         return None;
     }

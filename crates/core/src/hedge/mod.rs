@@ -53,6 +53,7 @@ impl Hedge {
             .parts()
             .iter()
             .fold(self, |hedge, part| match part {
+                // Marked: a missing part differs from an empty one.
                 Some(part) => hedge.with(&[1]).with(part),
                 None => hedge.with(&[0]),
             })

@@ -34,6 +34,7 @@ impl UpdateEstimate {
 /// # Errors
 /// [`Error::IndexOutOfRange`] or [`Error::Length`].
 pub fn check_changes(shape: &Shape, changes: &[Change]) -> Result<()> {
+    // All before any is applied: a version has all changes or none.
     changes.iter().try_for_each(|change| {
         shape.check_index(change.index)?;
         Error::check_length(
