@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `parameters` | checked parameters |
 //! | `messages` | wire formats, numbers and indices of messages |
-//! | `traits` | the scheme, its server and client, and its capabilities: registration, division, device |
+//! | `traits` | the scheme, its server and client, and its capabilities |
 //! | `registration` | numbers of registered clients' queries |
 //! | `session` | what a query needs of its client's session |
 //! | `changes` | changes of records, and what they cost |
