@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use papir_core::scheme::{self, Never, check_indices};
-use papir_core::{Error, Record, Result};
+use papir_core::{Record, Result};
 use papir_lattice::mod_switch::round_elements;
 use papir_lattice::packing::Packing;
 use papir_lattice::packing::inspiring::Inspiring;
@@ -21,7 +21,7 @@ use super::literal::{Inspire, NAME};
 use super::params::Params;
 use super::wire::{Answer, Query};
 use crate::shared::messages::PublicSeed;
-use crate::shared::units::Location;
+use crate::shared::units::{Location, decoded};
 
 /// A client: the parameters and the masks of the keys.
 pub struct Client {
@@ -170,11 +170,7 @@ pub(super) fn extract(
     }
 
     // Checked last: the time must not tell whether the answer decodes.
-    if decodes {
-        Ok(records)
-    } else {
-        Err(Error::NotDecodable)
-    }
+    decoded(records, decodes)
 }
 
 /// The record of one part, whose words start at `first_word` of each chunk.

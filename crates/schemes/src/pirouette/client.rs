@@ -18,7 +18,7 @@ use super::keys::{Keys, Secrets, State};
 use super::noise::DECODING_PART;
 use super::whitening::Whitening;
 use super::wire::{PirouetteQuery, RetrievalAnswer};
-use crate::shared::units::Location;
+use crate::shared::units::{Location, decoded};
 
 /// A scheme whose clients register keys and decrypt answers in the response ring.
 pub trait Path:
@@ -92,11 +92,8 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
             .select(&item, secret.location.slot);
 
         let half = 1u64 << (self.params.common().answer_bits.a - LOG2_P - 1);
-        if distance as f64 > DECODING_PART * half as f64 {
-            return Err(Error::NotDecodable);
-        }
-
-        Ok(vec![record])
+        let decodes = distance as f64 <= DECODING_PART * half as f64;
+        decoded(vec![record], decodes)
     }
 }
 

@@ -21,6 +21,7 @@ use crate::inspire::client::Secret;
 use crate::shared::digits::Digits;
 use crate::shared::parameters::FILL;
 use crate::shared::selection::client::Opened;
+use crate::shared::units::decoded;
 
 /// A client: the parameters, and the masks of the packing keys and of resp₁.
 pub struct Client {
@@ -117,11 +118,7 @@ impl scheme::Client<Inspire2> for Client {
         let record = unit_layout.select(&bytes, location.slot);
 
         // Checked last: the time must not tell whether the answer decodes.
-        if first.decodes & composed.decodes {
-            Ok(vec![record])
-        } else {
-            Err(Error::NotDecodable)
-        }
+        decoded(vec![record], first.decodes & composed.decodes)
     }
 }
 

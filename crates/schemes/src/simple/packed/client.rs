@@ -1,7 +1,7 @@
 //! Client of packed SimplePIR: `Query` and `Extract`.
 
 use papir_core::scheme::{self, Never, check_indices};
-use papir_core::{Error, Record, Result};
+use papir_core::{Record, Result};
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
@@ -11,7 +11,7 @@ use super::params::{Packed, Params};
 use crate::shared::selection::{
     PackedVariant, SelectionAnswer, SelectionClient, SelectionPublic, SelectionQuery,
 };
-use crate::shared::units::Location;
+use crate::shared::units::{Location, decoded};
 
 /// A client: the parameters and the masks of the packing keys.
 pub struct Client<V: PackedVariant> {
@@ -79,10 +79,6 @@ impl<V: PackedVariant> scheme::Client<Packed<V>> for Client<V> {
         layout.whiten(&self.selection.seed, secret.location.column, &mut bytes);
         let record = layout.unit_layout.select(&bytes, secret.location.slot);
 
-        if opened.decodes {
-            Ok(vec![record])
-        } else {
-            Err(Error::NotDecodable)
-        }
+        decoded(vec![record], opened.decodes)
     }
 }
