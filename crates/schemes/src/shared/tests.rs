@@ -1,10 +1,13 @@
 //! Tests of the building blocks.
 
-use papir_core::{Change, RecordBuffer, Records, Shape, extract_bits};
+use std::cell::Cell;
+
+use papir_core::{Change, Error, RecordBuffer, Records, Shape, extract_bits};
+use zeroize::Zeroize;
 
 use super::digits::Digits;
 use super::stored_records::read_columns;
-use super::units::Units;
+use super::units::{Units, decoded};
 
 #[test]
 fn units_hold_whole_records() {
@@ -72,6 +75,26 @@ fn records_are_read_set_and_selected() {
             }
         }
     }
+}
+
+/// A selection that records its erasure.
+struct Selection<'a>(&'a Cell<bool>);
+
+impl Zeroize for Selection<'_> {
+    fn zeroize(&mut self) {
+        self.0.set(true);
+    }
+}
+
+#[test]
+fn a_refused_selection_is_erased() {
+    let erased = Cell::new(false);
+    assert!(decoded(Selection(&erased), true).is_ok());
+    assert!(!erased.get(), "a selection that decodes");
+
+    let refused = decoded(Selection(&erased), false);
+    assert!(matches!(refused, Err(Error::NotDecodable)));
+    assert!(erased.get(), "a refused selection");
 }
 
 #[test]

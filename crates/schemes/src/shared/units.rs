@@ -159,13 +159,15 @@ impl Units {
 /// Returns what a client selected from an answer, or [`Error::NotDecodable`].
 ///
 /// The selection is an argument, so that it comes before the refusal: an answer that does not
-/// decode takes no less time than one that does.
-pub(crate) fn decoded<T>(selected: T, decodes: bool) -> Result<T> {
+/// decode takes no less time than one that does. A refused selection is erased, because an answer
+/// with a single altered word may still give most bytes of the record.
+pub(crate) fn decoded<T: Zeroize>(mut selected: T, decodes: bool) -> Result<T> {
     if decodes {
-        Ok(selected)
-    } else {
-        Err(Error::NotDecodable)
+        return Ok(selected);
     }
+
+    selected.zeroize();
+    Err(Error::NotDecodable)
 }
 
 #[cfg(test)]
