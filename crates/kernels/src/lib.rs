@@ -1,11 +1,12 @@
 //! CPU kernels of papir: slices in, slices out.
 //!
 //! All code that depends on the CPU, and all `unsafe` code written for speed, is in this crate.
-//! The first argument of each kernel is the [`Backend`] that runs it. Callers hold one with their
-//! tables, or ask [`Backend::current`], which detects the CPU once, outside their loops. All
-//! backends give the same results, bit for bit, so one test body covers them all. Slices of
-//! mismatched lengths are bugs of the caller and panic: lengths that come from outside must be
-//! checked before they reach a kernel.
+//! A kernel takes the [`Backend`] that runs it before its other arguments; functions without one
+//! have a single implementation. Callers hold a backend with their tables, or ask
+//! [`Backend::current`], which detects the CPU once, outside their loops. All backends give the
+//! same results, bit for bit, so one test body covers them all. Slices of mismatched lengths are
+//! bugs of the caller and panic: lengths that come from outside must be checked before they reach a
+//! kernel.
 //!
 //! # Files of a kernel
 //!

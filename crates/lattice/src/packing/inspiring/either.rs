@@ -54,7 +54,8 @@ impl RingPacking for EitherInspiring {
     }
 
     fn slots(&self) -> usize {
-        // Packs of d fill whole row groups, so the formulas of partial packs give one slot.
+        // From d = 64 on, a pack of d is whole row groups, and the formulas of partial packs give
+        // one slot.
         matrix::slots(self.setup.shape().capacity)
     }
 
