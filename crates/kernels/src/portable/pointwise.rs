@@ -121,6 +121,7 @@ pub(crate) fn combine(out: &mut [u32], rows: &[u32], weights: &[u32], modulus: M
                 add_multiple(&mut sums, row, weight);
             }
         }
+
         for (out, &sum) in out.iter_mut().zip(&sums) {
             *out = modulus.reduce(sum);
         }

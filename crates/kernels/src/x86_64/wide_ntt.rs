@@ -306,6 +306,7 @@ fn inner_stages<F: InverseButterflies>(
     let (c, e) = field.inverse::<true>((c, e), w1);
     let (f, g) = field.inverse::<false>((f, g), w2);
     let (h, i) = field.inverse::<true>((h, i), w3);
+
     // Sums grow from stage to stage, while products are reduced.
     let [a, c, f, h] = [
         field.settle(a),

@@ -384,6 +384,7 @@ impl Terms for Square<'_> {
             columns.add_rows(cpu, &self.x[at + BLOCK..middle], &self.x[middle + 1..]);
             self.add_centre(cpu, columns, middle);
         }
+
         self.add_diagonal(cpu, columns, middle);
     }
 }

@@ -185,6 +185,7 @@ fn forward_block<const REDUCE: bool>(
     forward_pairs(direction, &mut pairs, direction.of_pairs::<4>(index));
     // 0 2 4 6 8 10 12 14
     forward_pairs(direction, &mut pairs, direction.of_pairs::<8>(index));
+
     for (words, pair) in block.as_chunks_mut().0.iter_mut().zip(pairs) {
         // The permutation of the stages once more: it brings the words back into their order.
         let [a, b]: &mut [Words; 2] = words;
