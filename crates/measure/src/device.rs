@@ -154,7 +154,7 @@ impl Groups<'_> {
         let asked = self.ask(clients)?;
         let queries: Vec<&[u8]> = asked.iter().map(|asked| &asked.query[..]).collect();
 
-        // Both places have the same runs, or a cold run of the one would be compared with warm ones.
+        // Both places have the same runs, or a cold run of one would be compared with warm ones.
         let (expected, cpu, _) = self.answers(&*self.prepared.server, &queries)?;
         let (found, seconds, stages) = self.answers(self.placed, &queries)?;
         // An answer depends on its query alone, so both places must give the same bytes.

@@ -5,9 +5,9 @@
 //! `papir-papers --table NAME` prints a paper's table with papir's figures next to the paper's
 //! ([`tables`]). `--figure NAME` prints the points of a figure or, with `--svg FILE`, draws it
 //! ([`figures`]). Printed figures are in the files of `data/`, which name the paper, table, row and
-//! column of each ([`printed`]), and the configuration of papir to compare a row with. A database of
-//! up to `--size` (1 GiB by default) that fits into free memory is measured as `papir bench` does
-//! ([`papir_measure`]). Costs of larger ones are predicted by the cost model, with the rates
+//! column of each ([`printed`]), and the configuration of papir to compare a row with. A database
+//! of up to `--size` (1 GiB by default) that fits into free memory is measured as `papir bench`
+//! does ([`papir_measure`]). Costs of larger ones are predicted by the cost model, with the rates
 //! measured by `papir plan --calibrate`, and marked `predicted`. Fields of a row:
 //!
 //! | field | meaning |

@@ -525,7 +525,7 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
     })
 }
 
-/// Other schemes of Table 4, by their rows: printed beside the medium set, and beside the large one.
+/// Other schemes of Table 4, by their rows: beside the medium set, and beside the large one.
 const RIVALS: [&[(&str, &str)]; 2] = [
     &[("FrodoPIR", "Small DB, FrodoPIR")],
     &[
