@@ -336,12 +336,12 @@ mod tests {
         // A second device stands in for the CPU, because it counts its products.
         let cpu = PlainDevice::default();
         let device = PlainDevice::default();
-        let placed = prepared.server.on_device(&device).unwrap();
-        prepared.server = prepared.server.on_device(&cpu).unwrap();
+        let placed = prepared.server.on_device(&device).unwrap().unwrap();
+        prepared.server = prepared.server.on_device(&cpu).unwrap().unwrap().server;
 
         let mut groups = Groups {
             prepared: &prepared,
-            placed: &*placed,
+            placed: &*placed.server,
             plan: &plan,
             device_rate: 1e9,
             correct: true,

@@ -114,10 +114,11 @@ fn a_refused_certificate_of_a_proxy_names_the_proxy() {
     folder.words(10, "plain");
     let own = self_signed(&folder, "own", "127.0.0.1", (2020, 2100));
     // A service takes the place of the proxy: no request reaches it.
-    let proxy = serve(&folder, &own).url;
+    let service = serve(&folder, &own);
+    let proxy = &service.url;
     for scheme in ["http", "https"] {
         let url = format!("{scheme}://{HOST}:7470");
-        let stderr = fails_in(2, &[], &["get", &url, "key-7", "--proxy", &proxy]);
+        let stderr = fails_in(2, &[], &["get", &url, "key-7", "--proxy", proxy]);
         let words = format!("the certificate of the proxy {proxy}");
         assert!(stderr.contains(&words), "{stderr}");
         assert!(stderr.contains("--ca FILE"), "{stderr}");

@@ -213,7 +213,7 @@ pub fn check(config: &ServerConfig) -> Result<(), Error> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use chacha20::ChaCha20Rng;
-    use papir_core::NoProgress;
+    use papir_core::{NoProgress, Run};
     use papir_lookup::psi::Kind;
     use papir_store::psi::{PsiOptions, prepare};
     use rand_core::SeedableRng;
@@ -255,7 +255,8 @@ mod tests {
             kind: Some(Kind::Filter),
             ..PsiOptions::new(&source, &out)
         };
-        prepare(&options, &mut ChaCha20Rng::seed_from_u64(1), &NoProgress).unwrap();
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        prepare(&options, &mut Run::new(&mut rng, &NoProgress)).unwrap();
 
         let with = |psi: &Path| ServerConfig {
             psi: Some(psi.to_owned()),
