@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use faulty_store::FaultyStore;
-use papir_core::{NoProgress, Progress};
+use papir_core::{NoProgress, Progress, Run};
 use rand_core::SeedableRng;
 
 use super::manifest::{self, PART_BYTES};
 use super::*;
-use crate::{BuildOptions, Error, Snapshot, build};
+use crate::{Build, BuildOptions, Error, Snapshot};
 
 const SMALL: PushOptions = PushOptions {
     part_bytes: 4096,
@@ -33,12 +33,10 @@ fn snapshot(folder: &Path, word: &str) -> PathBuf {
     (options.scheme, options.allow_not_private) = ("plain".to_owned(), true);
     options.record_bytes = Some(16);
 
-    build(
-        &options,
-        &mut chacha20::ChaCha20Rng::from_seed([1; 32]),
-        &NoProgress,
-    )
-    .unwrap();
+    let mut rng = chacha20::ChaCha20Rng::from_seed([1; 32]);
+    Build::new(&options)
+        .run(&mut Run::new(&mut rng, &NoProgress))
+        .unwrap();
     options.out
 }
 
@@ -558,12 +556,10 @@ fn push_version(fixture: &Fixture, seed: u8, options: PushOptions) -> Manifest {
     (build_options.scheme, build_options.allow_not_private) = ("plain".to_owned(), true);
     build_options.record_bytes = Some(16);
 
-    build(
-        &build_options,
-        &mut chacha20::ChaCha20Rng::from_seed([seed; 32]),
-        &NoProgress,
-    )
-    .unwrap();
+    let mut rng = chacha20::ChaCha20Rng::from_seed([seed; 32]);
+    Build::new(&build_options)
+        .run(&mut Run::new(&mut rng, &NoProgress))
+        .unwrap();
     push(&build_options.out, &fixture.location, options, &NoProgress)
         .unwrap()
         .manifest
