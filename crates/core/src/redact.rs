@@ -13,7 +13,25 @@ const TOKEN_DIGITS: usize = 64;
 /// `http://user:password@host`, and those of parameters, as in `?password=…` or `?token=…`. Access
 /// tokens are removed, too. A name without a password stays.
 pub fn without_passwords(text: &str) -> String {
+    without_tokens(&without_parameters(&without_logins(text)))
+}
+
+/// The text with the passwords of addresses hidden.
+fn without_logins(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
+    // A login ends in the line and in the quoted text in which it begins.
+    for piece in text.split_inclusive(['`', '"', '\n']) {
+        // Searched once for each piece: a service may send a long text with many addresses.
+        let end = piece.rfind('@').map_or(0, |last| last + 1);
+        let (logins, others) = piece.split_at(end);
+        push_without_logins(&mut shown, logins);
+        shown.push_str(others);
+    }
+    shown
+}
+
+/// Adds a text that is empty or ends in `@`, with the passwords of its addresses hidden.
+fn push_without_logins(shown: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.find("://") {
         let (before, address) = rest.split_at(at + "://".len());
@@ -23,30 +41,27 @@ pub fn without_passwords(text: &str) -> String {
         if let Some(end) = end_of_user(address) {
             let (user, after) = address.split_at(end);
             match user.split_once(':') {
-                Some((name, _)) => shown += &format!("{name}:{HIDDEN}"),
+                Some((name, _)) => *shown += &format!("{name}:{HIDDEN}"),
                 None => shown.push_str(user),
             }
             rest = after;
         }
     }
-
     shown.push_str(rest);
-    without_tokens(&without_parameters(&shown))
 }
 
-/// The place of the `@` that ends the user and the password at the beginning of an address.
+/// The place of the `@` that ends the user and the password at the beginning of an address. The
+/// address is empty or ends in `@`.
 fn end_of_user(address: &str) -> Option<usize> {
-    let quoted = address.find(['`', '"', '\n']).unwrap_or(address.len());
-    let address = &address[..quoted];
-    let word = address.find(char::is_whitespace).unwrap_or(address.len());
-    let host = address[..word].find(['/', '?', '#']).unwrap_or(word);
-    if let Some(at) = address[..host].rfind('@') {
+    let end = address.find(|c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#'));
+    let host = &address[..end.unwrap_or(address.len())];
+    if let Some(at) = host.rfind('@') {
         return Some(at);
     }
 
     // What follows a colon is a port or, if it is no number, the beginning of a password with
     // characters that should have been escaped.
-    let (_, port) = address[..host].split_once(':')?;
+    let (_, port) = host.split_once(':')?;
     let port = port.trim_end_matches([',', ';', ':', '.', ')']);
     let is_port = address.starts_with('[') || port.bytes().all(|byte| byte.is_ascii_digit());
     if is_port { None } else { address.rfind('@') }
@@ -54,35 +69,40 @@ fn end_of_user(address: &str) -> Option<usize> {
 
 /// The text with the values of parameters hidden.
 fn without_parameters(text: &str) -> String {
+    // Lower case has the same length, as far as ASCII is concerned.
+    let lower = text.to_ascii_lowercase();
     let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(end) = end_of_parameter(rest) {
-        let (name, value) = rest.split_at(end);
-        shown.push_str(name);
+    let mut done = 0;
+    for (at, sign) in text.match_indices('=') {
+        // Within a value that is hidden already.
+        if at < done {
+            continue;
+        }
+        let end = at + sign.len();
+        let name = &lower[done..end];
+        if !PARAMETERS.iter().any(|secret| name.ends_with(*secret)) {
+            continue;
+        }
 
-        let end = match value.strip_prefix('\'') {
-            Some(quoted) => quoted.find('\'').map(|end| end + 2),
-            None => value.find(|c: char| c.is_whitespace() || "&`\"".contains(c)),
-        };
-        let end = end.unwrap_or(value.len());
-        if end > 0 {
+        shown.push_str(&text[done..end]);
+        let hidden = value_length(&text[end..]);
+        if hidden > 0 {
             shown.push_str(HIDDEN);
         }
-        rest = &value[end..];
+        done = end + hidden;
     }
 
-    shown.push_str(rest);
+    shown.push_str(&text[done..]);
     shown
 }
 
-/// The end of the first name of a parameter with a secret.
-fn end_of_parameter(text: &str) -> Option<usize> {
-    // Lower case has the same length, as far as ASCII is concerned.
-    let lower = text.to_ascii_lowercase();
-    let ends = PARAMETERS
-        .iter()
-        .filter_map(|name| Some(lower.find(name)? + name.len()));
-    ends.min()
+/// The length of the value at the beginning of a text, with the quotes around it, if any.
+fn value_length(text: &str) -> usize {
+    let end = match text.strip_prefix('\'') {
+        Some(quoted) => quoted.find('\'').map(|end| end + 2),
+        None => text.find(|c: char| c.is_whitespace() || "&`\"".contains(c)),
+    };
+    end.unwrap_or(text.len())
 }
 
 /// The text with access tokens hidden.
@@ -123,6 +143,10 @@ mod tests {
             ),
             ("http://u:sec@ret@h", "http://u:***@h"),
             ("http://u:sec/ret@h/d", "http://u:***@h/d"),
+            (
+                "\"http://u:sec ret@h\" and http://v:sec/ret@i, a@b",
+                "\"http://u:***@h\" and http://v:***@b",
+            ),
             ("`http://u:sec ret@h`: a space", "`http://u:***@h`: a space"),
             ("http://:secret@h", "http://:***@h"),
             (
@@ -142,6 +166,7 @@ mod tests {
                 "host=h password=*** user=u",
             ),
             ("host=h PASSWORD=secret", "host=h PASSWORD=***"),
+            ("password=a=token=b c=d&token=", "password=*** c=d&token="),
             (
                 "http://h/?access_token=secret&a=b&client_secret=secret",
                 "http://h/?access_token=***&a=b&client_secret=***",
