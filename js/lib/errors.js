@@ -1,9 +1,14 @@
 /** What stands for a password or a token. */
 const HIDDEN = "***";
-/** A login in an address: up to the last `@` of its host or, if no port follows the colon, of the word. */
-const LOGIN = /(:\/\/[^\s/?#:@`"[]*:)(?:[^\s/?#`"]*|(?!\d+(?:[/?#\s]|$))[^\s`"]*)@/g;
+/** Ends of a text in which a login may be: a login ends in the line and in the quoted text in which it begins. */
+const ENDS = /([`"\n])/;
+/**
+ * A login in an address: up to the last `@` before its path or, if no port follows the colon, the last one of the text.
+ * A password may have characters that should have been escaped.
+ */
+const LOGIN = /(:\/\/[^\s/?#:@[]*:)(?:[^\s/?#]*|(?!\d*[,;:.)]*(?:[/?#\s]|$)).*)@/gs;
 /** Parameters with secrets. */
-const PARAMETER = /((?:passphrase|password|secret|token)=)[^\s&`"]+/gi;
+const PARAMETER = /((?:passphrase|password|secret|token)=)(?:'[^']*'?|[^\s&`"]+)/gi;
 /** An access token of a service. */
 const TOKEN = /papir_[0-9a-f]{64,}/gi;
 
@@ -12,7 +17,15 @@ const TOKEN = /papir_[0-9a-f]{64,}/gi;
  * `fetch` and of workers may name the address that the caller gave.
  */
 export function withoutPasswords(text) {
-  return text.replace(LOGIN, `$1${HIDDEN}@`).replace(PARAMETER, `$1${HIDDEN}`).replace(TOKEN, `papir_${HIDDEN}`);
+  const shown = text.split(ENDS).map(withoutLogins).join("");
+  return shown.replace(PARAMETER, `$1${HIDDEN}`).replace(TOKEN, `papir_${HIDDEN}`);
+}
+
+/** A text without quotes and line ends, and without the passwords of its addresses. */
+function withoutLogins(text) {
+  // Cut there, so that each match ends at once: a text with many addresses would take long.
+  const end = text.lastIndexOf("@") + 1;
+  return text.slice(0, end).replace(LOGIN, `$1${HIDDEN}@`) + text.slice(end);
 }
 
 /** An error of papir. Its `code` is a short stable name; `retryable` says whether the same call may succeed later. */

@@ -63,5 +63,7 @@ export function options(address, given, timeout) {
 }
 
 function refused(name, kind, value) {
-  return new TypeError(`option \`${name}\`: expected ${kind}, found ${JSON.stringify(value)}`);
+  // A token in a list is a token still.
+  const found = name === "token" ? typeof value : JSON.stringify(value);
+  return new TypeError(`option \`${name}\`: expected ${kind}, found ${found}`);
 }

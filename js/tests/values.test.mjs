@@ -143,9 +143,12 @@ test("errors show no passwords and no tokens", async () => {
     ["http://u:secret@h:1/a: refused", "http://u:***@h:1/a: refused"],
     ["http://u:sec@ret@h", "http://u:***@h"],
     ["http://u:sec/ret@h/d", "http://u:***@h/d"],
+    ["`http://u:sec ret@h`: a space", "`http://u:***@h`: a space"],
+    ["host=h password='sec ret' user=u", "host=h password=*** user=u"],
     ["http://h/?token=secret&a=b", "http://h/?token=***&a=b"],
     [`Bearer ${token}`, "Bearer papir_***"],
     ["http://h:7470/users/@me", "http://h:7470/users/@me"],
+    ["http://h: away, ask a@b", "http://h: away, ask a@b"],
     ["http://h:1, then http://i:2 and a@b", "http://h:1, then http://i:2 and a@b"],
     ["http://[::1]:80/@", "http://[::1]:80/@"],
   ]) {
@@ -153,6 +156,10 @@ test("errors show no passwords and no tokens", async () => {
     assert.equal(errorOf({ group: "network", message: text }).message, expected);
   }
 
+  assert.throws(
+    () => options("https://h", { token: ["secret"] }),
+    (error) => error instanceof TypeError && !error.message.includes("secret"),
+  );
   const url = "http://user:secret@127.0.0.1:1";
   for (const given of [{ patience: 0 }, { timeout: 0 }]) {
     await assert.rejects(connect(url, given), (error) => error instanceof PapirError && !error.message.includes("secret"));
