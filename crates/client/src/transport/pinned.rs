@@ -86,6 +86,7 @@ pub fn remove_pins(url: &str, options: &Options) -> Result<bool> {
 struct Removal<'a> {
     state: &'a ClientState,
     address: &'a Address,
+    /// The whole time, for errors.
     time: Duration,
     end: Instant,
 }
@@ -93,12 +94,14 @@ struct Removal<'a> {
 impl<'a> Removal<'a> {
     fn start(address: &'a Address, options: &Options, state: &'a ClientState) -> Result<Self> {
         let limit = CallRules::new(address, options).start().left()?;
-        let time = limit.unwrap_or(LOCK_TIME);
+        let left = limit.unwrap_or(LOCK_TIME);
+        // A time that no clock reaches is no limit.
+        let given = options.timeout.filter(|_| limit.is_some());
         Ok(Self {
             state,
             address,
-            time,
-            end: Instant::now() + time,
+            time: given.unwrap_or(left),
+            end: Instant::now() + left,
         })
     }
 
@@ -175,8 +178,6 @@ fn slots_of_names(address: &Address) -> [String; 2] {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::fs;
-
-    use crate::core::{StoreAction, StoreRequest};
 
     use super::*;
 
@@ -263,13 +264,15 @@ mod tests {
         });
         let before = pins(SERVICE, &options).unwrap();
 
+        // Long enough for a machine that stalls to begin the wait.
         let impatient = Options {
-            timeout: Some(Duration::from_millis(100)),
+            timeout: Some(Duration::from_secs(1)),
             ..options.clone()
         };
         let error = remove_pins(SERVICE, &impatient).unwrap_err();
         assert_eq!(error.code(), "timed_out");
         let text = error.to_string();
+        assert!(text.contains("no result within 1s: "), "{text}");
         assert!(text.contains("holds the lock of"), "{text}");
         assert_eq!(pins(SERVICE, &options).unwrap(), before);
 
