@@ -219,8 +219,9 @@ pub enum Error {
     /// A copy of the client's state used the same ticket. The registration is removed, and the next
     /// lookup registers again.
     #[error(
-        "{}: {message}: a copy of this client's state is in use; the next lookup registers again",
-        shown(url)
+        "{}: {}: a copy of this client's state is in use; the next lookup registers again",
+        shown(url),
+        shown(message)
     )]
     StateCopied {
         /// The address.
@@ -480,6 +481,17 @@ mod tests {
             Error::Unexpected {
                 url: url(),
                 reason: format!("a redirection to {}", url()),
+            },
+            Error::Http {
+                url: url(),
+                status: 403,
+                code: code::FORBIDDEN.to_owned(),
+                message: format!("{token} is no token of {}", url()),
+                current: None,
+            },
+            Error::StateCopied {
+                url: url(),
+                message: format!("{token} used the ticket at {}", url()),
             },
             Error::NoCheckpoint { url: url() },
         ];
