@@ -22,6 +22,8 @@ pub struct HttpSender {
 pub struct HttpReceived {
     /// The HTTP status.
     pub status: u16,
+    /// The headers, with names in lower case.
+    pub headers: Vec<(String, Vec<u8>)>,
     /// The body, up to a limit.
     pub body: Vec<u8>,
 }
@@ -79,10 +81,16 @@ impl HttpSender {
         let response = agent.run(configured.timeout_global(Some(time)).build())?;
 
         let (head, body) = response.into_parts();
+        let mut headers = Vec::new();
+        for (name, value) in &head.headers {
+            headers.push((name.as_str().to_owned(), value.as_bytes().to_vec()));
+        }
+
         let mut bytes = Vec::new();
         body.into_reader().take(limit).read_to_end(&mut bytes)?;
         Ok(HttpReceived {
             status: head.status.as_u16(),
+            headers,
             body: bytes,
         })
     }
@@ -91,5 +99,56 @@ impl HttpSender {
 impl fmt::Debug for HttpSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HttpSender")
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+
+    use super::*;
+    use crate::transport::proxy::ProxySetting;
+
+    /// Reads a request with a body of five bytes, and answers it.
+    fn answer(stream: &TcpStream) -> (String, [u8; 5]) {
+        let mut reader = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert_ne!(reader.read_line(&mut head).unwrap(), 0, "{head}");
+        }
+        let mut body = [0; 5];
+        reader.read_exact(&mut body).unwrap();
+
+        let response = "HTTP/1.1 503 Busy\r\nretry-after: 7\r\ncontent-length: 4\r\n\r\nlong";
+        let mut writer = stream;
+        writer.write_all(response.as_bytes()).unwrap();
+        (head, body)
+    }
+
+    #[test]
+    fn a_response_has_its_status_its_headers_and_the_beginning_of_its_body() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let service = thread::spawn(move || answer(&listener.accept().unwrap().0));
+
+        let options = Options::default().proxy(ProxySetting::Direct);
+        let sender = HttpSender::new(&url, &options).unwrap();
+        let headers = [("x-kind", &b"traces"[..])];
+        let time = Duration::from_secs(300);
+        let received = sender.post(&format!("{url}/v1"), &headers, b"spans", time, 2);
+        let received = received.unwrap();
+
+        let (head, body) = service.join().unwrap();
+        assert!(head.starts_with("POST /v1 HTTP/1.1\r\n"), "{head}");
+        assert!(head.contains("x-kind: traces\r\n"), "{head}");
+        assert_eq!(&body, b"spans");
+
+        assert_eq!(received.status, 503);
+        let retry_after = ("retry-after".to_owned(), b"7".to_vec());
+        assert!(received.headers.contains(&retry_after), "{received:?}");
+        assert_eq!(received.body, b"lo");
     }
 }

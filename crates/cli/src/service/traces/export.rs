@@ -227,7 +227,12 @@ impl Collector {
         let received = self
             .sender
             .post(&url, &headers, &body, SEND_TIME, RESPONSE_BYTES)?;
-        let response = Response::builder().status(received.status);
+
+        // The exporter reads `retry-after`, among others.
+        let mut response = Response::builder().status(received.status);
+        for (name, value) in received.headers {
+            response = response.header(name, value);
+        }
         Ok(response.body(received.body.into())?)
     }
 
