@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 /// Longest array that [`decode_array`] decodes, in bytes.
 const MAX_ARRAY: usize = 64;
 
-/// Encodes bytes.
+/// Encodes bytes as base64 text.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Decodes text. Errors do not contain the text, which may be a secret.
+/// Decodes base64 text. Errors name `what`, but do not contain the text, which may be a secret.
 pub(crate) fn decode(what: &'static str, text: &str) -> Result<Vec<u8>> {
     let Ok(bytes) = STANDARD.decode(text) else {
         let found = format!("{} characters", text.len());
@@ -23,7 +23,7 @@ pub(crate) fn decode(what: &'static str, text: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Decodes text of exactly `N` bytes, at most [`MAX_ARRAY`].
+/// Decodes base64 text of exactly `N` bytes; `N` is at most [`MAX_ARRAY`].
 pub(crate) fn decode_array<const N: usize>(what: &'static str, text: &str) -> Result<[u8; N]> {
     // On the stack and wiped: the bytes may be a secret.
     let mut buffer = Zeroizing::new([0; MAX_ARRAY]);

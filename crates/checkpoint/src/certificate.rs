@@ -11,10 +11,13 @@
 //! from T
 //! until T
 //! ```
-//! A delegation is signed by the owner. It allows the subject to sign checkpoints of one or all
-//! databases from the first time to the second. A rotation is signed by both keys, for all
-//! databases: the new key is the owner's from the first time on, and the old one stays valid until
-//! the second. No checkpoint has such a text, because its first line contains a slash.
+//! Times are decimal, in seconds since 1970, UTC.
+//!
+//! The owner signs a delegation. It allows the subject to sign checkpoints of one or all databases
+//! from the time `from` to the time `until`. Both keys sign a rotation, which is for all databases:
+//! the subject is the owner's key from the time `from` on, and the issuer's key stays valid until
+//! the time `until`. A certificate cannot be mistaken for a checkpoint: the first line of a
+//! checkpoint, its origin, contains a slash.
 
 use std::fmt;
 
@@ -33,23 +36,23 @@ pub const CERTIFICATE_FORMATS: Formats = Formats {
     written: 1,
     renew: "issue it again: `papir checkpoint …`",
 };
-/// First line, without the format number.
+/// First line of a certificate, without the format number.
 const HEADER: &str = "papir-certificate-";
 /// Longest certificate in bytes.
 pub const MAX_CERTIFICATE_BYTES: usize = 4096;
-/// Maximum number of certificates with a checkpoint.
+/// Maximum number of certificates in a log, and in a proof of its checkpoint.
 pub const MAX_CERTIFICATES: usize = 16;
 
 /// The right that a certificate grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// The subject may sign checkpoints of this database; `None` for all.
+    /// The subject may sign checkpoints of this database; `None` allows all databases.
     Delegate(Option<String>),
     /// The subject is the owner's new key.
     Rotate,
 }
 
-/// A certificate with valid signatures. It does not say if its issuer is trusted.
+/// A certificate with verified signatures. Its issuer need not be a key that the client trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     grant: Grant,
@@ -61,10 +64,13 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Lets `publisher` sign checkpoints of a database, or of all, from one time to another.
+    /// Issues a certificate that lets `publisher` sign checkpoints of `database`, or of all
+    /// databases for `None`, from `times.0` to `times.1` (seconds since 1970, UTC).
     ///
     /// # Errors
-    /// [`Error::Options`] if the times are not in order, or the publisher is the owner.
+    /// [`Error::Options`] if `times.0` is not before `times.1`, both keys are equal, or the name of
+    /// the database is empty; [`papir_core::Error::Malformed`] for the key of a witness, or a name
+    /// whose percent-encoded form is too long for an origin.
     pub fn delegate(
         owner: &SigningKey,
         publisher: &VerifyingKey,
@@ -76,11 +82,13 @@ impl Certificate {
         Self::issue(grant, owner, publisher, from, until, &[owner])
     }
 
-    /// Makes `new` the owner's key from one time on; `old` stays valid until the other. Both keys
-    /// must have one name, because it is part of the origin of every log.
+    /// Issues a certificate that makes `new` the owner's key from `times.0` on; `old` stays valid
+    /// until `times.1` (seconds since 1970, UTC). Both keys must have the same name, because it is
+    /// part of the origin of every log.
     ///
     /// # Errors
-    /// [`Error::Options`] if the times are not in order, the keys are equal or their names differ.
+    /// [`Error::Options`] if `times.0` is not before `times.1`, the keys are equal or their names
+    /// differ; [`papir_core::Error::Malformed`] for the key of a witness.
     pub fn rotate(old: &SigningKey, new: &SigningKey, times: (u64, u64)) -> Result<Self> {
         let (from, until) = times;
         let before = old.public();
@@ -93,7 +101,7 @@ impl Certificate {
         Self::issue(Grant::Rotate, old, &after, from, until, &[old, new])
     }
 
-    /// Writes and signs a certificate.
+    /// Writes a certificate and signs it with the keys of `signers`.
     fn issue(
         grant: Grant,
         issuer: &SigningKey,
@@ -138,8 +146,9 @@ impl Certificate {
     /// Parses a certificate and verifies its signatures.
     ///
     /// # Errors
-    /// [`papir_core::Error::Malformed`], [`papir_core::Error::Format`] or
-    /// [`Error::BadSignature`].
+    /// [`papir_core::Error::Malformed`] for bytes that are no certificate, or that lack a required
+    /// signature; [`papir_core::Error::Format`]; [`papir_core::Error::OutOfBounds`] for too many
+    /// signatures; [`Error::BadSignature`]; [`Error::Options`] for an empty name of a database.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         if bytes.len() > MAX_CERTIFICATE_BYTES {
             return Err(bad(&format!("{} bytes", bytes.len())));
@@ -147,7 +156,7 @@ impl Certificate {
         Self::of_note(Note::parse(bytes)?)
     }
 
-    /// Reads a note and verifies its signatures.
+    /// Reads the certificate in a note and verifies its signatures.
     fn of_note(note: Note) -> Result<Self> {
         let lines: Vec<&str> = note.text().trim_end_matches('\n').split('\n').collect();
         let Some(format) = format_of(&lines) else {
@@ -199,17 +208,18 @@ impl Certificate {
         &self.issuer
     }
 
-    /// The key that the certificate names.
+    /// The publisher's key of a delegation, or the new key of a rotation.
     pub fn subject(&self) -> &VerifyingKey {
         &self.subject
     }
 
-    /// The first moment at which the certificate is valid, seconds since 1970, UTC.
+    /// Start of the certificate's validity, in seconds since 1970, UTC.
     pub fn from(&self) -> u64 {
         self.from
     }
 
-    /// The end of a delegation, or of the time in which both keys of a rotation are valid.
+    /// End of a delegation, or of the time in which both keys of a rotation are valid, in seconds
+    /// since 1970, UTC.
     pub fn until(&self) -> u64 {
         self.until
     }
@@ -229,13 +239,13 @@ fn bad(found: &str) -> Error {
     )
 }
 
-/// The format number in a certificate's first line.
+/// The format number in the first of a certificate's lines; `None` for any other text.
 fn format_of(lines: &[&str]) -> Option<u32> {
     let number = decimal(lines.first()?.strip_prefix(HEADER)?)?;
     number.try_into().ok()
 }
 
-/// The grant of a word and a scope.
+/// The grant in a certificate's second line (`word`) and fifth line (`scope`).
 fn grant_of(word: &str, scope: &str) -> Result<Grant> {
     match (word, scope.strip_prefix("database ")) {
         ("delegate", Some(name)) => Ok(Grant::Delegate(Some(unescaped(name)?))),
@@ -249,7 +259,7 @@ fn bad_name() -> Error {
     bad("another name of a database")
 }
 
-/// The time in a line that starts with a word.
+/// The decimal time in a line that starts with `word`.
 fn time(line: &str, word: &str) -> Result<u64> {
     line.strip_prefix(word)
         .and_then(decimal)
@@ -269,7 +279,7 @@ fn escaped(database: &str) -> Result<String> {
     }
 }
 
-/// The name that [`escaped`] encoded as one word.
+/// Decodes a database's name that [`escaped`] encoded.
 fn unescaped(word: &str) -> Result<String> {
     let mut bytes = Vec::new();
     let mut parts = word.split('%');

@@ -1,4 +1,4 @@
-//! Checkpoints: the head of a log (C2SP tlog-checkpoint).
+//! Checkpoints, the heads of logs (C2SP tlog-checkpoint).
 //!
 //! ```text
 //! origin
@@ -12,14 +12,14 @@ use crate::merkle::Hash;
 use crate::name::KeyName;
 use crate::note::Note;
 
-/// The head of a log.
+/// A checkpoint: the size and root of a log's Merkle tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The log's identity.
+    /// The log's name, `NAME/DATABASE`: the owner's key name and the encoded database name.
     pub origin: KeyName,
     /// The number of leaves.
     pub size: u64,
-    /// The root of the tree.
+    /// The root of the Merkle tree over all leaves.
     pub root: Hash,
 }
 
@@ -33,11 +33,12 @@ impl Checkpoint {
         Note::new(format!("{}\n{}\n{root}\n", self.origin, self.size))
     }
 
-    /// Reads the text of a note. Extension lines are ignored, as the specification asks: they are
-    /// signed, but say nothing about the log.
+    /// Reads a checkpoint from the text of a note. Ignores extension lines after the first three,
+    /// as the specification requires.
     ///
     /// # Errors
-    /// [`papir_core::Error::Malformed`].
+    /// [`papir_core::Error::Malformed`] for a text without a final newline, fewer than three lines,
+    /// an empty extension line, a size that is not decimal, or an invalid origin or root.
     pub fn of_text(text: &str) -> Result<Self> {
         let Some(lines) = text.strip_suffix('\n') else {
             return Err(bad("a text without its end"));
@@ -67,7 +68,7 @@ fn bad(found: &str) -> Error {
     Error::malformed("a checkpoint", found, "lines of origin, size and root")
 }
 
-/// A decimal number without leading zeros.
+/// Parses a decimal number; `None` for a sign, a leading zero, or a number of 2⁶⁴ or more.
 pub(crate) fn decimal(text: &str) -> Option<u64> {
     // `parse` takes a sign and leading zeros, which would give one number several texts.
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());

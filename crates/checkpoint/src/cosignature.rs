@@ -12,13 +12,13 @@ use crate::note::{Note, NoteSignature};
 /// Bytes of a cosignature.
 const BYTES: usize = 8 + SIGNATURE_BYTES;
 
-/// The message that a witness signs at a time.
+/// The message that a witness signs at `time` for a note's text.
 fn message(time: u64, text: &str) -> String {
     format!("cosignature/v1\ntime {time}\n{text}")
 }
 
-/// The cosignature of a witness, for tests and for small witnesses. `time` is in seconds since
-/// 1970, UTC.
+/// Makes a witness's cosignature of a note, for tests and small witnesses. `time` is in seconds
+/// since 1970, UTC.
 pub fn cosign(note: &Note, witness: &SigningKey, time: u64) -> NoteSignature {
     let signature = witness.sign(message(time, note.text()).as_bytes());
     let public = witness.public();
@@ -30,9 +30,10 @@ pub fn cosign(note: &Note, witness: &SigningKey, time: u64) -> NoteSignature {
     }
 }
 
-/// The times of the cosignatures of known witnesses: one for each that cosigned, in the order of
-/// `witnesses`. The latest of several counts. Two keys that differ in their name only are one
-/// witness, because the cosignature does not bind the name.
+/// The times of the cosignatures of known witnesses, in seconds since 1970, UTC: one time for each
+/// witness that cosigned, in the order of `witnesses`. A witness that cosigned several times counts
+/// with its latest time. Two keys that differ only in their names are one witness, because the
+/// cosignature does not bind the name.
 ///
 /// # Errors
 /// [`Error::BadSignature`] if a known witness's cosignature is invalid.
@@ -55,7 +56,7 @@ pub fn cosigned(note: &Note, witnesses: &[VerifyingKey]) -> Result<Vec<u64>> {
     Ok(times)
 }
 
-/// The time of one verified cosignature.
+/// Verifies one cosignature and returns its time.
 fn time_of(note: &Note, witness: &VerifyingKey, line: &NoteSignature) -> Result<u64> {
     if line.signature.len() != BYTES {
         return Err(bad_signature(witness));

@@ -7,10 +7,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Bytes that do not parse.
+    /// An error of `papir_core`: malformed bytes, an unknown format, or a number out of bounds.
     #[error(transparent)]
     Core(#[from] papir_core::Error),
-    /// The checkpoint is of another log than the one of the owner and the database.
+    /// The checkpoint's origin is not the log of this owner and this database.
     #[error("the checkpoint is of the log `{found}`: expected `{expected}`")]
     Origin {
         /// The checkpoint's origin.
@@ -18,15 +18,16 @@ pub enum Error {
         /// The expected origin.
         expected: String,
     },
-    /// The log is of another database.
+    /// The leaf or log names another database.
     #[error("the checkpoint is for the database `{found}`: expected `{expected}`")]
     Database {
         /// The name in the leaf.
         found: String,
-        /// The name that was asked for.
+        /// The requested name.
         expected: String,
     },
-    /// No signature is of a key that the owner's key certifies at this time.
+    /// The checkpoint has no signature of the owner's key or of a key that it certifies at this
+    /// time.
     #[error(
         "the checkpoint is not signed under the owner's key {owner}: found signatures of {found}"
     )]
@@ -36,21 +37,21 @@ pub enum Error {
         /// The names and ids of the keys in the signature lines.
         found: String,
     },
-    /// A signature of a known key does not verify.
+    /// A signature with the name and id of a known key is invalid.
     #[error("the signature of {key} does not verify")]
     BadSignature {
         /// The public key.
         key: String,
     },
-    /// A proof or a list of leaves does not lead to the root of the checkpoint.
+    /// A proof or a list of leaves does not match the size and root of the checkpoint.
     #[error("{what} does not lead to the root of the checkpoint of size {size}")]
     NotIncluded {
-        /// The proof or list.
+        /// The name of the proof or list.
         what: &'static str,
         /// The size of the checkpoint.
         size: u64,
     },
-    /// The public part is not the one that the checkpoint names.
+    /// The hash of the public part differs from the one in the checkpoint's newest leaf.
     #[error("the public part has the hash {found}, but the owner's checkpoint names {expected}")]
     PublicPart {
         /// The hash of the public part.
@@ -58,7 +59,7 @@ pub enum Error {
         /// The hash in the checkpoint's newest leaf.
         expected: String,
     },
-    /// The delta is not the one that the checkpoint names.
+    /// The hash of the delta's public part differs from the one in the checkpoint's newest leaf.
     #[error(
         "the delta's public part has the hash {found}, but the owner's checkpoint names {expected}"
     )]
@@ -68,21 +69,21 @@ pub enum Error {
         /// The hash in the checkpoint's newest leaf, or `none`.
         expected: String,
     },
-    /// The checkpoint is older than the caller accepts.
+    /// The newest leaf is older than the policy allows.
     #[error("the checkpoint is {age} s old: expected at most {max} s")]
     TooOld {
-        /// Its age in seconds.
+        /// Age of the newest leaf in seconds.
         age: u64,
         /// The maximum in seconds.
         max: u64,
     },
-    /// The checkpoint's time is in the future.
+    /// The time of the newest leaf is in the future.
     #[error("the checkpoint's time is {ahead} s ahead of this machine's clock: check the clock")]
     FromTheFuture {
         /// Seconds ahead.
         ahead: u64,
     },
-    /// The checkpoint's sequence is below the highest that was seen.
+    /// The checkpoint's sequence is below the highest one that the client has seen.
     #[error("the checkpoint has sequence {found}, but sequence {highest} has been seen")]
     Rollback {
         /// The checkpoint's sequence.
@@ -90,16 +91,16 @@ pub enum Error {
         /// The highest sequence seen.
         highest: u64,
     },
-    /// Two different versions under one sequence.
+    /// Two different leaves have the same sequence.
     #[error(
         "the owner's key signed two different versions under sequence {sequence}: the service or the owner shows \
          different clients different data"
     )]
     Equivocation {
-        /// The sequence.
+        /// The sequence of both leaves.
         sequence: u64,
     },
-    /// Too few known witnesses have cosigned.
+    /// Fewer known witnesses than required have cosigned the checkpoint.
     #[error("{found} of the known witnesses cosigned the checkpoint: expected at least {required}")]
     Cosignatures {
         /// Number of known witnesses that cosigned.
@@ -107,12 +108,12 @@ pub enum Error {
         /// The required number.
         required: usize,
     },
-    /// A log that cannot take another leaf.
+    /// The log with one more leaf would exceed its maximum length.
     #[error(
         "the log has {leaves} versions in {bytes} bytes: expected at most {max} bytes; start a new log"
     )]
     Full {
-        /// Number of leaves.
+        /// Number of leaves, including the new one.
         leaves: u64,
         /// Length of the encoded log in bytes.
         bytes: u64,
@@ -152,7 +153,7 @@ impl Error {
         }
     }
 
-    /// The error for bytes that do not parse.
+    /// Makes the error for malformed bytes.
     pub(crate) fn malformed(
         what: &'static str,
         found: impl ToString,
@@ -161,7 +162,7 @@ impl Error {
         Self::Core(papir_core::Error::malformed(what, found, expected))
     }
 
-    /// The error for options that contradict each other.
+    /// Makes the error for options that contradict each other.
     pub(crate) fn options(found: impl Into<String>, expected: impl Into<String>) -> Self {
         Self::Options {
             found: found.into(),

@@ -1,6 +1,6 @@
 //! Ed25519 keys with names (C2SP signed-note).
 //!
-//! Their text:
+//! Keys are written as text:
 //!
 //! ```text
 //! public   NAME+ID+base64(type (1) ‖ public key (32))
@@ -29,7 +29,7 @@ pub const SIGNATURE_BYTES: usize = 64;
 /// Longest text of a key in bytes: more than any valid one.
 const MAX_TEXT: usize = 512;
 
-/// The type of a key's signatures.
+/// The type of a key, which decides the format of its signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -58,7 +58,7 @@ impl Kind {
 pub struct VerifyingKey {
     name: KeyName,
     kind: Kind,
-    /// Compressed: checked to be a point, and decompressed for each verification.
+    /// The compressed point of the curve. It is decompressed for each verification.
     key: [u8; KEY_BYTES],
 }
 
@@ -68,12 +68,13 @@ impl VerifyingKey {
         &self.name
     }
 
-    /// Type of the key's signatures.
+    /// The key's type.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The id that signature lines carry besides the name.
+    /// The key's id, which signature lines carry beside the name: the first 4 bytes of a SHA-256
+    /// hash of name, type and key.
     pub fn id(&self) -> [u8; 4] {
         let mut id = [0; 4];
         let hash = Sha256::new()
@@ -85,7 +86,7 @@ impl VerifyingKey {
         id
     }
 
-    /// The same key under another name, for example a log's origin.
+    /// Returns the same key under another name, for example a log's origin.
     pub fn renamed(&self, name: &KeyName) -> Self {
         Self {
             name: name.clone(),
@@ -93,12 +94,12 @@ impl VerifyingKey {
         }
     }
 
-    /// Returns true if both have the same Ed25519 key, whatever their names.
+    /// Returns true if both have the same Ed25519 key. Names and types may differ.
     pub fn same_key(&self, other: &Self) -> bool {
         self.key == other.key
     }
 
-    /// Checks that the key signs notes.
+    /// Returns the key if its type is [`Kind::Note`].
     ///
     /// # Errors
     /// [`papir_core::Error::Malformed`] for the key of a witness.
@@ -113,7 +114,7 @@ impl VerifyingKey {
         }
     }
 
-    /// Checks that the key makes cosignatures.
+    /// Returns the key if its type is [`Kind::Cosignature`].
     ///
     /// # Errors
     /// [`papir_core::Error::Malformed`] for a key that signs notes.
@@ -128,8 +129,8 @@ impl VerifyingKey {
         }
     }
 
-    /// Returns true if an Ed25519 signature of `message` is valid. Keys and points of small order
-    /// are refused, so that one signature fits one message and one key.
+    /// Returns true if `signature` is a valid Ed25519 signature of `message`. Refuses keys and
+    /// points of small order, so that one signature fits one message and one key.
     pub(crate) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         let Ok(key) = ed25519_dalek::VerifyingKey::from_bytes(&self.key) else {
             return false;
@@ -155,7 +156,7 @@ impl fmt::Display for VerifyingKey {
 impl FromStr for VerifyingKey {
     type Err = Error;
 
-    /// Parses the text of a key. White space around it is ignored.
+    /// Parses the text of a public key. Ignores white space around it.
     fn from_str(text: &str) -> Result<Self> {
         let what = "a public key";
         let Parts {
@@ -180,7 +181,7 @@ impl FromStr for VerifyingKey {
     }
 }
 
-/// A secret key with its name. Erased on drop; printed only by [`SigningKey::to_text`].
+/// A secret key with its name. It is erased on drop, and only [`SigningKey::to_text`] reveals it.
 pub struct SigningKey {
     name: KeyName,
     kind: Kind,
@@ -199,7 +200,7 @@ impl SigningKey {
         }
     }
 
-    /// The public key.
+    /// The public key of this secret key.
     pub fn public(&self) -> VerifyingKey {
         VerifyingKey {
             name: self.name.clone(),
@@ -213,7 +214,7 @@ impl SigningKey {
         self.secret.sign(message).to_bytes()
     }
 
-    /// The key as one line of text, for [`SigningKey::from_str`].
+    /// The secret key as one line of text without a newline, as [`SigningKey::from_str`] reads it.
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut bytes = Zeroizing::new([0; 1 + KEY_BYTES]);
         bytes[0] = self.kind as u8;
@@ -251,7 +252,8 @@ impl fmt::Debug for SigningKey {
 impl FromStr for SigningKey {
     type Err = Error;
 
-    /// Parses the text of a key. White space around it is ignored. Errors do not contain the text.
+    /// Parses the text of a secret key. Ignores white space around it. Errors do not contain the
+    /// key, but at most 16 characters where its id should be.
     fn from_str(text: &str) -> Result<Self> {
         let what = "a secret key";
         let Some(rest) = text.trim().strip_prefix(PREFIX) else {
@@ -274,7 +276,7 @@ impl FromStr for SigningKey {
     }
 }
 
-/// The parts of a key's text.
+/// The parts of the text of a public key, or of a secret key without its prefix.
 struct Parts<'a> {
     name: KeyName,
     id: &'a str,
@@ -308,13 +310,13 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The error for a text that is no key. It has the length only: the text may be a secret.
+/// The error for a text that is no key. It shows only the length, because the text may be a secret.
 fn bad_text(what: &'static str, text: &str) -> Error {
     let found = format!("{} bytes", text.len());
     Error::malformed(what, found, "NAME+ID+KEY in base64")
 }
 
-/// Checks the id in a key's text.
+/// Checks that the id in a key's text follows from its name, type and key.
 fn check_id(what: &'static str, key: &VerifyingKey, found: &str) -> Result<()> {
     let expected: String = hex_digits(key.id()).collect();
     if found == expected {

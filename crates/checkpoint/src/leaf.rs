@@ -35,7 +35,7 @@ const WHAT: &str = "a leaf of a log";
 /// Longest name of a database in bytes.
 const MAX_NAME: usize = 255;
 
-/// The records of a version, by a hash.
+/// The base root: a hash that stands for the records of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// The root of a verifiable database: clients check every record against it.
@@ -53,7 +53,7 @@ impl Base {
         }
     }
 
-    /// The base root of this kind.
+    /// The base root with a leaf's byte for its kind.
     fn of(kind: u8, hash: Hash) -> Result<Self> {
         match kind {
             1 => Ok(Self::Root(hash)),
@@ -83,7 +83,7 @@ impl fmt::Display for Base {
     }
 }
 
-/// A version of a database, as its owner states it.
+/// A leaf of a log: the owner's statement about one version of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
     /// The database's name.
@@ -92,17 +92,17 @@ pub struct Leaf {
     pub sequence: u64,
     /// Time of signing, seconds since 1970, UTC.
     pub time: u64,
-    /// The records.
+    /// The base root, which stands for the records.
     pub base: Base,
-    /// BLAKE3 of the public part of the delta, which commits to its records; `None` without a
-    /// delta.
+    /// BLAKE3 hash of the public part of the delta, which commits to the delta's records; `None`
+    /// without a delta.
     pub delta_root: Option<Hash>,
-    /// BLAKE3 of the public part, as downloaded.
+    /// BLAKE3 hash of the public part, as clients download it.
     pub public_part: Hash,
 }
 
 impl Leaf {
-    /// Encodes the leaf.
+    /// Encodes the leaf in the format of this file.
     ///
     /// # Errors
     /// [`papir_core::Error::OutOfBounds`] for an empty name, or one of more than 255 bytes.
@@ -136,8 +136,9 @@ impl Leaf {
     /// Decodes a leaf.
     ///
     /// # Errors
-    /// [`papir_core::Error::Format`], [`papir_core::Error::Malformed`] or
-    /// [`papir_core::Error::Length`].
+    /// [`papir_core::Error::Format`], [`papir_core::Error::Malformed`] for an unknown kind or flag
+    /// or an empty or non-UTF-8 name, or [`papir_core::Error::Length`] for missing or additional
+    /// bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(WHAT, bytes);
         LEAF_FORMATS.check(reader.u8()?.into())?;
@@ -185,10 +186,10 @@ impl Leaf {
         Ok(leaf_hash(&self.encode()?))
     }
 
-    /// Checks that the leaf names this public part.
+    /// Checks that the hash of these bytes is the leaf's hash of the public part.
     ///
     /// # Errors
-    /// [`Error::PublicPart`].
+    /// [`Error::PublicPart`] if the hashes differ.
     pub fn check_public_part(&self, bytes: &[u8]) -> Result<()> {
         let found = public_part_hash(bytes);
         if found == self.public_part {
@@ -200,10 +201,11 @@ impl Leaf {
         })
     }
 
-    /// Checks that the leaf names the public part of this delta, or none without a delta.
+    /// Checks that the hash of `bytes`, a delta's public part, is the leaf's delta root. `None`
+    /// stands for a version without a delta, whose leaf must not have a delta root.
     ///
     /// # Errors
-    /// [`Error::Delta`].
+    /// [`Error::Delta`] if the hashes differ, or only one side has a delta.
     pub fn check_delta(&self, bytes: Option<&[u8]>) -> Result<()> {
         let found = bytes.map(public_part_hash);
         if found == self.delta_root {
@@ -216,7 +218,7 @@ impl Leaf {
     }
 }
 
-/// The hash of a delta for an error; `none` without a delta.
+/// A delta's hash in hexadecimal, for error messages; `none` without a delta.
 fn hex_or_none(hash: Option<Hash>) -> String {
     match hash {
         Some(hash) => hex(&hash),

@@ -1,6 +1,6 @@
 //! Signed checkpoints of databases.
 //!
-//! A checkpoint is the owner's statement about each version, which clients check.
+//! Clients check that a database's owner has signed the version that a server offers.
 //!
 //! Every version is a [`Leaf`] of an append-only log. The owner, or a publisher that the owner has
 //! certified, signs the log's head, a [`Checkpoint`]. Clients pin the owner's key, and accept a
@@ -15,10 +15,10 @@
 //! | `checkpoint`, `cosignature` | heads of logs (C2SP tlog-checkpoint, tlog-cosignature) |
 //! | `certificate`, `trust` | delegation to publishers, rotation of keys |
 //! | `proof`, `log` | the newest version for clients (C2SP tlog-proof); the whole log |
-//! | `policy` | acceptance, or the reason of a refusal |
+//! | `policy` | conditions under which a client accepts a checkpoint |
 //!
-//! No I/O, no clock and no randomness of its own: times are seconds since 1970, UTC, from the
-//! caller.
+//! The crate has no I/O, clock or randomness of its own. The caller passes times, in seconds since
+//! 1970, UTC.
 
 mod base64;
 mod certificate;

@@ -1,6 +1,6 @@
-//! The log of a database.
+//! The log of a database: all leaves and the newest signed checkpoint.
 //!
-//! It has all leaves, and the newest signed checkpoint:
+//! Its format:
 //!
 //! ```text
 //! bytes  field
@@ -39,8 +39,8 @@ pub const LOG_FORMATS: Formats = Formats {
 /// Longest encoded log: 64 MiB, some 600,000 versions of a database with a short name.
 pub const MAX_LOG_BYTES: u64 = 64 << 20;
 
-/// The log of a database. Its leaves, checkpoint and origin agree. A [`Policy`] decides if the
-/// checkpoint's signatures are valid and of a trusted key.
+/// The log of a database. Its leaves, checkpoint and origin agree, but its signatures may be
+/// invalid: [`Log::check_signed`] and [`Policy`] verify them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
     owner: VerifyingKey,
@@ -50,23 +50,23 @@ pub struct Log {
     certificates: Vec<Certificate>,
 }
 
-/// An owner's statement about a version.
+/// An owner's statement about a new version, of which [`Log::append`] makes a leaf.
 #[derive(Clone, Debug)]
 pub struct Statement {
     /// The database's name.
     pub database: String,
     /// Time of signing, seconds since 1970, UTC.
     pub time: u64,
-    /// The records.
+    /// The base root, which stands for the records.
     pub base: Base,
-    /// BLAKE3 of the public part of the delta; `None` without a delta.
+    /// BLAKE3 hash of the public part of the delta; `None` without a delta.
     pub delta_root: Option<Hash>,
-    /// BLAKE3 of the public part, as downloaded.
+    /// BLAKE3 hash of the public part, as clients download it.
     pub public_part: Hash,
 }
 
 impl Statement {
-    /// The leaf with this statement.
+    /// The leaf with this statement, at a place in the log and a time.
     fn leaf(&self, sequence: u64, time: u64) -> Leaf {
         Leaf {
             database: self.database.clone(),
@@ -80,14 +80,18 @@ impl Statement {
 }
 
 impl Log {
-    /// Appends a leaf to a log, or starts one, and signs its checkpoint. The former checkpoint must
-    /// be valid at its time, and the new one must be acceptable to clients that pin the former
-    /// owner's key. The time of the former leaf replaces a time shortly before it. New certificates
-    /// are added to the former ones, and delegations that have ended are dropped.
+    /// Returns the log `former` with one more leaf, or a new log, with a checkpoint that `key`
+    /// signs. The former checkpoint must be valid at its time, and clients that pin the former
+    /// owner's key must accept the new one. If the statement's time is at most [`crate::SKEW`]
+    /// seconds before the former leaf's, the former leaf's time replaces it. New certificates are
+    /// added to the former ones, and delegations that have ended are dropped.
     ///
     /// # Errors
-    /// [`Error::Untrusted`] if the key is neither the owner's nor certified; [`Error::Database`]
-    /// for a former log of another database; [`Error::Full`]; the errors of the former checkpoint.
+    /// [`Error::Untrusted`] if `key` is neither the owner's nor certified; [`Error::Database`] for
+    /// a former log of another database; [`Error::Full`]; [`papir_core::Error::OutOfBounds`] for
+    /// too many certificates, or a database name of 0 or more than 255 bytes;
+    /// [`papir_core::Error::Malformed`] for the key of a witness, or a name too long for an origin;
+    /// the errors of [`Log::check_signed`] for the former checkpoint.
     pub fn append(
         former: Option<&Self>,
         statement: &Statement,
@@ -163,7 +167,7 @@ impl Log {
         Ok(())
     }
 
-    /// The owner's newest key at the time of the newest leaf.
+    /// The owner's key that was the newest one at the time of the newest leaf.
     pub fn owner(&self) -> &VerifyingKey {
         &self.owner
     }
@@ -181,8 +185,8 @@ impl Log {
         self.leaves.last().ok_or_else(empty)
     }
 
-    /// The first sequence at which two logs have different leaves. Two honest copies of one log
-    /// have none, because the shorter one is the beginning of the longer one.
+    /// The first sequence at which two logs have different leaves; `None` if one log is the
+    /// beginning of the other, as for two honest copies of one log.
     pub fn first_difference(&self, other: &Self) -> Option<u64> {
         let mut pairs = self.hashes.iter().zip(&other.hashes);
         let sequence = pairs.position(|(one, two)| one != two)?;
@@ -199,7 +203,7 @@ impl Log {
         &self.certificates
     }
 
-    /// The proof of the newest leaf, for clients.
+    /// The proof that clients download: the newest leaf with its inclusion in the checkpoint.
     ///
     /// # Errors
     /// None in practice: a log has at least one leaf.
@@ -216,11 +220,11 @@ impl Log {
         })
     }
 
-    /// The request to a witness for a cosignature (C2SP tlog-witness, `add-checkpoint`). `old` is
-    /// the size that the witness cosigned last, 0 for none.
+    /// The body of a request to a witness for a cosignature (C2SP tlog-witness, `add-checkpoint`).
+    /// `old` is the size of the checkpoint that the witness cosigned last, or 0.
     ///
     /// # Errors
-    /// [`Error::Options`] for a size beyond the log.
+    /// [`Error::Options`] if `old` exceeds the size of the log.
     pub fn witness_request(&self, old: u64) -> Result<String> {
         let proof = match usize::try_from(old) {
             Ok(old) => Tree::new(&self.hashes).consistency(old),
@@ -239,12 +243,13 @@ impl Log {
         Ok(format!("old {old}\n{lines}\n{}", self.note))
     }
 
-    /// Adds the cosignatures that a witness has returned: lines of signatures, or the whole note.
-    /// They are carried until the next version. Lines that the log has already are skipped. Returns
-    /// the number of new ones.
+    /// Adds the cosignatures that a witness has returned: signature lines, or the whole note. The
+    /// log keeps them until the next version. Skips lines that the log has already. Returns the
+    /// number of new lines. Does not verify the cosignatures.
     ///
     /// # Errors
-    /// [`Error::Options`] for the note of another checkpoint; the errors of [`Note::parse`].
+    /// [`Error::Options`] for the note of another checkpoint; the errors of [`Note::parse`];
+    /// [`papir_core::Error::OutOfBounds`] for too many signature lines.
     pub fn add_cosignatures(&mut self, text: &str) -> Result<usize> {
         // A whole note has an empty line, lines of signatures have none.
         let whole = if text.contains("\n\n") {
@@ -267,12 +272,12 @@ impl Log {
         Ok(self.note.signatures().len() - before)
     }
 
-    /// Adds certificates, for example a rotation before the first checkpoint of the new key. The
-    /// owner stays the one at the time of the newest leaf, under which that leaf was signed, and so
-    /// do the certificates of that time.
+    /// Adds certificates, for example a rotation before the first checkpoint of the new key. Keeps
+    /// [`Log::owner`] and all former certificates, even ended ones, because the newest leaf was
+    /// signed under them.
     ///
     /// # Errors
-    /// [`papir_core::Error::OutOfBounds`] for too many.
+    /// [`papir_core::Error::OutOfBounds`] for more than [`MAX_CERTIFICATES`] certificates.
     pub fn add_certificates(&mut self, certificates: &[Certificate]) -> Result<()> {
         // Time 0 is before every end, so that nothing is dropped.
         self.certificates = merge(&self.certificates, certificates, 0)?;
@@ -299,11 +304,14 @@ impl Log {
         Ok(writer.finish())
     }
 
-    /// Decodes a log, and checks that its leaves, checkpoint and origin agree.
+    /// Decodes a log, and checks that its leaves, checkpoint and origin agree. Verifies signatures
+    /// of certificates, but not of the checkpoint: see [`Log::check_signed`].
     ///
     /// # Errors
     /// [`papir_core::Error::Format`], [`papir_core::Error::Malformed`],
-    /// [`papir_core::Error::Length`], [`Error::NotIncluded`] or [`Error::Origin`].
+    /// [`papir_core::Error::Length`], [`papir_core::Error::OutOfBounds`] for too many certificates
+    /// or signatures, [`Error::NotIncluded`], [`Error::Origin`], or the errors of
+    /// [`Certificate::parse`].
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a log", bytes);
         LOG_FORMATS.check(reader.u16()?.into())?;
@@ -333,7 +341,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Checks that leaves and checkpoint belong together.
+    /// Checks that the leaves are numbered from 0, of one database, and match the checkpoint.
     fn check(&self) -> Result<()> {
         let database = &self.newest()?.database;
         for (sequence, leaf) in (0..).zip(&self.leaves) {
@@ -364,7 +372,7 @@ impl Log {
         Ok(())
     }
 
-    /// Checks that the log is not too long for one more leaf.
+    /// Checks that the encoded log has at most [`MAX_LOG_BYTES`] bytes.
     fn check_length(&self) -> Result<()> {
         let bytes = self.encode()?.len() as u64;
         if bytes <= MAX_LOG_BYTES {
@@ -394,7 +402,7 @@ fn signed_checkpoint(hashes: &[Hash], origin: &KeyName, key: &SigningKey) -> Res
     Ok(note)
 }
 
-/// The owner in whose name a key starts a log: the issuer of its delegation, or itself.
+/// The owner of a log that `signer` starts: the issuer of its delegation, or `signer` itself.
 fn issuer_of(signer: &VerifyingKey, certificates: &[Certificate]) -> VerifyingKey {
     let delegation = certificates
         .iter()
@@ -405,8 +413,9 @@ fn issuer_of(signer: &VerifyingKey, certificates: &[Certificate]) -> VerifyingKe
     }
 }
 
-/// The time of a leaf after one of the time `former`. Clocks of two publishers may differ a little.
-/// If they differ more, one is wrong, and its time must not stay forever.
+/// The time of a new leaf: `now`, but not before the former leaf's time unless that is more than
+/// [`trust::SKEW`] seconds ahead. Clocks of two publishers may differ a little. If they differ
+/// more, one is wrong, and its time must not stay forever.
 fn time_after(former: Option<u64>, now: u64) -> u64 {
     match former {
         Some(former) if former <= now.saturating_add(trust::SKEW) => former.max(now),
@@ -414,7 +423,7 @@ fn time_after(former: Option<u64>, now: u64) -> u64 {
     }
 }
 
-/// Old and new certificates, each once, without delegations that ended before this time.
+/// Old and new certificates without repetitions, and without delegations that ended before `time`.
 fn merge(old: &[Certificate], new: &[Certificate], time: u64) -> Result<Vec<Certificate>> {
     let mut merged: Vec<Certificate> = Vec::new();
     for certificate in old.iter().chain(new) {

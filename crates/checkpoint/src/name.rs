@@ -5,11 +5,11 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// Longest name in bytes. Cosignatures of other types bind at most as many bytes of an origin.
+/// Longest name or origin in bytes. Other types of cosignatures limit an origin to 255 bytes too.
 const MAX_BYTES: usize = 255;
 
-/// The name of a key (C2SP signed-note): not empty, without white space, `+` and control
-/// characters. A URL without a scheme is recommended, such as `example.org/owner`.
+/// The name of a key (C2SP signed-note): 1 to 255 bytes without white space, `+` and control
+/// characters. A URL without a scheme is recommended, for example `example.org/owner`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyName(String);
 
@@ -19,8 +19,8 @@ impl KeyName {
         &self.0
     }
 
-    /// The origin of the log of a database of the owner with this name: `NAME/DATABASE`. Bytes of
-    /// the database's name other than ASCII letters, digits and `-._` are percent-encoded.
+    /// The origin `NAME/DATABASE` of a log, where NAME is this name, the owner's. Bytes of the
+    /// database's name other than ASCII letters, digits and `-._` are percent-encoded.
     ///
     /// # Errors
     /// [`papir_core::Error::Malformed`] for an origin of more than 255 bytes.
@@ -52,7 +52,7 @@ impl FromStr for KeyName {
     }
 }
 
-/// Returns true for a character that no name has: the texts of keys and notes use it as a mark.
+/// Returns true for a character that names must not have: keys and notes use it as a separator.
 fn is_refused(character: char) -> bool {
     character == '+' || character.is_whitespace() || character.is_control()
 }

@@ -21,7 +21,7 @@ pub const MAX_SIGNATURES: usize = 64;
 /// Start of a signature line: an em dash and a space.
 const DASH: &str = "\u{2014} ";
 
-/// A text with signatures, of known and unknown keys.
+/// A signed note: a text and signature lines, which need not be valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     text: String,
@@ -40,11 +40,12 @@ pub struct NoteSignature {
 }
 
 impl Note {
-    /// A text without signatures.
+    /// A note without signatures.
     ///
     /// # Errors
-    /// [`papir_core::Error::Malformed`] for an empty or long text, one with control characters, or
-    /// without a final newline.
+    /// [`papir_core::Error::Malformed`] for a text that is empty, lacks a final newline or contains
+    /// other control characters; [`papir_core::Error::OutOfBounds`] for more than
+    /// [`MAX_NOTE_BYTES`].
     pub fn new(text: String) -> Result<Self> {
         check_text(&text)?;
         if !text.ends_with('\n') || text == "\n" {
@@ -57,10 +58,12 @@ impl Note {
         })
     }
 
-    /// Parses a note. Allocates a few times the length of the bytes at most.
+    /// Parses a note with at least one signature line. Does not verify signatures. Allocates at
+    /// most a few times the length of `bytes`.
     ///
     /// # Errors
-    /// [`papir_core::Error::Malformed`].
+    /// [`papir_core::Error::Malformed`], or [`papir_core::Error::OutOfBounds`] for more than
+    /// [`MAX_NOTE_BYTES`] bytes or [`MAX_SIGNATURES`] signatures.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let Ok(note) = std::str::from_utf8(bytes) else {
             let found = "bytes that are not UTF-8";
@@ -97,10 +100,10 @@ impl Note {
         &self.signatures
     }
 
-    /// Adds a signature line, unless the note has it already.
+    /// Adds a signature line, unless the note has it already. Does not verify the signature.
     ///
     /// # Errors
-    /// [`papir_core::Error::OutOfBounds`] beyond [`MAX_SIGNATURES`].
+    /// [`papir_core::Error::OutOfBounds`] for more than [`MAX_SIGNATURES`] lines.
     pub fn add(&mut self, signature: NoteSignature) -> Result<()> {
         if self.signatures.contains(&signature) {
             return Ok(());
@@ -131,10 +134,10 @@ impl Note {
         })
     }
 
-    /// Returns true if the note has a signature of this key over its text.
+    /// Returns true if the note has a valid signature of this key over its text.
     ///
     /// # Errors
-    /// [`Error::BadSignature`] if a line has the key's name and id, and its signature is invalid.
+    /// [`Error::BadSignature`] if a line has the key's name and id, but an invalid signature.
     pub fn is_signed_by(&self, key: &VerifyingKey) -> Result<bool> {
         // To the last line: one valid signature does not excuse an invalid one of the same key.
         let mut signed = false;
@@ -157,7 +160,7 @@ impl Note {
             .filter(move |line| line.id == id && line.name == *key.name())
     }
 
-    /// Names and ids of the signature lines, for messages.
+    /// Names and ids of the first eight signature lines, for messages; `no key` without lines.
     pub fn signers(&self) -> String {
         let names: Vec<String> = self
             .signatures
@@ -223,7 +226,7 @@ impl fmt::Display for NoteSignature {
     }
 }
 
-/// Checks the length of a text, and that it has no control characters.
+/// Checks the length of a text, and that it has no ASCII control characters except newlines.
 fn check_text(text: &str) -> Result<()> {
     if text.len() > MAX_NOTE_BYTES {
         let what = "the length of a note";

@@ -1,4 +1,4 @@
-//! Clients' policies of acceptance.
+//! The policy under which a client accepts checkpoints.
 
 use crate::checkpoint::Checkpoint;
 use crate::cosignature::cosigned;
@@ -9,40 +9,40 @@ use crate::merkle::{Hash, verify_inclusion};
 use crate::proof::Proof;
 use crate::trust::{SKEW, Times, signers, successor};
 
-/// A client's trust and requirements. Times are seconds since 1970, UTC.
+/// A client's requirements of a checkpoint. Times are seconds since 1970, UTC.
 #[derive(Clone, Debug)]
 pub struct Policy<'a> {
     /// The owner's key, which the client pins.
     pub owner: &'a VerifyingKey,
-    /// The database that the client asked for.
+    /// The name of the database that the client queries.
     pub database: &'a str,
-    /// The client's clock.
+    /// The time of the client's clock.
     pub now: u64,
     /// Maximum age of the newest leaf in seconds; `None` accepts any.
     pub max_age: Option<u64>,
-    /// The highest sequence that the client has seen.
+    /// The version with the highest sequence that the client has seen; `None` accepts any.
     pub highest: Option<Seen>,
-    /// Known witnesses.
+    /// Public keys of the witnesses that the client knows.
     pub witnesses: &'a [VerifyingKey],
-    /// Minimum number of known witnesses that have cosigned.
+    /// Minimum number of known witnesses that must have cosigned.
     pub cosignatures: usize,
 }
 
 /// A version that a client has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Its sequence.
+    /// The version's sequence.
     pub sequence: u64,
-    /// The hash of its leaf.
+    /// The hash of the version's leaf.
     pub leaf: Hash,
 }
 
 impl Seen {
-    /// Checks this version against the highest one that was seen before.
+    /// Checks this version against the highest one that the client saw before.
     ///
     /// # Errors
-    /// [`Error::Rollback`] below it, and [`Error::Equivocation`] for another version under its
-    /// sequence.
+    /// [`Error::Rollback`] for a lower sequence, and [`Error::Equivocation`] for another leaf with
+    /// the same sequence.
     pub fn check(&self, highest: &Self) -> Result<()> {
         if self.sequence < highest.sequence {
             return Err(Error::Rollback {
@@ -64,16 +64,16 @@ impl Seen {
 pub struct Accepted {
     /// The newest leaf.
     pub leaf: Leaf,
-    /// Its sequence and hash, for [`Policy::highest`].
+    /// The sequence and hash of the newest leaf, for [`Policy::highest`] of the next check.
     pub seen: Seen,
-    /// The owner's newest key: a client that pins keys replaces the pinned one by it.
+    /// The owner's newest key, with which the client replaces the key that it pins.
     pub owner: VerifyingKey,
     /// Number of known witnesses that have cosigned.
     pub cosignatures: usize,
 }
 
 impl<'a> Policy<'a> {
-    /// A policy that accepts any age and sequence, and requires no witness.
+    /// A policy that accepts any age and sequence, and requires no cosignatures.
     pub fn new(owner: &'a VerifyingKey, database: &'a str, now: u64) -> Self {
         Self {
             owner,
@@ -86,12 +86,12 @@ impl<'a> Policy<'a> {
         }
     }
 
-    /// Accepts or refuses a checkpoint. The public part is checked separately, by
-    /// [`Leaf::check_public_part`].
+    /// Accepts or refuses a checkpoint with the proof of its newest leaf. Does not check the public
+    /// part: see [`Leaf::check_public_part`].
     ///
     /// # Errors
-    /// The reason of the refusal. [`Error::Rollback`] may come from a service that is behind: the
-    /// caller may ask again.
+    /// The reason for refusing: any [`Error`] but `PublicPart`, `Delta`, `Full` and `Options`. A
+    /// service whose copy is out of date causes [`Error::Rollback`] too, so the caller may retry.
     pub fn accept(&self, proof: &Proof) -> Result<Accepted> {
         let leaf = &proof.leaf;
         // Signatures first: nothing else is believed before the owner has signed it.
@@ -127,7 +127,7 @@ impl<'a> Policy<'a> {
         })
     }
 
-    /// Checks that leaf and checkpoint are of this owner's log of this database.
+    /// Checks that leaf and checkpoint belong to this owner's log of this database.
     fn check_name(&self, leaf: &Leaf, checkpoint: &Checkpoint) -> Result<()> {
         if leaf.database != self.database {
             return Err(Error::Database {
@@ -148,7 +148,7 @@ impl<'a> Policy<'a> {
         Ok(())
     }
 
-    /// Checks for a signature of a key that the owner's key certifies.
+    /// Checks for a signature of the owner's key, or of a key that the owner's key certifies.
     fn check_signature(&self, proof: &Proof, checkpoint: &Checkpoint) -> Result<()> {
         let times = Times {
             now: self.now,
@@ -170,7 +170,8 @@ impl<'a> Policy<'a> {
         })
     }
 
-    /// Checks the age of a leaf of this time, if it is limited.
+    /// Checks that a leaf signed at `time` is not older than the maximum age, if the policy has
+    /// one.
     fn check_age(&self, time: u64) -> Result<()> {
         let Some(max) = self.max_age else {
             return Ok(());
@@ -191,7 +192,7 @@ impl<'a> Policy<'a> {
     }
 }
 
-/// Checks that the leaf is the last one of the tree: an older one would be a hidden rollback.
+/// Checks that the leaf is the last one of the tree. An older one would be a hidden rollback.
 fn check_inclusion(proof: &Proof, checkpoint: &Checkpoint, seen: &Seen) -> Result<()> {
     let size = checkpoint.size;
     let root = &checkpoint.root;

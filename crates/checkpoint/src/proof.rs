@@ -1,11 +1,11 @@
-//! Proof of the newest version, for clients.
+//! Proofs of the newest version, for clients.
 //!
-//! It is a C2SP tlog-proof:
+//! A proof is a C2SP tlog-proof:
 //!
 //! ```text
 //! c2sp.org/tlog-proof@v1
 //! extra base64(EXTRA)
-//! index of the leaf
+//! index INDEX, the leaf's sequence in decimal
 //! inclusion proof, a hash in base64 on each line
 //! (an empty line)
 //! the checkpoint, a signed note
@@ -36,14 +36,14 @@ const HEADER: &str = "c2sp.org/tlog-proof@v1";
 /// Longest proof in bytes: room for the longest note, certificates and the path.
 pub const MAX_PROOF_BYTES: usize = MAX_NOTE_BYTES + (1 << 18);
 
-/// The newest version of a database, with everything that shows that its owner signed it.
+/// The newest leaf of a database's log, with the data to verify that its owner signed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// The owner's key, as the log claims it. Clients that pin a key do not trust it.
+    /// The owner's key, as the log claims it. Clients that pin a key ignore it.
     pub owner: VerifyingKey,
     /// The newest leaf.
     pub leaf: Leaf,
-    /// Its inclusion proof.
+    /// The inclusion proof of the newest leaf, lowest sibling first.
     pub path: Vec<Hash>,
     /// The signed checkpoint, with cosignatures.
     pub note: Note,
@@ -73,12 +73,13 @@ impl Proof {
         Ok(format!("{text}\n{}", self.note))
     }
 
-    /// Parses a proof, and verifies the signatures of its certificates. Nothing else is verified:
-    /// see [`crate::Policy`].
+    /// Parses a proof, and verifies the signatures of its certificates. [`crate::Policy`] verifies
+    /// the rest.
     ///
     /// # Errors
-    /// [`papir_core::Error::Malformed`], [`papir_core::Error::Format`], or the errors of
-    /// [`Certificate::parse`].
+    /// [`papir_core::Error::Malformed`], [`papir_core::Error::Format`],
+    /// [`papir_core::Error::Length`], [`papir_core::Error::OutOfBounds`] for too many certificates
+    /// or signatures, or the errors of [`Certificate::parse`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let text = match std::str::from_utf8(bytes) {
             Ok(text) if text.len() <= MAX_PROOF_BYTES => text,
@@ -125,7 +126,7 @@ impl Proof {
     }
 }
 
-/// The extra data of a proof.
+/// The decoded extra data of a proof.
 struct Extra {
     owner: VerifyingKey,
     leaf: Leaf,
@@ -149,7 +150,7 @@ impl Extra {
     }
 }
 
-/// Reads an owner's key with its length.
+/// Reads an owner's key: its length, then its text.
 pub(crate) fn read_key(reader: &mut Reader<'_>) -> Result<VerifyingKey> {
     let Ok(text) = std::str::from_utf8(reader.bytes()?) else {
         let found = "bytes that are not UTF-8";
@@ -166,7 +167,7 @@ pub(crate) fn write_certificates(writer: &mut Writer, certificates: &[Certificat
     }
 }
 
-/// Reads certificates.
+/// Reads certificates as [`write_certificates`] writes them.
 pub(crate) fn read_certificates(reader: &mut Reader<'_>) -> Result<Vec<Certificate>> {
     let count = reader.u8()?;
     if usize::from(count) > MAX_CERTIFICATES {

@@ -6,8 +6,8 @@ use crate::key::VerifyingKey;
 /// Tolerated difference between two machines' clocks, in seconds.
 pub const SKEW: u64 = 300;
 
-/// The owner's newest key: follows rotations that have begun. Clients that pin an old key follow
-/// them at any later time, so that no client is locked out.
+/// The owner's newest key: the last one of the rotations from `owner` on that have begun at `now`.
+/// Rotations never expire for this, so that a client with an old pinned key is not locked out.
 pub fn successor(owner: &VerifyingKey, certificates: &[Certificate], now: u64) -> VerifyingKey {
     match chain(owner, certificates, now).last() {
         Some(rotation) => rotation.subject().clone(),
@@ -36,19 +36,19 @@ fn chain<'a>(
     chain
 }
 
-/// The rotations that have begun.
+/// The rotations that have begun at `now`.
 fn rotations(certificates: &[Certificate], now: u64) -> impl Iterator<Item = &Certificate> {
     certificates
         .iter()
         .filter(move |one| *one.grant() == Grant::Rotate && has_begun(one, now))
 }
 
-/// Returns true if a certificate has begun, within the tolerance of clocks.
+/// Returns true if a certificate begins at most [`SKEW`] seconds after `now`.
 fn has_begun(certificate: &Certificate, now: u64) -> bool {
     certificate.from() <= now.saturating_add(SKEW)
 }
 
-/// The times at which a key has to be allowed to sign.
+/// The two times at which a publisher's delegation must be valid.
 #[derive(Clone, Copy)]
 pub(crate) struct Times {
     /// The verifier's clock.
@@ -57,7 +57,8 @@ pub(crate) struct Times {
     pub(crate) leaf: u64,
 }
 
-/// The keys that may sign a checkpoint of `database` at these times.
+/// Returns the keys that may sign a checkpoint of `database` at these times: the owner's key, and
+/// the keys of publishers.
 pub(crate) fn signers(
     owner: &VerifyingKey,
     certificates: &[Certificate],
@@ -74,7 +75,7 @@ pub(crate) fn signers(
     keys
 }
 
-/// Returns true if a certificate delegates a database at both of these times.
+/// Returns true if a certificate delegates `database` at both times.
 fn delegates(certificate: &Certificate, database: &str, times: Times) -> bool {
     let Grant::Delegate(scope) = certificate.grant() else {
         return false;
@@ -86,10 +87,10 @@ fn delegates(certificate: &Certificate, database: &str, times: Times) -> bool {
     in_scope && covers_leaf && covers_now
 }
 
-/// The owner's keys that are valid now: the newest one, and in the time of overlap of a rotation to
-/// a valid key also the one before, since the valid key has signed the certificate. A rotation
-/// whose overlap has ended adds nothing, so that a thief of a replaced key cannot add others. All
-/// clients agree, whichever of the keys they trust.
+/// The owner's keys that are valid at `now`: the newest key and, while a rotation to a valid key
+/// overlaps, the key that it replaces, because the valid key has signed that certificate too. A
+/// rotation whose overlap has ended adds no key, so that a thief of a replaced key cannot add
+/// others. Clients that trust different keys of the owner get the same result.
 fn owners(owner: &VerifyingKey, certificates: &[Certificate], now: u64) -> Vec<VerifyingKey> {
     let mut valid = vec![successor(owner, certificates, now)];
     let mut examined = 0;

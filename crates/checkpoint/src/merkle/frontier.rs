@@ -1,9 +1,9 @@
-//! The root of a growing tree.
+//! Roots of growing Merkle trees.
 
 use super::hash::{Hash, empty_root, node_hash};
 
-/// The complete subtrees of a tree, from which the root follows and to which leaves are appended.
-/// Holds at most 64 hashes.
+/// The roots of a tree's complete subtrees, at most 64 hashes. They determine the root, and are
+/// enough to append leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frontier {
     size: u64,
@@ -12,7 +12,7 @@ pub struct Frontier {
 }
 
 impl Frontier {
-    /// The tree of these leaves' hashes.
+    /// The frontier of a tree with these hashes of leaves.
     pub fn of<'a>(leaves: impl IntoIterator<Item = &'a Hash>) -> Self {
         let mut frontier = Self::default();
         for leaf in leaves {
@@ -40,7 +40,7 @@ impl Frontier {
         self.size += 1;
     }
 
-    /// The root.
+    /// The root of the tree.
     pub fn root(&self) -> Hash {
         // From the smallest subtree on: it is the right child of the one before.
         let subtrees = self.subtrees.iter().rev().copied();

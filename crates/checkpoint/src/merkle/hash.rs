@@ -4,10 +4,10 @@ use sha2::{Digest, Sha256};
 
 /// Bytes of a hash.
 pub const HASH_BYTES: usize = 32;
-/// A hash of a leaf or of a node.
+/// A SHA-256 hash of a leaf or of a node.
 pub type Hash = [u8; HASH_BYTES];
 
-/// SHA-256(0x00 ‖ leaf).
+/// The hash of a leaf: SHA-256(0x00 ‖ leaf).
 pub fn leaf_hash(leaf: &[u8]) -> Hash {
     Sha256::new()
         .chain_update([0])
@@ -16,7 +16,7 @@ pub fn leaf_hash(leaf: &[u8]) -> Hash {
         .into()
 }
 
-/// SHA-256(0x01 ‖ left ‖ right).
+/// The hash of an inner node: SHA-256(0x01 ‖ left ‖ right).
 pub(crate) fn node_hash(left: &Hash, right: &Hash) -> Hash {
     Sha256::new()
         .chain_update([1])
@@ -26,7 +26,7 @@ pub(crate) fn node_hash(left: &Hash, right: &Hash) -> Hash {
         .into()
 }
 
-/// The root of the empty tree: SHA-256 of nothing.
+/// The root of the empty tree: SHA-256 of the empty string.
 pub(crate) fn empty_root() -> Hash {
     Sha256::digest([]).into()
 }

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `hash` | hashes of leaves and nodes |
 //! | `tree` | root, inclusion proof and consistency proof from all leaves |
-//! | `frontier` | the root of a growing tree, from the logarithm of its leaves |
-//! | `verify` | verification of both proofs |
+//! | `frontier` | the root of a growing tree, kept in logarithmic memory |
+//! | `verify` | verification of inclusion and consistency proofs |
 
 mod frontier;
 mod hash;

@@ -9,18 +9,18 @@ pub struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    /// The tree of these leaves.
+    /// The tree over these hashes of leaves.
     pub fn new(leaves: &'a [Hash]) -> Self {
         Self { leaves }
     }
 
-    /// The root.
+    /// The root of the tree.
     pub fn root(&self) -> Hash {
         root(self.leaves)
     }
 
-    /// The inclusion proof of leaf `index` (PATH in section 2.1.1), lowest sibling first; `None`
-    /// for an index beyond the last leaf.
+    /// The inclusion proof of leaf `index` (PATH in section 2.1.1): the hashes of the siblings on
+    /// its path, lowest first. `None` if there is no such leaf.
     pub fn inclusion(&self, index: usize) -> Option<Vec<Hash>> {
         let mut proof = Vec::new();
         let mut leaves = self.leaves;
@@ -43,8 +43,9 @@ impl<'a> Tree<'a> {
         Some(proof)
     }
 
-    /// The proof that the tree extends its first `old` leaves (PROOF in section 2.1.2); `None` for
-    /// more leaves than it has. Empty for `old` 0 and for the whole tree.
+    /// The proof that this tree extends the tree of its first `old` leaves (PROOF in section
+    /// 2.1.2). It is empty if `old` is 0 or the number of leaves; `None` if `old` exceeds that
+    /// number.
     pub fn consistency(&self, old: usize) -> Option<Vec<Hash>> {
         let mut proof = Vec::new();
         if old > self.leaves.len() {
@@ -85,7 +86,7 @@ fn split(size: usize) -> usize {
     1 << (size - 1).ilog2()
 }
 
-/// The root of a tree with these leaves.
+/// The root of a tree over these hashes of leaves.
 fn root(leaves: &[Hash]) -> Hash {
     match leaves {
         [] => empty_root(),

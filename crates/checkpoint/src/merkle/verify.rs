@@ -4,11 +4,11 @@
 
 use super::hash::{Hash, node_hash};
 
-/// Maximum number of hashes of a proof: trees have fewer than 2⁶⁴ leaves.
+/// Maximum number of hashes in an inclusion proof: trees have fewer than 2⁶⁴ leaves.
 pub const MAX_PROOF: usize = 64;
 
-/// Returns true if `proof` shows that the tree of `size` leaves with this root has `leaf` at
-/// `index`.
+/// Returns true if `proof` shows that the tree with `size` leaves and this root has the leaf hash
+/// `leaf` at `index`.
 pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, proof: &[Hash], root: &Hash) -> bool {
     if index >= size {
         return false;
@@ -40,8 +40,9 @@ pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, proof: &[Hash], root
     last == 0 && hash == *root
 }
 
-/// Returns true if `proof` shows that a tree of a size and a root extends an old one. A tree
-/// extends the empty one, whose root is not checked, by an empty proof.
+/// Returns true if `proof` shows that the tree `new` extends the tree `old`; both are given as size
+/// and root. The proof must be empty if `old` is empty, in which case its root is not checked, or
+/// if the sizes are equal.
 pub fn verify_consistency(old: (u64, &Hash), new: (u64, &Hash), proof: &[Hash]) -> bool {
     let (old_size, old_root) = old;
     let (size, root) = new;

@@ -7,7 +7,7 @@ use papir_checkpoint::{
 
 use crate::support::{DATABASE, START, append, certified, key, log, of_kind, version};
 
-/// The time of the newest version of a log of five.
+/// Time of the newest version of a log of five.
 const NOW: u64 = START + 4 * 3600;
 
 fn policy(owner: &VerifyingKey) -> Policy<'_> {
@@ -18,7 +18,7 @@ fn code(result: Result<Accepted, Error>) -> &'static str {
     result.err().map_or("accepted", |error| error.code())
 }
 
-/// A proof as a client receives it.
+/// Returns a proof as a client receives it.
 fn sent(log: &Log) -> Proof {
     Proof::parse(log.proof().unwrap().encode().unwrap().as_bytes()).unwrap()
 }
@@ -70,7 +70,7 @@ fn hex_id(key: &SigningKey) -> String {
         .collect()
 }
 
-/// Replaces the checkpoint by one of these values, signed by the owner.
+/// Replaces the checkpoint by a changed one, signed by the owner.
 fn resigned(proof: &Proof, owner: &SigningKey, change: impl FnOnce(&mut Checkpoint)) -> Proof {
     let mut checkpoint = Checkpoint::of_text(proof.note.text()).unwrap();
     change(&mut checkpoint);

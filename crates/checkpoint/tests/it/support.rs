@@ -6,7 +6,7 @@ use papir_checkpoint::{
     Base, Certificate, Kind, Log, Result, SigningKey, Statement, public_part_hash,
 };
 
-/// The time of the first version of each log.
+/// Time of the first version of each log.
 pub(crate) const START: u64 = 1_800_000_000;
 pub(crate) const DATABASE: &str = "words";
 
@@ -22,7 +22,7 @@ pub(crate) fn key(name: &str, seed: u8) -> SigningKey {
     of_kind(name, Kind::Note, seed)
 }
 
-/// The version number `number` of the database, an hour after the one before.
+/// Returns version `number` of the database, an hour after the version before it.
 pub(crate) fn version(number: u8) -> Statement {
     Statement {
         delta_root: None,
@@ -38,7 +38,7 @@ pub(crate) fn append(former: Option<&Log>, number: u8, key: &SigningKey) -> Resu
     Log::append(former, &version(number), key, &[])
 }
 
-/// A log of `count` versions.
+/// Returns a log of `count` versions.
 pub(crate) fn log(count: u8, key: &SigningKey) -> Log {
     let mut log = append(None, 0, key).unwrap();
     for number in 1..count {
@@ -47,7 +47,7 @@ pub(crate) fn log(count: u8, key: &SigningKey) -> Log {
     log
 }
 
-/// A log whose newest version is signed with certificates.
+/// Returns a log whose newest version is signed with certificates.
 pub(crate) fn certified(
     former: Option<&Log>,
     number: u8,

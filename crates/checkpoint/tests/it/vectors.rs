@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{DATABASE, START, append, certified, key, log, of_kind};
 
-/// The time of the newest version of a log of five.
+/// Time of the newest version of a log of five.
 const NOW: u64 = START + 4 * 3600;
 const FILE: &str = "../../docs/vectors/checkpoints.json";
 
@@ -56,7 +56,7 @@ impl Client<'_> {
     }
 }
 
-/// The newest version of a log, and a client that knows this owner's key.
+/// Returns the newest version of a log, and a client that knows this owner's key.
 fn client<'a>(name: &'a str, log: &Log, owner: &'a VerifyingKey) -> Client<'a> {
     let policy = Policy::new(owner, DATABASE, NOW);
     Client {
@@ -169,7 +169,7 @@ fn plain(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
     ]
 }
 
-/// Clients of a log that witnesses have cosigned.
+/// Returns clients of a log that witnesses have cosigned.
 fn witnessed(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
     let mut log = log(5, owner);
     let all = [1, 2, 3].map(|seed| of_kind(&format!("w/{seed}"), Kind::Cosignature, seed));
@@ -202,7 +202,8 @@ fn witnessed(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
     ]
 }
 
-/// Clients of logs with certificates: of the old key, of the new one, after each of these seconds.
+/// Returns clients of logs with certificates: of the old key and of the new one, after each of
+/// these seconds.
 fn certified_clients(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
     let new = key("o", 2);
     let thief = key("o", 3);
