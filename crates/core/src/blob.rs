@@ -8,7 +8,7 @@ use bytemuck::{AnyBitPattern, NoUninit, Pod, Zeroable};
 
 use crate::{Error, Result};
 
-/// One cache line; used only for its alignment.
+/// One cache line, whose type aligns the bytes of [`Memory::Heap`].
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);
@@ -45,7 +45,7 @@ impl AlignedBytes {
         Ok(Self(Memory::Mapped(Box::new(bytes))))
     }
 
-    /// Returns whether the bytes are in a mapped file.
+    /// Returns true if the bytes are in a mapped file.
     pub fn is_mapped(&self) -> bool {
         matches!(self.0, Memory::Mapped(_))
     }
@@ -120,7 +120,7 @@ pub struct Blob {
 }
 
 impl Blob {
-    /// A part of the bytes of `owner`.
+    /// The bytes of `owner` in `range`, without a copy.
     ///
     /// # Errors
     /// [`Error::Length`] if the range exceeds the owner's bytes, [`Error::Malformed`] if it does
@@ -144,11 +144,11 @@ impl Blob {
         AlignedBytes::copy_of(bytes).into()
     }
 
-    /// A part of these bytes, in the same memory.
+    /// The bytes in `range`, without a copy.
     ///
     /// # Errors
-    /// [`Error::Length`] if the range exceeds them, [`Error::Malformed`] if it does not start on a
-    /// 64-byte boundary.
+    /// [`Error::Length`] if the range exceeds these bytes, [`Error::Malformed`] if it does not
+    /// start on a 64-byte boundary in memory.
     pub fn slice(&self, range: Range<usize>) -> Result<Self> {
         // Before the offset is added: the end of this blob need not be that of its owner.
         if range.end > self.len() || range.start > range.end {
@@ -165,10 +165,10 @@ impl Blob {
         Self::part_of(self.owner.clone(), start..end)
     }
 
-    /// The bytes as numbers of type `T`.
+    /// The bytes as numbers of type `T`; `what` names them in errors.
     ///
     /// # Errors
-    /// [`Error::Length`] if they are not a whole number of `T`.
+    /// [`Error::Length`] if the number of bytes is not a multiple of the size of `T`.
     pub fn slice_of<T: AnyBitPattern>(&self, what: &'static str) -> Result<&[T]> {
         // An empty blob may have any address, also one where no `T` can be.
         if self.is_empty() {
@@ -190,7 +190,7 @@ pub struct BlobSlice<T> {
 }
 
 impl<T: AnyBitPattern> BlobSlice<T> {
-    /// Checks a blob.
+    /// Checks that a blob contains whole values of type `T`; `what` names it in errors.
     ///
     /// # Errors
     /// The errors of [`Blob::slice_of`].
@@ -208,7 +208,7 @@ impl<T: AnyBitPattern> BlobSlice<T> {
         &self.blob
     }
 
-    /// The blob.
+    /// Returns the blob itself.
     pub fn into_blob(self) -> Blob {
         self.blob
     }

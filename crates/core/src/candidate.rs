@@ -1,4 +1,4 @@
-//! Parameters to choose from.
+//! Candidates: parameters among which the planner chooses.
 
 use crate::cost::Rates;
 use crate::scheme::Goal;
@@ -17,13 +17,14 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// The candidate with this label, or with the same words and the nearest numbers.
+    /// The candidate with this label, or the one whose label has the same words and the nearest
+    /// numbers.
     ///
-    /// Each number may differ by the share `slack`: a label depends on the shape, and the shape of
-    /// a keyed database depends on how its keys fall.
+    /// A number may differ by at most the fraction `slack`: labels depend on the shape, and the
+    /// shape of a keyed database depends on the distribution of its keys.
     ///
     /// # Errors
-    /// [`Error::Parameters`] with the labels that there are.
+    /// [`Error::Parameters`], which lists all labels, if none is near enough.
     pub fn named(all: Vec<Self>, scheme: &'static str, label: &str, slack: f64) -> Result<Self> {
         let labels: Vec<String> = all.iter().map(|one| format!("`{}`", one.label)).collect();
         let nearest = all
@@ -42,10 +43,13 @@ impl Candidate {
         }
     }
 
-    /// Seconds of a lookup that a goal minimises, on a modest machine and a line of 10 Mbit/s.
+    /// Cost of a lookup under a goal, in seconds on a modest machine and a line of 10 Mbit/s.
     ///
-    /// Compares databases of different shapes. `once` is the number of bytes that a client fetches
-    /// in addition to the public part. What is fetched once is spread over a hundred lookups.
+    /// It is the transfer time for [`Goal::MinCommunication`], transfer time plus core seconds of
+    /// the answer for [`Goal::Balanced`], and core seconds plus a thousandth of the transfer time
+    /// for [`Goal::MinTime`]. Candidates of different shapes are comparable. A client downloads the
+    /// public part and `once` further bytes only once, so a hundredth of them counts for each
+    /// lookup.
     pub fn seconds(&self, goal: Goal, once: u64) -> f64 {
         const BYTE: f64 = 8.0 / 1e7;
         let sizes = &self.description.sizes;
@@ -62,7 +66,7 @@ impl Candidate {
     }
 }
 
-/// The largest share by which a number of two labels differs; `None` if their words differ.
+/// The largest relative difference between the numbers of two labels; `None` if their words differ.
 fn difference(a: &str, b: &str) -> Option<f64> {
     // Other words are other parameters, however near their numbers are.
     let mine = numbers(a);

@@ -73,13 +73,13 @@ pub enum Choice {
     Target(Target),
     /// A first dimension of a fixed number of columns.
     Columns(u64),
-    /// The scheme's choice for a goal, for clients that register.
+    /// The scheme's choice for a goal with clients that register keys.
     Registered {
         /// The goal.
         goal: Goal,
         /// Bits of the LWE key per number in a query; the scheme's choice if `None`.
         key_bits: Option<usize>,
-        /// True if clients send the keys of their queries ahead.
+        /// True if clients may send the keys of later queries ahead.
         hold: bool,
     },
     /// A first dimension of `columns` columns, with packs in units of `words` 16-bit words: N/t and
@@ -95,7 +95,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// The error of a scheme that does not support this choice.
+    /// The [`Error::NoSuchParameter`] of a scheme that does not support this choice.
     pub fn refused_by(self, scheme: &'static str) -> Error {
         let what = match self {
             Self::Goal(_) | Self::Target(_) => "parameters for this goal",

@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 
-/// Appends little-endian numbers and length-prefixed bytes.
+/// Writes little-endian numbers and length-prefixed bytes.
 #[derive(Default)]
 pub struct Writer {
     bytes: Vec<u8>,
@@ -25,17 +25,17 @@ impl Writer {
         self.raw(&[value])
     }
 
-    /// Appends two bytes.
+    /// Appends a number as two bytes.
     pub fn u16(&mut self, value: u16) -> &mut Self {
         self.raw(&value.to_le_bytes())
     }
 
-    /// Appends four bytes.
+    /// Appends a number as four bytes.
     pub fn u32(&mut self, value: u32) -> &mut Self {
         self.raw(&value.to_le_bytes())
     }
 
-    /// Appends eight bytes.
+    /// Appends a number as eight bytes.
     pub fn u64(&mut self, value: u64) -> &mut Self {
         self.raw(&value.to_le_bytes())
     }
@@ -59,7 +59,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `bytes`; `what` names them in errors.
+    /// A reader at the start of `bytes`; `what` names them in errors.
     pub fn new(what: &'static str, bytes: &'a [u8]) -> Self {
         Self {
             what,
@@ -68,10 +68,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next `count` bytes.
+    /// Reads the next `count` bytes.
     ///
     /// # Errors
-    /// [`Error::Length`] if fewer are left.
+    /// [`Error::Length`] if fewer bytes remain.
     pub fn raw(&mut self, count: usize) -> Result<&'a [u8]> {
         // A count from a message may be near 2⁶⁴: the end must not wrap to a position inside.
         let end = self.position.saturating_add(count);
@@ -89,73 +89,73 @@ impl<'a> Reader<'a> {
         Ok(part)
     }
 
-    /// The next `N` bytes as an array.
+    /// Reads the next `N` bytes as an array.
     ///
     /// # Errors
-    /// [`Error::Length`] when fewer are left.
+    /// [`Error::Length`] if fewer bytes remain.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let mut array = [0; N];
         array.copy_from_slice(self.raw(N)?);
         Ok(array)
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     ///
     /// # Errors
-    /// [`Error::Length`] at the end.
+    /// [`Error::Length`] if no byte remains.
     pub fn u8(&mut self) -> Result<u8> {
         Ok(u8::from_le_bytes(self.array()?))
     }
 
-    /// The next two bytes.
+    /// Reads a number from the next two bytes.
     ///
     /// # Errors
-    /// [`Error::Length`] when fewer are left.
+    /// [`Error::Length`] if fewer bytes remain.
     pub fn u16(&mut self) -> Result<u16> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
-    /// The next four bytes.
+    /// Reads a number from the next four bytes.
     ///
     /// # Errors
-    /// [`Error::Length`] when fewer are left.
+    /// [`Error::Length`] if fewer bytes remain.
     pub fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    /// The next eight bytes.
+    /// Reads a number from the next eight bytes.
     ///
     /// # Errors
-    /// [`Error::Length`] when fewer are left.
+    /// [`Error::Length`] if fewer bytes remain.
     pub fn u64(&mut self) -> Result<u64> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// Length-prefixed bytes.
+    /// Reads a 64-bit length and that number of bytes.
     ///
     /// # Errors
-    /// [`Error::Length`] if fewer bytes are left than the prefix says.
+    /// [`Error::Length`] if fewer bytes remain than the length says.
     pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let length = self.u64()?;
         self.raw(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
-    /// The unread bytes.
+    /// Reads all remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         let rest = &self.bytes[self.position..];
         self.position = self.bytes.len();
         rest
     }
 
-    /// Returns whether everything was read.
+    /// Returns true if no bytes remain.
     pub fn is_empty(&self) -> bool {
         self.position == self.bytes.len()
     }
 
-    /// Checks that everything was read.
+    /// Checks that no bytes remain.
     ///
     /// # Errors
-    /// [`Error::Length`] if bytes are left over.
+    /// [`Error::Length`] if bytes remain.
     pub fn finish(self) -> Result<()> {
         Error::check_length(self.what, self.bytes.len(), self.position)
     }

@@ -16,18 +16,20 @@
 
 use crate::{Error, Result};
 
-/// The operations that dominate the run time of servers and clients. Ring operations are for d =
-/// 2048 with a modulus of two primes, unless they say otherwise.
+/// An operation that dominates the run time of servers or clients. Ring operations are for d = 2048
+/// with a modulus of two primes, unless a variant says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Reading one byte of a database of 16-bit words against a query in four planes.
+    /// Multiplying one byte of a database of 16-bit words with a query, whose values are split into
+    /// four planes of digits.
     Select16,
-    /// Reading one byte of a database of bytes against a query in four planes.
+    /// Multiplying one byte of a database of bytes with a query, whose values are split into four
+    /// planes of digits.
     Select8,
-    /// Reading one byte of the packing matrices against a client's packing key.
+    /// Multiplying one byte of the packing matrices with a client's packing key.
     Matrix,
-    /// One external product.
+    /// One external product of an RGSW and an RLWE encryption.
     ExternalProduct,
     /// Unpacking, rounding or lifting one word of a message.
     Word,
@@ -52,17 +54,18 @@ pub enum Operation {
     EncryptColumn,
     /// Decrypting one row of an answer with a row of 1024 words of a hint.
     DecryptRow,
-    /// Copying one byte of a prepared database to fresh memory.
+    /// Copying one byte of a prepared database to newly allocated memory.
     Copy,
     /// The work for one coefficient in the value of a polynomial at one point, with many
     /// coefficients and points.
     Term,
     /// Compressing one byte of records.
     Deflate,
-    /// Reading one byte of a database of 4-bit words against a query in three planes.
+    /// Multiplying one byte of a database of 4-bit words with a query, whose values are split into
+    /// three planes of digits.
     Select4,
-    /// Reading one entry of a table modulo a small prime, among many that are sorted, and lifting
-    /// it.
+    /// Reading one of many sorted entries of a table modulo a small prime, and lifting it to the
+    /// integers.
     Lookup,
     /// One external product of two digits in a ring of d = 2048 modulo one prime below 2⁵⁰.
     WideProduct,
@@ -130,10 +133,10 @@ impl Operation {
     }
 }
 
-/// Number of clients in the groups whose rates are measured.
+/// Number of clients in a measured group. The server answers a group's queries together.
 pub const GROUP: usize = 16;
 
-/// A machine's time for each operation, in seconds.
+/// A machine's time for each operation, in seconds: on one thread, on all threads, and in groups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
     threads: usize,
@@ -162,8 +165,9 @@ impl DeviceRates {
         Operation::ExternalProduct,
     ];
 
-    /// Measured rates of a device with `memory` bytes of memory for matrices: seconds of each
-    /// operation for a client alone, and for each of [`GROUP`] clients together.
+    /// Measured rates of a device with `memory` bytes of memory for matrices. `one` gives the
+    /// seconds of each operation for a client that is answered alone, `group` for each of [`GROUP`]
+    /// clients that are answered together.
     ///
     /// # Errors
     /// [`Error::Malformed`] for seconds that are not positive.
@@ -179,13 +183,13 @@ impl DeviceRates {
         Ok(Self { memory, one, group })
     }
 
-    /// Bytes of memory for matrices.
+    /// The device's memory for matrices, in bytes.
     pub fn memory(&self) -> u64 {
         self.memory
     }
 
-    /// The operations with their seconds for a client alone, and for each of [`GROUP`] clients
-    /// together.
+    /// The operations with their seconds for a client that is answered alone, and for each of
+    /// [`GROUP`] clients that are answered together.
     pub fn seconds(&self) -> impl Iterator<Item = (Operation, [f64; 2])> + '_ {
         let seconds = self
             .one
@@ -196,7 +200,7 @@ impl DeviceRates {
     }
 }
 
-/// Checks that all seconds are positive.
+/// Checks that all seconds are positive and finite.
 fn check_seconds<'a>(mut seconds: impl Iterator<Item = &'a f64>) -> Result<()> {
     match seconds.find(|seconds| !(seconds.is_finite() && **seconds > 0.0)) {
         Some(found) => Err(Error::malformed(
@@ -231,8 +235,8 @@ impl Rates {
         }
     };
 
-    /// Measured rates: for each operation, seconds on one thread, and wall time per operation with
-    /// all `threads` threads busy.
+    /// Measured rates. For each operation, `one` gives the seconds on one thread, and `all` the
+    /// wall time in seconds per operation while all `threads` threads are busy.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for zero threads, [`Error::Malformed`] for seconds that are not
@@ -261,10 +265,11 @@ impl Rates {
         .checked()
     }
 
-    /// The same rates with measured ones of groups.
+    /// Returns the same rates, with measured rates of groups.
     ///
-    /// Each is the core seconds of an operation for each of [`GROUP`] clients that are answered
-    /// together on one thread. By default, a group's client takes as long as one alone.
+    /// `group` gives the core seconds of an operation for each of [`GROUP`] clients that are
+    /// answered together on one thread. Without it, a client of a group takes as long as one that
+    /// is answered alone.
     ///
     /// # Errors
     /// [`Error::Malformed`] for seconds that are not positive.
@@ -280,7 +285,7 @@ impl Rates {
         check_seconds(self.one.iter().chain(&self.all).chain(&self.group)).map(|()| self)
     }
 
-    /// The same rates, with a device that answers.
+    /// Returns the same rates, with a device that helps to answer.
     #[must_use]
     pub fn with_device(self, device: DeviceRates) -> Self {
         Self {
@@ -289,15 +294,16 @@ impl Rates {
         }
     }
 
-    /// Returns whether a device answers for a database with `bytes` bytes on it
-    /// ([`Sizes::device`](crate::Sizes::device)): at least one, and no more than its memory.
+    /// Returns true if the device answers for a database with `bytes` bytes of matrices for a
+    /// device ([`Sizes::device`](crate::Sizes::device)): at least one byte, and at most the
+    /// device's memory.
     pub fn answers_on_device(&self, bytes: u64) -> bool {
         self.device
             .is_some_and(|device| (1..=device.memory).contains(&bytes))
     }
 
-    /// The rates of answers from a database with `bytes` bytes on a device. The device's rates
-    /// replace the CPU's if it answers.
+    /// The rates for answers from a database with `bytes` bytes of matrices for a device. The
+    /// device's rates replace the CPU's if the device answers.
     pub fn of_answers(&self, bytes: u64) -> Self {
         let threads = self.threads as f64;
         let mut rates = self.clone();
@@ -323,12 +329,12 @@ impl Rates {
         rates
     }
 
-    /// The number of threads used to measure [`Rates::all`].
+    /// The number of threads with which [`Rates::all`] was measured.
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Seconds of one operation on one thread.
+    /// Seconds of one operation on one thread of an otherwise idle machine.
     pub fn one(&self, operation: Operation) -> f64 {
         self.one[operation as usize]
     }
@@ -344,8 +350,8 @@ impl Rates {
     }
 
     /// Core seconds of one operation for each of `clients` clients that are answered together while
-    /// all cores are busy: what a client costs, and a part of what the group costs once. Both
-    /// follow from the rates of one client and of [`GROUP`].
+    /// all cores are busy: the seconds that each client adds, and its share of the seconds that the
+    /// group spends only once. Both follow from the rates of one client and of [`GROUP`] clients.
     fn together(&self, operation: Operation, clients: usize) -> f64 {
         let one = self.one(operation);
         let busy = self.busy(operation);
@@ -358,8 +364,8 @@ impl Rates {
         (one - once) + (once + busy - one) / clients.max(1) as f64
     }
 
-    /// The speedup of `threads` threads over one, extrapolated linearly from the measurements with
-    /// one thread and with all. If only one thread was measured, there is no speedup.
+    /// The speedup of `threads` threads over one thread, extrapolated linearly from the rates of
+    /// one thread and of all measured threads; 1 if only one thread was measured.
     fn speedup(&self, operation: Operation, threads: usize) -> f64 {
         let gained = self.one(operation) / self.all(operation) - 1.0;
         // At least two, so that rates of one thread divide by no zero.
@@ -374,12 +380,12 @@ impl Rates {
     }
 }
 
-/// Number of times that an operation is performed.
+/// The count of one operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Count {
     /// The operation.
     pub operation: Operation,
-    /// Number of times, possibly fractional.
+    /// Number of times that the operation is performed, possibly fractional.
     pub times: f64,
     /// Number of parts that can run in parallel.
     pub parts: usize,
@@ -396,7 +402,7 @@ impl Count {
     }
 }
 
-/// Operation counts.
+/// Counts of several operations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts(Vec<Count>);
 
@@ -426,12 +432,12 @@ impl Counts {
         self
     }
 
-    /// True if nothing is counted.
+    /// Returns true if no operation is counted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The counts in order.
+    /// The counts, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Count> {
         self.0.iter()
     }
@@ -444,7 +450,7 @@ impl Counts {
             .fold(0.0, |sum, count| sum + count.times)
     }
 
-    /// Bytes streamed from memory.
+    /// Bytes of the database and of packing matrices that are streamed from memory.
     pub fn streamed_bytes(&self) -> f64 {
         let streaming = self.0.iter().filter(|count| count.operation.streams());
         streaming.fold(0.0, |sum, count| sum + count.times)
@@ -473,7 +479,7 @@ impl Counts {
     }
 }
 
-/// Operation counts of a scheme's verbs.
+/// Operation counts of a scheme's four operations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Work {
     /// Preparing the database, once.
@@ -486,21 +492,22 @@ pub struct Work {
     pub extract: Counts,
 }
 
-/// Operation counts of an answer on several machines, and what the combiner keeps for them.
+/// Operation counts of an answer on several machines, and the memory of the combiner.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DividedWork {
-    /// Counts of all slices. A shard performs the share of its slices.
+    /// Counts of all slices together. A shard with some of the slices performs that fraction of
+    /// them.
     pub slices: Counts,
-    /// Counts of each shard, independent of its slices.
+    /// Counts that each shard performs, with any number of slices.
     pub shard: Counts,
     /// Counts of the combiner.
     pub combiner: Counts,
-    /// Bytes of sections that the combiner keeps in memory.
+    /// Bytes of the database's sections that the combiner keeps in memory.
     pub combiner_bytes: u64,
 }
 
 impl DividedWork {
-    /// Returns the counts of an answer on one machine.
+    /// The counts of an answer on one machine, which is the only shard and the combiner.
     pub fn together(self) -> Counts {
         self.slices.and(self.shard).and(self.combiner)
     }

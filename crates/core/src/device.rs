@@ -1,46 +1,46 @@
-//! Processors with a memory of their own, which hold the matrices of prepared databases.
+//! Devices: processors with their own memory, such as GPUs, that hold a database's matrices.
 //!
 //! A [`Device`] holds copies of matrices and multiplies them with vectors, and may evaluate packed
-//! polynomials as well. Its results are those of the CPU, bit for bit. If the device fails, the
-//! server uses the matrices in its own memory.
+//! polynomials as well. Its results are equal to the results of the CPU, bit for bit. If the device
+//! fails, the server uses the matrices in its own memory.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::{Error, Result};
 
-/// Rows that are stored together in the tiles of a matrix.
+/// Number of rows in a row group of a tiled matrix.
 const GROUP_ROWS: usize = 64;
-/// Bytes of one row in a step of a tile.
+/// Bytes of a cell: the adjacent words of one row that a step covers.
 const CELL_BYTES: usize = 4;
 
 /// A processor with its own memory.
 pub trait Device: Debug + Send + Sync {
-    /// Its name and place, as in `cuda:0 (NVIDIA H200)`.
+    /// The device's name and place, for example `cuda:0 (NVIDIA H200)`.
     fn name(&self) -> &str;
 
-    /// True after a failure that it does not recover from: the CPU does all the work.
+    /// Returns true after a permanent failure of the device. The CPU then does all the work.
     fn is_lost(&self) -> bool {
         false
     }
 
-    /// Its memory, in bytes.
+    /// The device's memory.
     ///
     /// # Errors
-    /// [`Error::Device`].
+    /// [`Error::Device`] if the device fails.
     fn memory(&self) -> Result<DeviceMemory>;
 
-    /// Bytes that a matrix takes.
+    /// Bytes of device memory that a matrix of this shape occupies.
     fn bytes(&self, shape: TileShape) -> u64;
 
     /// Copies a matrix to the device.
     ///
     /// # Errors
-    /// [`Error::Device`] if the memory does not suffice, or the device fails.
+    /// [`Error::Device`] if the device's memory does not suffice, or the device fails.
     fn hold(&self, tiles: Tiles<'_>) -> Result<Arc<dyn HeldMatrix>>;
 
-    /// Copies the matrices and packs of a database to the device. Returns `None` if the device only
-    /// multiplies matrices, or does not support these parameters.
+    /// Copies the matrices and packs of a database to the device. Returns `None` if the device can
+    /// only multiply matrices, or does not support these parameters.
     ///
     /// # Errors
     /// The errors of [`Device::hold`].
@@ -52,16 +52,16 @@ pub trait Device: Debug + Send + Sync {
 /// The memory of a device, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceMemory {
-    /// Free for further matrices.
+    /// Memory that is free for further matrices.
     pub free: u64,
-    /// All of it.
+    /// The total memory.
     pub total: u64,
 }
 
-/// The words of a matrix.
+/// The type of a matrix's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Words {
-    /// Bytes, 0 to 255.
+    /// Unsigned words of 8 bits.
     Unsigned8,
     /// Signed words of 16 bits.
     Signed16,
@@ -70,7 +70,7 @@ pub enum Words {
 }
 
 impl Words {
-    /// Bytes of a word.
+    /// Length of a word in bytes.
     pub const fn bytes(self) -> usize {
         match self {
             Self::Unsigned8 => 1,
@@ -80,31 +80,32 @@ impl Words {
     }
 }
 
-/// The shape of a matrix in tiles.
+/// The shape of a tiled matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileShape {
-    /// Its words.
+    /// The type of its words.
     pub words: Words,
-    /// Rows, whole groups of 64.
+    /// Number of rows, a multiple of 64.
     pub rows: usize,
-    /// Columns without padding.
+    /// Number of columns, without padding.
     pub columns: usize,
 }
 
 impl TileShape {
-    /// Cells of four bytes that hold the columns of a row, the last one padded.
+    /// Number of four-byte cells that hold a row. The last cell is padded.
     pub const fn steps(self) -> usize {
         self.columns.div_ceil(CELL_BYTES / self.words.bytes())
     }
 
-    /// Bytes of the tiles of one row group.
+    /// Bytes of one row group.
     pub const fn group_bytes(self) -> usize {
         self.steps() * GROUP_ROWS * CELL_BYTES
     }
 }
 
-/// A matrix in tiles: row groups of 64 rows, one after another; a group has cells of four bytes,
-/// with the words of adjacent columns, 64 rows for each step of columns.
+/// A tiled matrix: row groups of 64 rows, one after another. A row group consists of steps: step j
+/// has for each of the 64 rows a cell of four bytes, which contains the row's words in the columns
+/// 4·j/w to 4·(j + 1)/w − 1, where w is the length of a word in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Tiles<'a> {
     shape: TileShape,
@@ -112,11 +113,11 @@ pub struct Tiles<'a> {
 }
 
 impl<'a> Tiles<'a> {
-    /// Creates a matrix with `columns` columns from its tiles.
+    /// A matrix with `columns` columns from the bytes of its row groups.
     ///
     /// # Errors
-    /// [`Error::Length`] if they are not whole row groups, [`Error::OutOfBounds`] if there are
-    /// none.
+    /// [`Error::OutOfBounds`] for fewer bytes than one row group, [`Error::Length`] if the last row
+    /// group is incomplete.
     pub fn new(words: Words, columns: usize, bytes: &'a [u8]) -> Result<Self> {
         let group = TileShape {
             words,
@@ -146,27 +147,28 @@ impl<'a> Tiles<'a> {
         })
     }
 
-    /// Its shape.
+    /// The matrix's shape.
     pub fn shape(&self) -> TileShape {
         self.shape
     }
 
-    /// The bytes, group after group.
+    /// The bytes of all row groups, in order.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 }
 
-/// A matrix in the memory of a device, until it is dropped.
+/// A matrix in the memory of a device. Dropping it frees the memory.
 pub trait HeldMatrix: Send + Sync {
-    /// Returns Σ word·x modulo 2^`bits` for each vector and row; a vector has one value for each
-    /// column, whose bits above `bits` are ignored. All vectors share reads of the matrix.
+    /// Multiplies the matrix with each vector: returns for each vector, for each row, Σ word·x
+    /// modulo 2^`bits`. A vector has one value x for each column, whose bits above `bits` are
+    /// ignored. All vectors share reads of the matrix.
     ///
     /// # Errors
     /// [`Error::Device`] if the device fails.
     ///
     /// # Panics
-    /// If a vector has another length, or `bits` is outside 1 to 63.
+    /// If the length of a vector is not the number of columns, or `bits` is outside 1 to 63.
     fn products(&self, vectors: &[&[u64]], bits: u32) -> Result<Vec<Vec<u64>>>;
 }
 
@@ -177,49 +179,52 @@ pub struct DeviceRing {
     pub degree: usize,
     /// q₁ and q₂, primes below 2²⁸.
     pub primes: [u32; 2],
-    /// ψ for each prime: values are at ψ^(2·brv(k) + 1), where brv reverses the log₂ d bits of k.
+    /// A primitive 2d-th root of unity ψ for each prime. Value k of an element is its value at
+    /// ψ^(2·brv(k) + 1), where brv reverses the log₂ d bits of k.
     pub roots: [u32; 2],
 }
 
-/// Balanced digits of integers that are centred modulo q: x ≈ Σ digitᵢ·2^(drop + i·log_base),
-/// rounded to nearest.
+/// A gadget decomposition into balanced digits. For x centred modulo q, x ≈ Σ digitᵢ·2^(drop +
+/// i·log_base), rounded to nearest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceGadget {
     /// Number of digits.
     pub levels: usize,
-    /// log₂ of the base.
+    /// log₂ of the base of the digits.
     pub log_base: u32,
-    /// Low bits that are rounded away.
+    /// Number of low bits that are rounded away.
     pub drop: u32,
 }
 
 /// The matrices of a database whose selected rows are packed, d at a time, into ring encryptions,
-/// and what turns these into an answer (InsPIRe, Algorithm 9).
+/// and the data that turns the packs into an answer (InsPIRe, Algorithm 9).
 pub struct Packs<'a> {
     /// The ring.
     pub ring: DeviceRing,
-    /// D, with d rows for each pack.
+    /// The database matrix D, with d rows for each pack.
     pub selected: Tiles<'a>,
-    /// Sorted (row, column) of words of D that stand for +32768 and are stored as −32768.
+    /// Sorted pairs (row, column) of the words of D that stand for +32768 and are stored as −32768.
     pub exceptions: &'a [[u32; 2]],
-    /// Bits of a selector's values.
+    /// Bits of the values that select a column: a query's selector is modulo 2^selector_bits.
     pub selector_bits: u32,
-    /// The packing matrices, with as many rows.
+    /// The packing matrices of all packs, with the same number of rows as `selected`.
     pub packing: Tiles<'a>,
     /// Bits of the values of a packing key.
     pub key_bits: u32,
-    /// Masks of the packed encryptions in coefficients, one element for each pack.
+    /// Masks of the packed encryptions as coefficients, one ring element for each pack.
     pub masks: Vec<u32>,
-    /// Last digits in values, `last_levels` elements for each pack.
+    /// Digits of the last key switch of each pack as values at the roots, `last_levels` ring
+    /// elements for each pack.
     pub last: Vec<u32>,
-    /// ℓ of the last digits.
+    /// Number ℓ of digits of the last key switch.
     pub last_levels: usize,
-    /// Points of each variable of the polynomials whose coefficients the packs are, the innermost
-    /// first.
+    /// Number of points of each variable of the polynomials whose coefficients are the packs, the
+    /// innermost variable first.
     pub variables: Vec<usize>,
-    /// Masks of the RGSW encryptions of all points in values: 2ℓ elements for each variable.
+    /// Masks of the RGSW encryptions of all points as values at the roots: 2ℓ ring elements for
+    /// each variable.
     pub point_masks: Vec<u32>,
-    /// The gadget of the RGSW encryptions.
+    /// The gadget decomposition of the RGSW encryptions.
     pub gadget: DeviceGadget,
 }
 
@@ -230,21 +235,22 @@ pub struct PackQuery<'a> {
     pub selector: &'a [u64],
     /// A value modulo 2^key_bits for each column of the packing matrices.
     pub key: &'a [u64],
-    /// The elements that multiply the last digits, in values.
+    /// The ring elements that the digits of the last key switch multiply, as values at the roots.
     pub last: &'a [u32],
-    /// Bodies of the RGSW encryptions of all points, in values.
+    /// Bodies of the RGSW encryptions of all points, as values at the roots.
     pub points: &'a [u32],
 }
 
-/// Matrices and packs of a database in the memory of a device, until they are dropped.
+/// The matrices and packs of a database in the memory of a device. Dropping them frees the memory.
 pub trait HeldPacks: Send + Sync {
-    /// Selects, packs and evaluates: returns for each query the encryptions that remain in
-    /// coefficients, for each its mask and then its body. All queries share reads of the matrices.
+    /// Selects, packs and evaluates polynomials for each query. Returns for each query the
+    /// resulting ring encryptions as coefficients: for each its mask, then its body. All queries
+    /// share reads of the matrices.
     ///
     /// # Errors
     /// [`Error::Device`] if the device fails.
     ///
     /// # Panics
-    /// If a part of a query has another length.
+    /// If a part of a query has a length that does not match the parameters.
     fn evaluate(&self, queries: &[PackQuery<'_>]) -> Result<Vec<Vec<u32>>>;
 }

@@ -1,8 +1,8 @@
-//! One database on several machines.
+//! Division of one database among several machines.
 //!
 //! A prepared database is a sequence of *slices*. A [`Shard`](crate::scheme::Shard) has a range of
-//! them and answers each query with some words. From the words of all shards, in the order of their
-//! slices, a [`Combiner`](crate::scheme::Combiner) makes the answer, bit for bit that of
+//! slices and answers each query with some words. From the words of all shards, in the order of
+//! their slices, a [`Combiner`](crate::scheme::Combiner) makes the same answer, bit for bit, as
 //! [`Server::answer_many`](crate::scheme::Server::answer_many). Every query goes to every shard.
 
 use std::ops::Range;
@@ -22,16 +22,16 @@ pub struct DividedDescription {
 /// The slices of a database and the words that they answer a query with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
-    /// Words of all slices.
+    /// Number of words of all slices together.
     pub words: usize,
-    /// Words of a slice; the last one may have fewer.
+    /// Number of words of a slice; the last slice may have fewer.
     pub slice_words: usize,
     /// Bits of a word, at most 64.
     pub word_bits: u32,
 }
 
 impl Division {
-    /// The error of a scheme whose databases have no slices.
+    /// The [`Error::Parameters`] of a scheme whose databases have no slices.
     pub(crate) fn none(scheme: &'static str) -> Error {
         let reason =
             "its databases cannot be divided among machines: expected inspire, inspire2 or simple";
@@ -41,7 +41,7 @@ impl Division {
         }
     }
 
-    /// The error of a scheme whose slices are prepared together.
+    /// The [`Error::Parameters`] of a scheme that prepares all slices together.
     pub(crate) fn prepared_together(scheme: &'static str) -> Error {
         let reason =
             "all of a database is prepared together: expected inspire for tasks that divide it";
@@ -56,10 +56,10 @@ impl Division {
         self.words.div_ceil(self.slice_words)
     }
 
-    /// The words of these slices among all words.
+    /// The range of these slices' words among all words.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for no slices, or slices that do not exist.
+    /// [`Error::OutOfBounds`] for an empty range, or one that ends beyond the last slice.
     pub fn words_of(&self, slices: &Range<usize>) -> Result<Range<usize>> {
         let all = self.slices();
         if slices.is_empty() || slices.end > all {
@@ -87,10 +87,11 @@ impl Division {
         self.word_bits.div_ceil(8) as usize
     }
 
-    /// Divides the slices among `shards` machines, as evenly as they go.
+    /// Divides the slices among `shards` machines: ranges in order whose lengths differ by at most
+    /// one.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for no machine, or more machines than slices.
+    /// [`Error::OutOfBounds`] for zero machines, or more machines than slices.
     pub fn split(&self, shards: usize) -> Result<Vec<Range<usize>>> {
         let slices = self.slices();
         if shards == 0 || shards > slices {

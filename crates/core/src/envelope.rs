@@ -73,7 +73,7 @@ pub struct Header {
 }
 
 /// Splits concatenated envelopes by their payload lengths; `None` if the lengths do not add up.
-/// Nothing else is checked.
+/// Checks nothing else.
 pub fn split(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let mut envelopes = Vec::new();
     while !bytes.is_empty() {
@@ -84,8 +84,8 @@ pub fn split(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
     Some(envelopes)
 }
 
-/// Length of the first of concatenated envelopes, by its payload length; `None` if there is none.
-/// Nothing else is checked.
+/// Length in bytes of the first of several concatenated envelopes, computed from the payload length
+/// in its header; `None` for bytes shorter than a header. Checks nothing else.
 pub fn first_length(bytes: &[u8]) -> Option<usize> {
     let length = bytes
         .get(HEADER - 8..HEADER)?
@@ -96,8 +96,8 @@ pub fn first_length(bytes: &[u8]) -> Option<usize> {
     usize::try_from(length).ok()?.checked_add(OVERHEAD)
 }
 
-/// The payload of a single envelope; `None` if the bytes are not as long as its header says.
-/// Nothing else is checked.
+/// The payload of a single envelope; `None` if the length of the bytes differs from the length in
+/// the header. Checks nothing else.
 pub fn payload(bytes: &[u8]) -> Option<&[u8]> {
     let length = first_length(bytes)?;
     if length != bytes.len() {
@@ -106,7 +106,7 @@ pub fn payload(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(HEADER..length - CHECKSUM)
 }
 
-/// Wraps a payload.
+/// Wraps a payload in an envelope.
 pub fn seal(header: &Header, payload: &[u8]) -> Vec<u8> {
     // The final length: state is sealed too, and growing would leave copies of it behind.
     let mut bytes = Vec::with_capacity(payload.len() + OVERHEAD);
@@ -123,7 +123,7 @@ pub fn seal(header: &Header, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Checks the header, the length and the checksum; returns the version and the payload.
+/// Opens an envelope: checks header, length and checksum, and returns the version and the payload.
 ///
 /// # Errors
 /// [`Error::Length`], [`Error::Malformed`] (magic, kind, reserved byte), [`Error::Checksum`] or
@@ -173,7 +173,7 @@ pub fn open(bytes: &[u8], kind: Kind, scheme: u16) -> Result<(Version, &[u8])> {
     Ok((version, payload))
 }
 
-/// Like [`open`], and checks that the version is `expected`.
+/// Opens an envelope like [`open`], checks that its version is `expected`, and returns the payload.
 ///
 /// # Errors
 /// The errors of [`open`], and [`Error::WrongVersion`].
@@ -185,9 +185,8 @@ pub fn open_version(bytes: &[u8], kind: Kind, scheme: u16, expected: Version) ->
     Ok(payload)
 }
 
-/// Reads the database version from the header of a message of this kind, without further checks: it
-/// selects the database that checks the whole message. `None` if the bytes do not start with such a
-/// header.
+/// Reads the database version from the header of a message of this kind, to select the database
+/// that checks the whole message. Checks only the magic and the kind; `None` if they differ.
 pub fn named_version(bytes: &[u8], kind: Kind) -> Option<Version> {
     let header = bytes.first_chunk::<HEADER>()?;
     // Enough to look a version up. Its database checks length, checksum and scheme.

@@ -12,12 +12,12 @@ pub enum Error {
     /// A database needs at least one record.
     #[error("the database is empty: expected at least one record")]
     EmptyDatabase,
-    /// A size that the scheme or the format does not support.
+    /// A number, for example a size, that the scheme or the format does not support.
     #[error("{what} is {found}: expected {expected}")]
     OutOfBounds {
-        /// The quantity.
+        /// Name of the quantity.
         what: &'static str,
-        /// Its value.
+        /// Value of the quantity.
         found: u64,
         /// The accepted values, in words.
         expected: String,
@@ -30,7 +30,7 @@ pub enum Error {
         /// The number of records.
         records: u64,
     },
-    /// More or fewer indices than one query of the scheme supports.
+    /// A query with no index, or with more indices than one query of the scheme supports.
     #[error("{found} indices in one query: {scheme} accepts 1 to {capacity}")]
     BatchSize {
         /// The scheme's name.
@@ -45,12 +45,12 @@ pub enum Error {
     Length {
         /// Name of the message, section or buffer.
         what: &'static str,
-        /// Its length in bytes.
+        /// Length in bytes.
         found: u64,
-        /// The expected length in bytes.
+        /// Expected length in bytes.
         expected: u64,
     },
-    /// Bytes that do not parse.
+    /// Bytes or a text that do not parse, or a value that is not accepted.
     #[error("{what} is malformed: found {found}, expected {expected}")]
     Malformed {
         /// Name of the parsed bytes.
@@ -83,7 +83,7 @@ pub enum Error {
         /// The message, file or section.
         what: String,
     },
-    /// A message of another scheme.
+    /// A message for another scheme.
     #[error("message for scheme number {found}: expected {expected}")]
     WrongScheme {
         /// Scheme number found in the message.
@@ -107,8 +107,8 @@ pub enum Error {
         /// The known names.
         expected: String,
     },
-    /// A machine with a part of the database did not answer, or answered wrongly. The same query
-    /// may be sent again.
+    /// A machine with a part of the database did not answer, or answered wrongly. The client may
+    /// send the same query again.
     #[error("a part of the database is unavailable: {reason}")]
     Unavailable {
         /// The machine's error, or the fault in its answer.
@@ -117,12 +117,12 @@ pub enum Error {
     /// A device failed, or its memory does not suffice.
     #[error("{device}: {reason}")]
     Device {
-        /// Its name and place.
+        /// The device's name and place.
         device: String,
         /// The device's error, or the memory that is free and the memory that is needed.
         reason: String,
     },
-    /// No parameters meet the request.
+    /// No parameters of the scheme meet the request, or the scheme does not support the operation.
     #[error("no parameters of {scheme} fit: {reason}")]
     Parameters {
         /// The scheme's name.
@@ -154,12 +154,12 @@ pub enum Error {
         /// The reason why it is not private.
         reason: &'static str,
     },
-    /// The key of a database's owner is missing or is the wrong one.
+    /// The key of a database's owner is missing or wrong.
     #[error("an encrypted database needs {expected}: found {found}")]
     OwnerKey {
-        /// The key that was given, by its fingerprint.
+        /// The given key's fingerprint, or a statement that there is no key.
         found: String,
-        /// The key that is needed.
+        /// The fingerprint or description of the required key.
         expected: String,
     },
     /// The scheme needs registered client keys or a ticket, which the session lacks.
@@ -190,7 +190,7 @@ pub enum Error {
     /// An I/O error of the operating system.
     #[error("{what}: {source}")]
     Io {
-        /// The operation, and the file.
+        /// The operation that failed, with its file.
         what: String,
         /// The system's error.
         source: std::io::Error,
@@ -261,8 +261,8 @@ impl Error {
     }
 }
 
-/// Bytes in an error message: text in backquotes if they are printable ASCII, else hexadecimal
-/// digits.
+/// Bytes as an error message shows them: text in backquotes if they are printable ASCII, else
+/// hexadecimal digits.
 pub fn shown_bytes(bytes: &[u8]) -> String {
     let printable = !bytes.is_empty() && bytes.iter().all(|byte| (b' '..=b'~').contains(byte));
     match std::str::from_utf8(bytes) {

@@ -1,19 +1,19 @@
-//! Bound on the probability that a lookup fails to decode.
+//! Bound on the probability that an answer fails to decode.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::Error;
 
-/// The largest allowed probability that an honest answer does not decode: 2⁻⁴⁰ by default, down to
-/// 2⁻¹²⁸.
+/// The largest allowed probability that an honest answer does not decode: 2⁻¹²⁸ to 2⁻⁴⁰, the
+/// default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailureBound(u8);
 
 impl FailureBound {
-    /// 2⁻⁴⁰.
+    /// The default bound, 2⁻⁴⁰.
     pub const DEFAULT: Self = Self(40);
-    /// 2⁻¹²⁸.
+    /// The smallest bound, 2⁻¹²⁸.
     pub const LEAST: Self = Self(128);
 
     /// The bound 2^−`bits`.
@@ -41,12 +41,12 @@ impl FailureBound {
         -f64::from(self.0)
     }
 
-    /// Bits by which the bound is below the default.
+    /// Number of bits by which the bound is stricter than the default.
     pub fn beyond_default(self) -> f64 {
         f64::from(self.0 - Self::DEFAULT.0)
     }
 
-    /// True for 2⁻⁴⁰.
+    /// Returns true for the default bound.
     pub fn is_default(self) -> bool {
         self == Self::DEFAULT
     }

@@ -1,14 +1,15 @@
-//! Locks of files.
+//! Exclusive locks of files.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::process;
 
-/// A file that is locked against all other openings of it, until this is dropped. The openings may
-/// be in this process or another one.
+/// A file with an exclusive lock, which dropping this value releases. While it is held, no other
+/// opening of the file can take the lock, in this process or another one.
 ///
-/// Closing a file is not enough to unlock it: a process that another thread starts has copies of
-/// all open files until it runs its own program, and a lock lasts as long as its last copy.
+/// Closing the file would not be enough. If another thread starts a process, that process has
+/// copies of all open files until it runs its own program, and a lock lasts until its last copy is
+/// closed.
 #[derive(Debug)]
 pub struct FileLock {
     file: File,
@@ -17,10 +18,10 @@ pub struct FileLock {
 }
 
 impl FileLock {
-    /// Waits until no other opening of the file is locked. A signal does not end the wait.
+    /// Waits for the lock. A signal does not end the wait.
     ///
     /// # Errors
-    /// The errors of [`File::lock`], as on a file system without locks.
+    /// The errors of [`File::lock`], for example on a file system without locks.
     pub fn wait(file: File) -> io::Result<Self> {
         uninterrupted(|| file.lock())?;
         Ok(Self {
@@ -29,10 +30,11 @@ impl FileLock {
         })
     }
 
-    /// Locks the file if no other opening of it is locked.
+    /// Takes the lock, if no other opening of the file has it.
     ///
     /// # Errors
-    /// [`TryLockError::WouldBlock`] if one is; the other errors of [`File::try_lock`].
+    /// [`TryLockError::WouldBlock`] if another opening has it; the other errors of
+    /// [`File::try_lock`].
     pub fn try_new(file: File) -> Result<Self, TryLockError> {
         file.try_lock()?;
         Ok(Self {

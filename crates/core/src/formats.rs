@@ -1,4 +1,4 @@
-//! Versions of a file format that this build reads and writes.
+//! Supported versions of a file format.
 
 use crate::{Error, Result};
 
@@ -13,7 +13,7 @@ pub struct Formats {
     pub what: &'static str,
     /// The oldest version that is read.
     pub oldest: u32,
-    /// The version that is written; also the newest that is read.
+    /// The version that is written, and the newest version that is read.
     pub written: u32,
     /// Remedy for an older file, as an instruction.
     pub renew: &'static str,

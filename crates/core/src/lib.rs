@@ -11,8 +11,8 @@
 //!
 //! [`scheme`] defines them with types, and [`erased`] with bytes, for servers, command lines and
 //! bindings. [`cost`] predicts their run time, and [`hedge`] makes randomness that does not repeat.
-//! The other modules define the types they use: [`Shape`], [`Records`], [`Sizes`], [`Version`],
-//! [`envelope`], [`Error`].
+//! The other modules define the types that they use: [`Shape`], [`Records`], [`Sizes`],
+//! [`Version`], [`envelope`], [`Error`].
 
 #[cfg(not(target_endian = "little"))]
 compile_error!("papir's formats are little-endian in memory and on the wire");

@@ -1,4 +1,4 @@
-//! SplitMix64's mixing function, public and not cryptographic.
+//! SplitMix64's mixing function, which is not cryptographic.
 
 /// A bijection on 64 bits in which every output bit depends on all input bits: the finalizer of the
 /// SplitMix64 generator (Steele, Lea, Flood 2014).

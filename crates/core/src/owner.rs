@@ -13,11 +13,11 @@ const PREFIX: &str = "papir-owner-key-1-";
 /// Length of a key in bytes.
 const BYTES: usize = 32;
 
-/// The key under which an owner encrypts databases before handing them to a server. Clients that
-/// may read the records need it too. Anyone who has the key can read all records, and the queries
-/// of all clients with this key.
+/// The key under which an owner encrypts databases before giving them to a server. Clients that
+/// read the records need it too. Anyone who has the key can decrypt all records, and the queries of
+/// all clients with this key.
 ///
-/// Erased on drop; printed only by [`OwnerKey::to_text`].
+/// It is erased on drop, and only [`OwnerKey::to_text`] reveals it.
 #[derive(Clone)]
 pub struct OwnerKey(Zeroizing<[u8; BYTES]>);
 
@@ -29,12 +29,12 @@ impl OwnerKey {
         Self(bytes)
     }
 
-    /// The bytes from which schemes derive their secrets.
+    /// The key's bytes, from which schemes derive their secrets.
     pub fn bytes(&self) -> &[u8; BYTES] {
         &self.0
     }
 
-    /// The key as one line of text, for [`OwnerKey::from_str`].
+    /// The key as one line of text without a newline, as [`OwnerKey::from_str`] reads it.
     pub fn to_text(&self) -> Zeroizing<String> {
         // The final length: growing would leave copies of the key behind.
         let mut text = Zeroizing::new(String::with_capacity(PREFIX.len() + 2 * BYTES));
@@ -49,7 +49,7 @@ impl OwnerKey {
 impl FromStr for OwnerKey {
     type Err = Error;
 
-    /// Ignores white space around the key. Errors do not contain the text.
+    /// Parses the text of a key. Ignores white space around it. Errors do not contain the text.
     fn from_str(text: &str) -> Result<Self> {
         let digits = text
             .trim()
@@ -74,7 +74,7 @@ impl FromStr for OwnerKey {
     }
 }
 
-/// The error of a text that is not a key. `found` describes the text and does not contain it.
+/// The error for a text that is not a key. `found` describes the text and must not contain it.
 fn malformed_key(found: &str) -> Error {
     Error::malformed(
         "an owner's key",
@@ -83,7 +83,7 @@ fn malformed_key(found: &str) -> Error {
     )
 }
 
-/// The value of a hexadecimal digit.
+/// The value of a hexadecimal digit; `None` for another character.
 fn nibble(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|value| value as u8)
 }

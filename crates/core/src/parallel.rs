@@ -1,20 +1,20 @@
-//! Work that threads share, described by ordinary iterators.
+//! Parallel loops over ordinary iterators.
 //!
-//! Each item is work of at least a microsecond: a column, a pack, a query. Threads take items from
-//! each other, so that they finish together although items differ. Only a small part of these
-//! functions is compiled for each use: rayon's own iterators were a third of the schemes' code.
+//! Each item is work of at least a microsecond: a column, a pack, a query. Idle threads steal
+//! items, so that all finish at about the same time. Little code is compiled for each use: rayon's
+//! own iterators were a third of the schemes' code.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-/// Does `work` for every item.
+/// Calls `work` for every item, in parallel.
 pub fn for_each<T: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {
     map(items, work);
 }
 
-/// The results of `work` for every item, in the items' order.
+/// Calls `work` for every item in parallel, and returns the results in the items' order.
 pub fn map<T: Send, R: Send>(
     items: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> R + Sync,
@@ -36,10 +36,11 @@ pub fn map<T: Send, R: Send>(
     slots.into_iter().filter_map(Slot::result).collect()
 }
 
-/// The results of `work` for every item, in the items' order.
+/// Calls `work` for every item in parallel, and returns the results in the items' order. Begins no
+/// more work after an error.
 ///
 /// # Errors
-/// The first error in the items' order, of the work that was done. None is begun after an error.
+/// The first error, in the items' order, of the work that was done.
 pub fn try_map<T: Send, R: Send, E: Send>(
     items: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> Result<R, E> + Sync,
@@ -62,7 +63,7 @@ pub fn try_map<T: Send, R: Send, E: Send>(
     results.into_iter().flatten().collect()
 }
 
-/// Does `work` for every item, until it fails.
+/// Calls `work` for every item in parallel, and begins no more work after an error.
 ///
 /// # Errors
 /// The errors of [`try_map`].
@@ -73,7 +74,7 @@ pub fn try_for_each<T: Send, E: Send>(
     try_map(items, work).map(drop)
 }
 
-/// An item, and later its result.
+/// An item before its work, and its result afterwards.
 enum Slot<T, R> {
     Item(T),
     Taken,
@@ -89,7 +90,7 @@ impl<T, R> Slot<T, R> {
     }
 }
 
-/// Calls `work` once for each number below `count`.
+/// Calls `work` once for each number below `count`, in parallel.
 fn share(count: usize, work: &(dyn Fn(usize) + Sync)) {
     (0..count).into_par_iter().for_each(work);
 }

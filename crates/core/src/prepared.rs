@@ -1,20 +1,21 @@
-//! A prepared database as a source of its own records.
+//! Records read back from a prepared database.
 
 use crate::erased::ErasedServer;
 use crate::{Records, Result, Shape};
 
-/// The records of a prepared database, to prepare it again when their original source is gone.
+/// The records of a prepared database, as a source for another setup when their original source is
+/// gone.
 ///
-/// Each [`Records::read_packed`] decodes the parts of the database that contain the records, so
-/// long reads are the most efficient.
+/// Each [`Records::read_packed`] decodes the parts of the database that contain the records. Long
+/// reads are therefore the most efficient.
 pub struct PreparedRecords<'a> {
     server: &'a dyn ErasedServer,
     shape: Shape,
 }
 
 impl<'a> PreparedRecords<'a> {
-    /// The records of `server`. Reads fail with [`crate::Error::Unreadable`] if the scheme does not
-    /// support it.
+    /// The records of `server`. Reads fail with [`crate::Error::Unreadable`] if the scheme cannot
+    /// read records back.
     pub fn new(server: &'a dyn ErasedServer) -> Self {
         Self {
             server,

@@ -1,14 +1,14 @@
 //! Progress reports of long computations.
 
-/// Receives progress reports; may be called from several threads.
+/// Receives progress reports, possibly from several threads.
 pub trait Progress: Sync {
-    /// A new stage of `total` steps begins.
+    /// Reports the start of a new stage with `total` steps.
     fn stage(&self, name: &str, total: u64);
-    /// `steps` more steps of the current stage are done.
+    /// Reports that `steps` more steps of the current stage are done.
     fn advance(&self, steps: u64);
 }
 
-/// Ignores all reports.
+/// A [`Progress`] that ignores all reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoProgress;
 

@@ -2,7 +2,7 @@
 
 use crate::{Error, Result, Shape};
 
-/// One record of ⌈bits/8⌉ bytes; bits beyond the record's length are zero.
+/// One record of ⌈bits/8⌉ bytes. The bits of the last byte beyond the record's length are zero.
 pub type Record = Vec<u8>;
 
 /// A new value for one record.
@@ -10,17 +10,17 @@ pub type Record = Vec<u8>;
 pub struct Change {
     /// The record's index.
     pub index: u64,
-    /// Its new bytes, ⌈bits/8⌉ long.
+    /// The record's new value, ⌈bits/8⌉ bytes.
     pub record: Record,
 }
 
-/// A source of records for `setup`, which may read from several threads.
+/// A source of records for `setup`. Several threads may read it at once.
 pub trait Records: Send + Sync {
     /// The number of records and their length.
     fn shape(&self) -> Shape;
 
-    /// Reads `count` records from index `first` into `out`, packed without gaps, least significant
-    /// bit first. `out` has ⌈count · bits / 8⌉ bytes.
+    /// Reads the `count` records from index `first` on into `out`, packed without gaps, least
+    /// significant bit first. `out` has ⌈count · bits / 8⌉ bytes.
     ///
     /// # Errors
     /// [`Error::Malformed`] if `first · bits` is not a multiple of 8, [`Error::IndexOutOfRange`]
@@ -47,7 +47,7 @@ pub struct RecordBuffer {
 }
 
 impl RecordBuffer {
-    /// All-zero records.
+    /// A buffer of records whose bits are all zero.
     pub fn zeroed(shape: Shape) -> Self {
         Self {
             shape,
@@ -71,8 +71,8 @@ impl RecordBuffer {
     /// Creates a buffer from byte strings of equal length.
     ///
     /// # Errors
-    /// [`Error::EmptyDatabase`], or [`Error::Length`] if a record's length differs from the
-    /// first's.
+    /// [`Error::EmptyDatabase`] for no records, [`Error::Length`] if the length of a record differs
+    /// from the length of the first, or the errors of [`Shape::new`].
     pub fn from_records<R: AsRef<[u8]>>(records: impl IntoIterator<Item = R>) -> Result<Self> {
         // The shape is known at the end only: the source is an iterator of any length.
         let mut packed = Vec::new();
@@ -97,7 +97,7 @@ impl RecordBuffer {
         &self.packed
     }
 
-    /// The packed bytes, for writing. Each record is `record_bits` bits.
+    /// The packed bytes, for writing. Record i has the bits from i·`record_bits` on.
     pub fn packed_mut(&mut self) -> &mut [u8] {
         &mut self.packed
     }
@@ -105,7 +105,7 @@ impl RecordBuffer {
     /// Reads one record.
     ///
     /// # Errors
-    /// [`Error::IndexOutOfRange`].
+    /// [`Error::IndexOutOfRange`] beyond the last record.
     pub fn get(&self, index: u64) -> Result<Record> {
         self.shape.check_index(index)?;
         Ok(extract_bits(
@@ -115,10 +115,12 @@ impl RecordBuffer {
         ))
     }
 
-    /// Writes one record; bits of `record` beyond the record's length are ignored.
+    /// Writes one record, given as ⌈bits/8⌉ bytes. Ignores the bits of `record` beyond the record's
+    /// length.
     ///
     /// # Errors
-    /// [`Error::IndexOutOfRange`] or [`Error::Length`].
+    /// [`Error::IndexOutOfRange`] beyond the last record, [`Error::Length`] if `record` has another
+    /// length.
     pub fn set(&mut self, index: u64, record: &[u8]) -> Result<()> {
         self.shape.check_index(index)?;
         Error::check_length("a record", record.len(), self.shape.record_bytes())?;
@@ -152,13 +154,13 @@ impl Records for RecordBuffer {
     }
 }
 
-/// Implements [`Records::read_packed`] for the packed records of a shape.
+/// Implements [`Records::read_packed`] for records that are packed in memory.
 ///
 /// # Errors
 /// The errors of [`check_read`].
 ///
 /// # Panics
-/// If `packed` is shorter than the records.
+/// If `packed` is shorter than all records of the shape.
 pub fn copy_packed(
     shape: &Shape,
     packed: &[u8],
@@ -174,10 +176,10 @@ pub fn copy_packed(
     Ok(())
 }
 
-/// Reads one record of a source.
+/// Reads one record from a source.
 ///
 /// # Errors
-/// [`Error::IndexOutOfRange`], or the errors of the source.
+/// [`Error::IndexOutOfRange`] beyond the last record, or the errors of the source.
 pub fn read_record(source: &dyn Records, index: u64) -> Result<Record> {
     let shape = source.shape();
     shape.check_index(index)?;
@@ -189,10 +191,10 @@ pub fn read_record(source: &dyn Records, index: u64) -> Result<Record> {
     Ok(extract_bits(&packed, before * bits, bits))
 }
 
-/// Checks a read of `count` records from `first` into `length` bytes.
+/// Checks a read of the `count` records from index `first` on into a buffer of `length` bytes.
 ///
 /// # Errors
-/// The errors of [`Records::read_packed`].
+/// The errors of [`Records::read_packed`], except for the source's own errors.
 pub fn check_read(shape: &Shape, first: u64, count: u64, length: usize) -> Result<()> {
     let bits = shape.record_bits();
     // The caller's sum may exceed 64 bits. Products of checked numbers cannot: see `MAX_RECORDS`.
@@ -219,7 +221,7 @@ pub fn check_read(shape: &Shape, first: u64, count: u64, length: usize) -> Resul
     )
 }
 
-/// Clears the bits of `bytes` starting at bit `bits`.
+/// Clears the bits of the last byte beyond the first `bits` bits; `bytes` has ⌈bits/8⌉ bytes.
 fn mask_tail(bytes: &mut [u8], bits: u64) {
     if !bits.is_multiple_of(8)
         && let Some(last) = bytes.last_mut()
@@ -228,8 +230,8 @@ fn mask_tail(bytes: &mut [u8], bits: u64) {
     }
 }
 
-/// Copies `bits` bits from bit position `start` of `packed` to a new record. Missing bytes read as
-/// zero.
+/// Copies `bits` bits from bit position `start` of `packed` to a new record. Bytes beyond the end
+/// of `packed` count as zero.
 pub fn extract_bits(packed: &[u8], start: u64, bits: u64) -> Record {
     let offset = (start / 8) as usize;
     let shift = (start % 8) as u32;

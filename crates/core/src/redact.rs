@@ -1,6 +1,6 @@
 //! Removes passwords and tokens from texts.
 
-/// The text that stands for a password.
+/// The replacement for a password.
 const HIDDEN: &str = "***";
 /// Names of parameters with secrets, or the ends of the names.
 const PARAMETERS: [&str; 4] = ["passphrase=", "password=", "secret=", "token="];
@@ -67,7 +67,7 @@ fn end_of_user(address: &str) -> Option<usize> {
     if is_port { None } else { address.rfind('@') }
 }
 
-/// The text with the values of parameters hidden.
+/// Replaces the values of password parameters.
 fn without_parameters(text: &str) -> String {
     // Lower case has the same length, as far as ASCII is concerned.
     let lower = text.to_ascii_lowercase();

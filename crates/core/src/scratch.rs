@@ -1,50 +1,50 @@
-//! Parts of a long preparation, in memory or in storage.
+//! Storage for the parts of a long preparation.
 //!
-//! An interrupted preparation continues from the parts in storage.
+//! A preparation that was interrupted continues from its parts in storage.
 
 use rand_core::CryptoRng;
 
 use crate::{AlignedBytes, Blob, Progress, Result};
 
-/// Randomness of a preparation.
+/// The random generator of a preparation by tasks.
 pub type PreparationRng = Box<dyn CryptoRng>;
 
-/// The bytes of a part that belong to some slices. The whole part is the pieces of all slices, in
-/// order.
+/// The bytes of a part that belong to a range of slices. The pieces of all slices, in order, form
+/// the whole part.
 pub struct Piece {
     /// The part's name.
     pub part: String,
-    /// The bytes of these slices.
+    /// The part's bytes for these slices.
     pub bytes: Blob,
 }
 
-/// Storage of parts. A part that is found is complete.
+/// Storage for the parts of a preparation. It contains only complete parts.
 pub trait Scratch {
-    /// Finds the part of this name.
+    /// Finds the part with this name; `None` if the storage does not have it.
     ///
     /// # Errors
     /// Errors of reading.
     fn find(&self, name: &str) -> Result<Option<Blob>>;
 
-    /// Zeroed memory for the part of this name, on the heap by default.
+    /// Allocates zeroed memory for the part with this name, by default on the heap.
     ///
     /// # Errors
-    /// Errors of storage outside the heap, such as a full disk.
+    /// Errors of storage outside the heap, for example a full disk.
     fn zeroed(&mut self, _name: &str, bytes: usize) -> Result<AlignedBytes> {
         Ok(AlignedBytes::zeroed(bytes))
     }
 
-    /// Keeps a part. The name determines its contents.
+    /// Keeps a complete part, and returns its bytes. A name always has the same contents.
     ///
     /// # Errors
     /// Errors of writing.
     fn keep(&mut self, name: &str, part: AlignedBytes) -> Result<Blob>;
 
-    /// Divides a preparation with these parameters among tasks, if there are tasks, which make its
-    /// parts. [`Scratch::find`] then finds them.
+    /// Divides a preparation with these parameters among tasks, if this storage has tasks. The
+    /// tasks make the parts, which [`Scratch::find`] then finds.
     ///
-    /// Returns the randomness of the tasks, which the preparation must use then; `None` without
-    /// tasks.
+    /// Returns the tasks' random generator, which the preparation must use in place of `_rng`;
+    /// `None` without tasks.
     ///
     /// # Errors
     /// Errors of the tasks and of the storage; [`crate::Error::Parameters`] for a scheme that
@@ -60,8 +60,8 @@ pub trait Scratch {
     }
 }
 
-/// Finds the part with this name and length in bytes. Otherwise makes it from zeros by `fill`, and
-/// keeps it.
+/// Finds the part with this name and a length of `bytes` bytes. If it is missing, makes it from
+/// zeros with `fill`, and keeps it.
 ///
 /// # Errors
 /// Errors of the storage and of `fill`.
@@ -81,7 +81,7 @@ pub fn find_or_make(
     scratch.keep(name, part)
 }
 
-/// Parts in memory, never found again.
+/// A [`Scratch`] in memory, which finds no parts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InMemory;
 

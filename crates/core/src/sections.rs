@@ -1,28 +1,28 @@
-//! A prepared database as named sections, independent of files.
+//! Named sections of a prepared database, independent of files.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::{Blob, Error, Result};
 
-/// Receives named sections, in any order, each name once.
+/// Receives the named sections of a database, in any order, each name once.
 pub trait SectionSink {
-    /// Stores one section, given as consecutive parts.
+    /// Stores one section, whose bytes are the concatenation of `parts`.
     ///
     /// # Errors
-    /// The errors of the sink, such as a full disk.
+    /// The errors of the sink, for example a full disk.
     fn put(&mut self, name: &str, parts: &[&[u8]]) -> Result<()>;
 }
 
-/// Returns named sections.
+/// Provides the named sections of a database.
 pub trait SectionSource {
-    /// The section of this name; large ones are mapped, not copied.
+    /// The section with this name. A source of files maps large sections and does not copy them.
     ///
     /// # Errors
     /// [`Error::MissingSection`], or [`Error::Checksum`] naming a damaged section.
     fn get(&self, name: &str) -> Result<Blob>;
 
-    /// Bytes of the section.
+    /// The length of the section in bytes.
     ///
     /// # Errors
     /// The errors of [`SectionSource::get`].
@@ -30,7 +30,7 @@ pub trait SectionSource {
         Ok(self.get(name)?.len())
     }
 
-    /// A part of the section; a source that can reads no other.
+    /// The bytes of the section in a range. A source may read only this range.
     ///
     /// # Errors
     /// The errors of [`SectionSource::get`] and [`Blob::slice`].

@@ -2,16 +2,16 @@
 
 use crate::{Error, Result};
 
-/// Maximum number of records: 2⁴⁰. All records then have at most 2⁶¹ bits, which fits a 64-bit
-/// number.
+/// Maximum number of records: 2⁴⁰. All records together then have at most 2⁶¹ bits, a number of 64
+/// bits.
 pub const MAX_RECORDS: u64 = 1 << 40;
 /// Maximum length of a record: 256 KiB, in bits.
 pub const MAX_RECORD_BITS: u64 = 256 * 1024 * 8;
 
 /// The shape of a database: `records` records of `record_bits` bits each.
 ///
-/// Records shorter than a byte are allowed; a record of b bits occupies the low b bits of
-/// ⌈b/8⌉ bytes, least significant bit first, the rest zero.
+/// Records shorter than a byte are allowed. A record of b bits occupies the low b bits of ⌈b/8⌉
+/// bytes, least significant bit first. The other bits are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     records: u64,
@@ -22,8 +22,8 @@ impl Shape {
     /// A shape of `records` records of `record_bits` bits.
     ///
     /// # Errors
-    /// [`Error::EmptyDatabase`] for zero records, [`Error::OutOfBounds`] above [`MAX_RECORDS`] or
-    /// outside 1 to [`MAX_RECORD_BITS`].
+    /// [`Error::EmptyDatabase`] for zero records, [`Error::OutOfBounds`] for more than
+    /// [`MAX_RECORDS`] records or a length outside 1 to [`MAX_RECORD_BITS`].
     pub fn new(records: u64, record_bits: u64) -> Result<Self> {
         if records == 0 {
             return Err(Error::EmptyDatabase);
@@ -71,12 +71,12 @@ impl Shape {
         self.record_bits
     }
 
-    /// Bytes per record: ⌈bits/8⌉.
+    /// The length of a record in bytes: ⌈bits/8⌉.
     pub fn record_bytes(&self) -> usize {
         self.record_bits.div_ceil(8) as usize
     }
 
-    /// Bytes of all records packed without gaps, rounded up.
+    /// The length in bytes, rounded up, of all records packed without gaps.
     pub fn total_bytes(&self) -> u64 {
         let bits = u128::from(self.records) * u128::from(self.record_bits);
         u64::try_from(bits.div_ceil(8)).unwrap_or(u64::MAX)
@@ -85,7 +85,7 @@ impl Shape {
     /// Checks that a record with this index exists.
     ///
     /// # Errors
-    /// [`Error::IndexOutOfRange`].
+    /// [`Error::IndexOutOfRange`] if it does not.
     pub fn check_index(&self, index: u64) -> Result<()> {
         if index < self.records {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Static description of a scheme's parameters: sizes, security, limits.
+//! Description of a scheme's parameters: sizes, security, limits.
 
 use crate::cost::Work;
 use crate::{Error, FailureBound, Result, Shape};
@@ -8,41 +8,44 @@ pub const MAX_MESSAGE_BYTES: u64 = 1 << 30;
 /// Longest public part: 4 GiB.
 pub const MAX_PUBLIC_BYTES: u64 = 4 << 30;
 
-/// Exact sizes in bytes of a scheme's messages and stored data, including envelopes.
+/// Exact sizes in bytes of a scheme's messages, including envelopes, and of its stored data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// Public part that a client fetches once per version, including the hint.
+    /// The public part that a client downloads once per version, including the hint.
     pub public: u64,
-    /// The part of `public` that depends on the database.
+    /// The part of `public` that depends on the records.
     pub hint: u64,
-    /// Client keys registered once.
+    /// The keys that a client registers once (0 without client keys).
     pub keys: u64,
-    /// One ticket, which the server stores per prepared query of a registered client.
+    /// One ticket, which the server stores for each prepared query of a registered client (0
+    /// without tickets).
     pub ticket: u64,
-    /// The part of a query that carries key material (0 if keys are registered).
+    /// The part of a query with the client's keys (0 if keys are registered).
     pub query_keys: u64,
     /// One query.
     pub query: u64,
-    /// The part of a query that a client can send ahead (0 if there is none).
+    /// The part of a query that a client can send ahead (0 if the scheme has no such part).
     pub ahead: u64,
-    /// A query whose key was sent ahead (0 if there is none).
+    /// A query whose key was sent ahead (0 if the scheme sends no keys ahead).
     pub online: u64,
-    /// One answer: the longest, if clients send keys ahead.
+    /// One answer. If clients may send keys ahead, this is the longest answer.
     pub answer: u64,
-    /// The encoded database, which every answer reads.
+    /// The encoded database, which the server reads for every answer.
     pub database: u64,
     /// Other data that the server precomputes from the database and the reference string.
     pub material: u64,
-    /// The matrices that a device holds and answers from; 0 if the CPU does most of an answer.
+    /// The matrices that a device holds and answers from; 0 if the scheme does not use devices.
     pub device: u64,
 }
 
 impl Sizes {
-    /// Checks the lengths of all messages. They follow from the parameters, and a client has these
-    /// from the server: it checks them before it allocates anything for a message.
+    /// Checks the lengths of all messages against their maxima. The lengths follow from the
+    /// parameters, which a client gets from the server. The client therefore checks them before it
+    /// allocates memory.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] above [`MAX_PUBLIC_BYTES`] or [`MAX_MESSAGE_BYTES`].
+    /// [`Error::OutOfBounds`] for a public part above [`MAX_PUBLIC_BYTES`], or another message
+    /// above [`MAX_MESSAGE_BYTES`].
     pub fn check(&self) -> Result<()> {
         let messages = [
             ("the length of a public part", self.public, MAX_PUBLIC_BYTES),
@@ -66,9 +69,9 @@ impl Sizes {
 /// An estimate of concrete security, with its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Security {
-    /// Estimated bits.
+    /// Estimated bits of security.
     pub bits: f64,
-    /// The row of the parameter table that the estimate comes from.
+    /// The row of the parameter table with the estimate.
     pub source: &'static str,
 }
 
@@ -77,11 +80,12 @@ pub struct Security {
 pub enum Privacy {
     /// The scheme hides the index.
     Private,
-    /// The scheme does not hide the index, for this reason; serving it needs an acknowledgement.
+    /// The scheme does not hide the index, for the contained reason. Serving it needs an
+    /// acknowledgement.
     NotPrivate(&'static str),
 }
 
-/// The caller's acknowledgement that a scheme need not hide the index.
+/// The caller's acknowledgement that a scheme may not hide the index.
 ///
 /// A scheme that looks private but is not refuses to prepare a database or create a client without
 /// it: see [`Parameters::with_terms`](crate::scheme::Parameters::with_terms).
@@ -100,8 +104,8 @@ impl NotPrivate {
 pub enum UpdateCost {
     /// Work proportional to the changed records.
     PerRecord,
-    /// Work for each pack with a changed record, the same for one changed record as for many: batch
-    /// changes.
+    /// Work for each pack that contains changed records, independent of their number. Batching
+    /// changes therefore saves work.
     PerPack,
     /// The work of a new setup.
     Rebuild,
@@ -116,7 +120,7 @@ pub struct Limits {
     pub record_bits: u64,
     /// Maximum number of indices in one query.
     pub batch: usize,
-    /// True if a client registers keys first.
+    /// True if a client must register keys before its first query.
     pub client_keys: bool,
     /// True if each query consumes a ticket.
     pub tickets: bool,
@@ -136,29 +140,30 @@ pub struct Description {
     pub privacy: Privacy,
     /// Number and length of the records.
     pub shape: Shape,
-    /// Message and store sizes.
+    /// Sizes of messages and stored data.
     pub sizes: Sizes,
     /// Estimated security; `None` if the scheme encrypts nothing.
     pub security: Option<Security>,
-    /// log₂ of the computed probability that an honest answer does not decode. An answer to a batch
-    /// decodes if all its records do.
+    /// log₂ of the computed probability that an honest answer does not decode. The answer to a
+    /// batch decodes only if all its records do.
     pub failure_log2: f64,
-    /// The bound on that probability that the parameters were chosen for.
+    /// The bound on the failure probability for which the parameters were chosen.
     pub failure_bound: FailureBound,
     /// The scheme's limits.
     pub limits: Limits,
-    /// The parameters by name, in the paper's symbols.
+    /// Names and values of the parameters, in the paper's symbols.
     pub parameters: Vec<(&'static str, String)>,
-    /// Operation counts of the scheme's verbs.
+    /// Operation counts of the scheme's four operations.
     pub work: Work,
 }
 
 impl Description {
-    /// log₂ of the probability that a lookup of `records` records does not decode: one answer or
-    /// more fail. A lookup by key takes several records if values are longer than a bucket.
+    /// Returns log₂ of a bound on the probability that a lookup of `records` records fails because
+    /// at least one answer does not decode. A lookup by key may read several records, if a value is
+    /// longer than a bucket.
     ///
-    /// It covers decoding only. False positives of a keyed table and batches without places have
-    /// probabilities of their own.
+    /// It covers decoding only. False positives of a keyed table, and batches whose indices cannot
+    /// be placed, have their own probabilities.
     pub fn lookup_failure_log2(&self, records: usize) -> f64 {
         let answers = records.div_ceil(self.limits.batch.max(1)).max(1);
         (self.failure_log2 + (answers as f64).log2()).min(0.0)

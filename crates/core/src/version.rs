@@ -1,18 +1,18 @@
-//! Version of a prepared database.
+//! Versions of prepared databases.
 
 use std::fmt;
 
 use rand_core::CryptoRng;
 
-/// Identifies a prepared version of a database: eight random bytes drawn at setup.
+/// The version of a prepared database: eight random bytes drawn at setup.
 ///
-/// A query carries the version it was made for, an answer the version it came from. Its text form
-/// is 16 hexadecimal digits.
+/// A query carries the version that it was made for, and an answer the version that made it. The
+/// text of a version has 16 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version(pub [u8; 8]);
 
 impl Version {
-    /// Draws a fresh version.
+    /// Draws a random version.
     pub fn random(rng: &mut dyn CryptoRng) -> Self {
         Self(rng.next_u64().to_le_bytes())
     }

@@ -14,7 +14,7 @@ use crate::scheme::{
 };
 use crate::{Description, Error, Progress, Record, Result, Terms, Version};
 
-/// A client of the public part of a prepared database.
+/// Makes a client from an enveloped public part, under a program's terms.
 pub(super) fn client_of<S: Scheme>(public: &[u8], terms: &Terms) -> Result<Box<dyn ErasedClient>> {
     let (version, payload) = envelope::open(public, Kind::Public, S::ID)?;
     let mut reader = Reader::new("a public part", payload);

@@ -1,4 +1,4 @@
-//! A database on several machines, as one that answers.
+//! A database on several machines behind the interface of one server.
 
 use rand_core::CryptoRng;
 
@@ -11,13 +11,13 @@ use crate::scheme::UpdateEstimate;
 use crate::sections::SectionSink;
 use crate::{Change, Description, Error, Progress, Result, Version};
 
-/// The machines that have the slices of one version of a database.
+/// The connections to the machines that have the slices of one version of a database.
 pub trait Shards: Send + Sync {
-    /// Sends all queries to every machine, whatever they contain. Returns, for each machine, an
-    /// enveloped partial answer to each query.
+    /// Sends all queries to every machine. Returns for each machine, for each query, an enveloped
+    /// partial answer.
     ///
     /// # Errors
-    /// Any error of a machine; clients are told to try again.
+    /// Any error of a machine, which clients receive as [`Error::Unavailable`].
     fn ask(&self, queries: &[&[u8]]) -> Result<Vec<Vec<Vec<u8>>>>;
 }
 
@@ -29,7 +29,7 @@ pub struct Combined {
 }
 
 impl Combined {
-    /// The database of a combiner and the machines with its slices.
+    /// The database with this combiner and these machines, which have all slices.
     pub fn new(combiner: Box<dyn ErasedCombiner>, shards: Box<dyn Shards>) -> Self {
         Self { combiner, shards }
     }
@@ -42,7 +42,8 @@ impl Combined {
         }
     }
 
-    /// Answers checked queries. An error is the machines', and temporary.
+    /// Answers queries that were checked. Every error is [`Error::Unavailable`], since only the
+    /// machines can have caused it.
     fn answer_checked(&self, queries: &[&[u8]], progress: &dyn Progress) -> Vec<Result<Vec<u8>>> {
         if queries.is_empty() {
             return Vec::new();
@@ -79,7 +80,7 @@ fn partials_of(of_shards: &[Vec<Vec<u8>>], i: usize) -> Vec<&[u8]> {
         .collect()
 }
 
-/// The temporary error that clients get for an error of the machines.
+/// The [`Error::Unavailable`] that clients receive for an error of the machines.
 fn unavailable(error: &Error) -> Error {
     Error::Unavailable {
         reason: error.to_string(),

@@ -33,7 +33,7 @@ pub trait ErasedDivided {
     /// [`DividedScheme::load_combiner`](crate::scheme::DividedScheme::load_combiner).
     fn load_combiner(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedCombiner>>;
 
-    /// The preparation of slices by tasks.
+    /// Preparation by tasks: processes that each prepare a part of the database.
     ///
     /// # Errors
     /// [`Error::Parameters`](crate::Error::Parameters) for a scheme that prepares all slices
@@ -41,9 +41,10 @@ pub trait ErasedDivided {
     fn tasks(&self) -> Result<&dyn ErasedTasks>;
 }
 
-/// Preparation of slices by tasks, behind a trait object.
+/// Preparation of a database by tasks, behind a trait object. First some tasks encode ranges of
+/// columns, then some tasks prepare ranges of slices.
 pub trait ErasedTasks {
-    /// Divides the columns of a database among tasks that encode them.
+    /// Divides the columns of a database among `tasks` tasks that encode them.
     ///
     /// # Errors
     /// The errors of [`ErasedDivided::describe`].
@@ -65,9 +66,10 @@ pub trait ErasedTasks {
         progress: &dyn Progress,
     ) -> Result<AlignedBytes>;
 
-    /// Prepares slices from the encodings of all ranges of columns, in order. Returns the pieces of
-    /// all parts that [`ErasedScheme::setup_resumable`](super::ErasedScheme::setup_resumable) then
-    /// finds.
+    /// Prepares a range of slices from the encodings of all ranges of columns, in order. Returns
+    /// one piece for each part of a preparation. The pieces of all slices joined are the parts that
+    /// [`ErasedScheme::setup_resumable`](super::ErasedScheme::setup_resumable) finds in its
+    /// scratch.
     ///
     /// # Errors
     /// The errors of [`ErasedScheme::setup_resumable`](super::ErasedScheme::setup_resumable) and

@@ -1,15 +1,16 @@
-//! Randomness of queries and registrations.
+//! Hedged randomness of queries and registrations.
 //!
-//! A cloned or restored virtual machine may draw the same random bytes twice. Equal randomness for
-//! different items would give queries under one key with equal masks and errors, whose difference
-//! reveals both: under a key that a client keeps, and just as well under fresh keys, which are then
-//! the same. The generator of a query is therefore a pseudorandom function, keyed by the client's
-//! state and fresh randomness, of the scheme, the database's version and the items: for different
-//! items it differs whatever the system draws.
+//! A cloned or restored virtual machine may draw the same random bytes twice. Queries for different
+//! items with equal randomness would have equal masks and errors under one key, and their
+//! difference reveals both items. This holds for a key that a client keeps, and also for fresh
+//! keys, which would then be equal. The generator of a query is therefore a pseudorandom function,
+//! keyed by the client's state and fresh randomness, of the scheme, the database's version and the
+//! items. It differs for different items, even if the system draws equal bytes.
 //!
-//! A registration has no items. Two registrations under one mask with equal keys would show the
-//! difference of what they encrypt, and two clients with equal keys would number their queries
-//! alike. The generator of a registration depends on its scheme, version and circumstances.
+//! A registration has no items. Two registrations with one mask and equal keys would reveal the
+//! difference of their plaintexts, and two clients with equal keys would use the same numbers for
+//! their queries. The generator of a registration therefore depends on its scheme, version and
+//! circumstances.
 
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
@@ -20,8 +21,8 @@ use crate::hedge::{Circumstances, Hedge, Hedged};
 /// BLAKE3's context string for queries, which separates these keys from all other uses of the hash.
 const CONTEXT: &str = "papir 2026 randomness of queries v1";
 
-/// The generator for a query of `indices` under this header; `state` is the encoded state, empty
-/// for a client without one.
+/// The generator for a query for `indices` of the scheme and version in `header`. `state` is the
+/// encoded state; empty for a client without one.
 pub(super) fn of_query(
     state: &[u8],
     header: &Header,
@@ -50,8 +51,8 @@ pub(super) fn of_query(
     hedged
 }
 
-/// The generator for a registration under this header; `kept` is the encoded state of a client that
-/// registers again.
+/// The generator for a registration for the scheme and version in `header`. `kept` is the encoded
+/// state of a client that registers again.
 pub(super) fn of_registration(
     kept: Option<&[u8]>,
     header: &Header,

@@ -5,13 +5,14 @@ use crate::envelope::{self, Kind};
 use crate::sections::SectionSource;
 use crate::{Result, Version};
 
-/// Name of the section.
+/// Name of the section with scheme, version and parameters.
 pub(super) const IDENTITY: &str = "identity";
 
 /// The scheme number in a prepared database's sections.
 ///
 /// # Errors
-/// [`crate::Error::MissingSection`] or [`crate::Error::Length`].
+/// [`crate::Error::MissingSection`], or [`crate::Error::Length`] for a section shorter than a
+/// scheme number.
 pub fn scheme_of(source: &dyn SectionSource) -> Result<u16> {
     // The number alone, since only its scheme can check the rest. Its place is that in an envelope.
     let identity = source.get(IDENTITY)?;
@@ -42,7 +43,7 @@ pub fn version_of(source: &dyn SectionSource) -> Result<Version> {
 /// The scheme number in an enveloped public part.
 ///
 /// # Errors
-/// [`crate::Error::Length`] if it is shorter than a header.
+/// [`crate::Error::Length`] if the bytes end before the scheme number.
 pub fn scheme_of_public(public: &[u8]) -> Result<u16> {
     let mut reader = Reader::new("a public part", public);
     reader.raw(6)?;

@@ -1,4 +1,4 @@
-//! Messages of a scheme in their envelopes, and answers to several.
+//! Enveloped messages of a scheme, and batches of answers.
 
 use super::TOO_FEW;
 use crate::codec::Writer;
@@ -15,7 +15,7 @@ pub(super) fn header<S: Scheme>(kind: Kind, version: Version) -> Header {
     }
 }
 
-/// The public part of a database.
+/// Encodes parameters and public part in an envelope with this version.
 pub(super) fn public_part<S: Scheme>(
     version: Version,
     params: &S::Params,
@@ -26,7 +26,7 @@ pub(super) fn public_part<S: Scheme>(
     envelope::seal(&header::<S>(Kind::Public, version), &writer.finish())
 }
 
-/// A query for this version. Fails for a query for another version.
+/// Decodes an enveloped query. Fails for a query of another version.
 pub(super) fn open_query<S: Scheme>(
     version: Version,
     params: &S::Params,
@@ -36,7 +36,7 @@ pub(super) fn open_query<S: Scheme>(
     S::Query::decode(params, payload)
 }
 
-/// An answer of this version.
+/// Encodes an answer in an envelope with this version.
 pub(super) fn seal_answer<S: Scheme>(
     version: Version,
     params: &S::Params,
@@ -45,8 +45,8 @@ pub(super) fn seal_answer<S: Scheme>(
     envelope::seal(&header::<S>(Kind::Answer, version), &answer.encode(params))
 }
 
-/// Answers all parsed requests together. If that fails, answers each by itself, since a bad one
-/// must not fail the others. Returns one result per request.
+/// Answers all requests that parsed together. If that fails, answers each by itself, since an
+/// invalid one must not fail the others. Returns one result per request.
 pub(super) fn answer_each<R, A>(
     requests: Vec<Result<R>>,
     answer: impl Fn(&[&R]) -> Result<Vec<A>>,
@@ -70,8 +70,8 @@ pub(super) fn answer_each<R, A>(
         .collect()
 }
 
-/// Returns [`Error::WrongVersion`] in place of a parse error if the bytes are of another version:
-/// they need not parse under this version's parameters.
+/// Replaces a parse error by [`Error::WrongVersion`] if the bytes are of another version: they need
+/// not parse under this version's parameters.
 pub(super) fn parse_error(error: Error, found: Version, expected: Version) -> Error {
     if found == expected {
         error

@@ -1,7 +1,7 @@
 //! The interface of a scheme over bytes, behind trait objects.
 //!
-//! For servers, command lines and bindings. [`Erased`] turns any [`Scheme`](crate::scheme::Scheme)
-//! into it.
+//! Servers, command lines and bindings use it. [`Erased`] implements it for any
+//! [`Scheme`](crate::scheme::Scheme).
 
 mod client;
 mod combined;
@@ -37,7 +37,7 @@ pub use registered::{
 pub use typed::{Erased, candidate_of, setup_with};
 pub use version::{ErasedDatabase, ErasedVersion};
 
-/// The error of a scheme that returns fewer answers than queries.
+/// The error for a scheme that returns fewer answers than queries.
 const TOO_FEW: Error = Error::Length {
     what: "a batch of answers",
     found: 0,
@@ -212,7 +212,7 @@ fn unregistered(description: &Description) -> Error {
 /// The server's data for one client.
 #[derive(Clone, Copy, Default)]
 pub struct ErasedSession<'a> {
-    /// Registered keys, accepted by the same prepared database.
+    /// Registered keys, which the same prepared database accepted.
     pub keys: Option<&'a ErasedKeys>,
     /// A single-use ticket.
     pub ticket: Option<&'a [u8]>,

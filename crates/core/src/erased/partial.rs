@@ -1,6 +1,6 @@
-//! Adapters for databases on several machines.
+//! Adapters from typed shards and combiners to the erased traits.
 //!
-//! The payload of a partial answer, all numbers little-endian:
+//! The payload of a partial answer, with all numbers little-endian:
 //!
 //! ```text
 //! 4                 first slice
@@ -26,7 +26,7 @@ use crate::{
     Result, Terms, Version,
 };
 
-/// The slices of a scheme's databases, under a program's terms.
+/// [`ErasedDivided`] of a typed scheme, under a program's terms.
 pub(super) struct DividedOf<'a, S: Scheme> {
     divided: &'static dyn DividedScheme<S>,
     terms: &'a Terms,
@@ -91,7 +91,7 @@ impl<S: Scheme> ErasedDivided for DividedOf<'_, S> {
     }
 }
 
-/// Preparation of slices by tasks, under a program's terms.
+/// [`ErasedTasks`] of a typed scheme, under a program's terms.
 struct TasksOf<'a, S: Scheme> {
     tasks: &'static dyn SliceTasks<S>,
     terms: &'a Terms,
@@ -135,7 +135,7 @@ impl<S: Scheme> ErasedTasks for TasksOf<'_, S> {
     }
 }
 
-/// A range of slices.
+/// [`ErasedShard`] of a typed scheme.
 struct ShardOf<S: Scheme> {
     shard: Box<dyn Shard<S>>,
     params: S::Params,
@@ -176,7 +176,7 @@ impl<S: Scheme> ShardOf<S> {
     }
 }
 
-/// The combiner of all shards' partial answers.
+/// [`ErasedCombiner`] of a typed scheme.
 struct CombinerOf<S: Scheme> {
     combiner: Box<dyn Combiner<S>>,
     params: S::Params,
@@ -194,7 +194,7 @@ impl<S: Scheme> CombinerOf<S> {
         Ok((query, join(&self.division, parts)?))
     }
 
-    /// The slices and the words of a partial answer.
+    /// Decodes a partial answer: its slices and their words.
     fn open(&self, partial: &[u8]) -> Result<(Range<usize>, Vec<u64>)> {
         let what = "a partial answer";
         let payload = envelope::open_version(partial, Kind::Partial, S::ID, self.version)?;
@@ -236,7 +236,8 @@ fn word(bytes: &[u8]) -> u64 {
         .fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
-/// The words of partial answers that have each slice once.
+/// Joins the words of partial answers in the order of their slices. Fails unless they have each
+/// slice exactly once.
 fn join(division: &Division, mut parts: Vec<(Range<usize>, Vec<u64>)>) -> Result<Vec<u64>> {
     // Shards answer in any order.
     parts.sort_unstable_by_key(|(slices, _)| slices.start);

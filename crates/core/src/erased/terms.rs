@@ -7,9 +7,8 @@ use crate::sections::SectionSource;
 use crate::{Error, Privacy, Result, Terms, Version};
 
 impl Terms {
-    /// Checks parameters of a server or a client, and adds the terms to them.
-    /// Fails for a scheme that is not private, without the acknowledgement, and for message sizes
-    /// out of bounds.
+    /// Checks parameters of a server or a client, and adds the terms to them. Fails for a scheme
+    /// that is not private without the acknowledgement, and for message sizes out of bounds.
     pub(super) fn permit<S: Scheme>(&self, params: S::Params) -> Result<S::Params> {
         if let (Privacy::NotPrivate(reason), None) = (S::PRIVACY, self.acknowledgement) {
             return Err(Error::NotPrivate {

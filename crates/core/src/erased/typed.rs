@@ -30,14 +30,15 @@ use crate::{
     Result, Shape, Terms, Version,
 };
 
-/// A scheme as an [`ErasedScheme`].
+/// [`ErasedScheme`] of a typed scheme.
 pub struct Erased<S> {
     terms: Terms,
     scheme: PhantomData<fn() -> S>,
 }
 
 impl<S> Erased<S> {
-    /// Wraps the scheme. If it requires an acknowledgement, it creates neither servers nor clients.
+    /// Wraps the scheme without an acknowledgement. A scheme that is not private then creates
+    /// neither servers nor clients.
     pub const fn new() -> Self {
         Self {
             terms: Terms::owned(None),

@@ -1,4 +1,4 @@
-//! Circumstances of a draw, which copies of a machine do not share.
+//! Circumstances of random draws, in which copies of a machine differ.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -10,15 +10,15 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 /// WebAssembly in a browser has neither clock nor processes; asking for them would panic.
 const IS_BARE_WASM: bool = cfg!(all(target_family = "wasm", target_os = "unknown"));
 
-/// The number of draws of this process.
+/// The number of draws of this process so far.
 static DRAWS: AtomicU64 = AtomicU64::new(0);
 
-/// Circumstances of a draw of random bytes, by which it differs from the same draw on a copy of the
-/// machine. None of them is secret, and the privacy of queries does not depend on them while the
+/// Circumstances of a draw of random bytes, which distinguish it from the same draw on a copy of
+/// the machine. They are not secret, and the privacy of queries does not depend on them while the
 /// system's generator is good.
 ///
-/// Two copies that draw in the same nanosecond, in processes of the same number, have the same
-/// circumstances.
+/// Two copies of a machine that draw in the same nanosecond have the same circumstances if the
+/// numbers of their processes and draws are equal as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Circumstances {
     /// Time of day in nanoseconds since 1970.
@@ -58,7 +58,7 @@ impl Circumstances {
         }
     }
 
-    /// Adds something that the caller knows, such as the place of a file.
+    /// Adds a part that the caller knows, for example the place of a file.
     #[must_use]
     pub fn with(mut self, part: &[u8]) -> Self {
         let place = self.place.get_or_insert_default();
@@ -68,7 +68,8 @@ impl Circumstances {
         self
     }
 
-    /// All parts, in their order; `None` for those that the system does not tell.
+    /// Clock, process, number of the draw, boot and the caller's parts, as bytes; `None` for a part
+    /// that the system does not have.
     pub(super) fn parts(&self) -> [Option<Vec<u8>>; 5] {
         [
             self.clock.map(|clock| clock.to_le_bytes().to_vec()),
@@ -93,7 +94,8 @@ fn process() -> Option<u32> {
     (!cfg!(target_family = "wasm")).then(std::process::id)
 }
 
-/// The identity of the boot. Read once: it stays the same for as long as a process lives.
+/// The identity of the boot; `None` on systems other than Linux. It is read once, since it does not
+/// change while a process lives.
 fn boot() -> Option<&'static [u8]> {
     static IDENTITY: OnceLock<Option<Vec<u8>>> = OnceLock::new();
     IDENTITY

@@ -2,15 +2,16 @@
 //!
 //! A cloned or restored virtual machine may draw the same random bytes twice. Equal keys, nonces or
 //! blinds for different messages can reveal both messages. A hedged generator is therefore a
-//! pseudorandom function of fresh random bytes and of everything that tells its use from others:
+//! pseudorandom function of fresh random bytes and of all data that distinguishes its use from
+//! others.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `circumstances` | clock, process, boot and place, which copies of a machine do not share |
 //! | `source` | the system's generator, each draw hedged |
 //!
-//! The input is a list of parts, each preceded by its length. Fresh bytes are always the last part:
-//! with a good generator the output is as unpredictable as theirs, whatever the other parts are.
+//! The input is a list of parts, each preceded by its length. Fresh bytes are always the last part.
+//! If they come from a good generator, the output is unpredictable for any other parts.
 
 mod circumstances;
 mod source;
@@ -32,12 +33,12 @@ const CONTEXT: &str = "papir 2026 hedged randomness v1";
 pub struct Hedge(blake3::Hasher);
 
 impl Hedge {
-    /// Starts the input of generators for one purpose, such as `nonce of a state file`.
+    /// An input that starts with the purpose of the generator, for example `nonce of a state file`.
     pub fn new(purpose: &str) -> Self {
         Self(blake3::Hasher::new_derive_key(CONTEXT)).with(purpose.as_bytes())
     }
 
-    /// Adds a part.
+    /// Adds a part to the input.
     #[must_use]
     pub fn with(mut self, part: &[u8]) -> Self {
         // The length first: otherwise, other parts could give the same bytes.
@@ -46,7 +47,7 @@ impl Hedge {
         self
     }
 
-    /// Adds circumstances.
+    /// Adds the circumstances of the draw to the input.
     #[must_use]
     pub fn at(self, circumstances: &Circumstances) -> Self {
         circumstances
@@ -59,7 +60,7 @@ impl Hedge {
             })
     }
 
-    /// The generator of this input and of 32 bytes from `fresh`.
+    /// The generator for this input and 32 further bytes from `fresh`.
     pub fn rng(self, fresh: &mut dyn CryptoRng) -> Hedged {
         let mut bytes = Zeroizing::new([0; 32]);
         fresh.fill_bytes(bytes.as_mut_slice());
@@ -81,11 +82,11 @@ impl fmt::Debug for Hedge {
     }
 }
 
-/// A hedged generator. Erased when dropped.
+/// A hedged generator, erased when dropped.
 pub struct Hedged(blake3::OutputReader);
 
 impl Hedged {
-    /// The generator of a hash.
+    /// The generator that outputs the extended output of a hash.
     pub(crate) fn of(hasher: &blake3::Hasher) -> Self {
         Self(hasher.finalize_xof())
     }

@@ -4,8 +4,8 @@ use rand_core::{CryptoRng, Infallible, TryCryptoRng, TryRng};
 
 use super::{Circumstances, Hedge, Hedged};
 
-/// Hedges every draw from another generator with the draw's [`Circumstances`]. It keeps no state:
-/// each draw takes fresh bytes from the other generator.
+/// A generator that hedges every draw from another generator with the draw's [`Circumstances`]. It
+/// keeps no state: each draw reads fresh bytes from the other generator.
 #[derive(Clone, Debug)]
 pub struct HedgedSource<R>(R);
 
@@ -40,10 +40,11 @@ impl<R: CryptoRng> TryRng for HedgedSource<R> {
 
 impl<R: CryptoRng> TryCryptoRng for HedgedSource<R> {}
 
-/// The operating system's random generator, each draw hedged. Panics if it fails, since no query is
-/// private without randomness.
+/// The operating system's random generator, with each draw hedged. Panics if the system's generator
+/// fails, since no query is private without randomness.
 ///
-/// In WebAssembly in a browser there is none: the page hands its generator to the module.
+/// It does not exist in WebAssembly in a browser, where the page passes its generator to the
+/// module.
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 pub fn system_rng() -> impl CryptoRng + Clone + Send + Sync + 'static {
     HedgedSource::new(rand_core::UnwrapErr(getrandom::SysRng))

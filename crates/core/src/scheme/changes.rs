@@ -1,21 +1,23 @@
-//! Changes of records, and what they cost.
+//! Checks and cost estimates of changed records.
 
 use super::parameters::Parameters;
 use crate::cost::Counts;
 use crate::{Change, Error, Result, Shape};
 
-/// Predicted cost of an update. It is an upper bound: recomputed parts that turn out unchanged are
-/// not written.
+/// Predicted cost of an update: an upper bound, because recomputed parts that turn out unchanged
+/// are not written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdateEstimate {
     /// The cost of the update.
     pub update: Counts,
-    /// The cost of a setup of all records, for comparison; reading their source is not included.
+    /// The cost of a new setup of all records, for comparison. It does not include reading their
+    /// source.
     pub setup: Counts,
 }
 
 impl UpdateEstimate {
-    /// The estimate of a setup of all records, or of nothing if there are no changes.
+    /// The estimate for a scheme whose updates prepare all records again. Without changes, the
+    /// update costs nothing.
     pub(super) fn of_setup(params: &impl Parameters, changes: &[Change]) -> Result<Self> {
         check_changes(&params.shape(), changes)?;
 
@@ -29,10 +31,11 @@ impl UpdateEstimate {
     }
 }
 
-/// Checks that changes fit a shape.
+/// Checks that changes have valid indices and records of the right length.
 ///
 /// # Errors
-/// [`Error::IndexOutOfRange`] or [`Error::Length`].
+/// [`Error::IndexOutOfRange`] for an index beyond the last record, [`Error::Length`] for a record
+/// of another length.
 pub fn check_changes(shape: &Shape, changes: &[Change]) -> Result<()> {
     // All before any is applied: a version has all changes or none.
     changes.iter().try_for_each(|change| {

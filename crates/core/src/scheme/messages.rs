@@ -1,20 +1,20 @@
-//! Messages of a scheme: their bytes, numbers and indices.
+//! Encodings, numbers and indices of a scheme's messages.
 
 use crate::{Error, Result, Shape};
 
-/// A message with a wire format; its length follows from the parameters.
+/// A message of a scheme, with its encoding. The parameters determine its length.
 pub trait Wire<P>: Sized + Send {
-    /// Encodes the payload, without the envelope.
+    /// Encodes the message as the payload of an envelope.
     fn encode(&self, params: &P) -> Vec<u8>;
 
-    /// Decodes a payload.
+    /// Decodes a message from the payload of an envelope.
     ///
     /// # Errors
     /// [`Error::Length`] or [`Error::Malformed`].
     fn decode(params: &P, bytes: &[u8]) -> Result<Self>;
 }
 
-/// The type of messages that a scheme does not have: client keys, client state, tickets.
+/// The type of messages that a scheme does not have, for example tickets. It has no values.
 #[derive(Debug, Clone, Copy)]
 pub enum Never {}
 
@@ -33,11 +33,11 @@ impl<P> Wire<P> for Never {
     }
 }
 
-/// Added to the number of a ticket, this is the number of the query whose key was sent ahead with
-/// that ticket. Tickets have smaller numbers.
+/// The number of a query whose key was sent ahead, minus the number of the ticket with which it was
+/// sent ahead. Tickets have smaller numbers than this.
 pub const SENT_AHEAD: u64 = 1 << 63;
 
-/// The error of a scheme whose clients send nothing ahead.
+/// The error for a scheme whose clients send no keys ahead.
 pub(super) fn nothing_ahead(scheme: &'static str) -> Error {
     Error::Parameters {
         scheme,
@@ -45,10 +45,10 @@ pub(super) fn nothing_ahead(scheme: &'static str) -> Error {
     }
 }
 
-/// Checks that a scheme supports a query for this number of indices, and that they are in range.
+/// Checks that one query of a scheme may have this number of indices, and that they are in range.
 ///
 /// # Errors
-/// [`Error::BatchSize`] or [`Error::IndexOutOfRange`].
+/// [`Error::BatchSize`] unless there are 1 to `capacity` indices, or [`Error::IndexOutOfRange`].
 pub fn check_indices(
     scheme: &'static str,
     shape: &Shape,

@@ -1,8 +1,8 @@
 //! Typed interface of a scheme: parameters, messages, server and client.
 //!
 //! Hints, registered keys, single-use tickets and batches are optional. SimplePIR has a hint,
-//! ZipPIR has keys and tickets, Pirouette has large keys, and one query of doubly-efficient PIR
-//! holds tens of thousands of indices. InsPIRe has none of these.
+//! ZipPIR has keys and tickets, Pirouette has large keys, and a query of doubly-efficient PIR may
+//! have tens of thousands of indices. InsPIRe has none of these.
 //!
 //! | file | contents |
 //! |---|---|

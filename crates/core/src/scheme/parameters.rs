@@ -5,15 +5,15 @@ use std::fmt::Debug;
 use crate::choice::{Choice, Goal, Target};
 use crate::{Description, Error, FailureBound, Result, Shape, Terms};
 
-/// Checked parameters of a scheme for one database shape. Secure by construction: a constructor
-/// refuses parameters for which the parameter table does not show 128 bits of security.
+/// Checked parameters of a scheme for one database shape. Every constructor refuses parameters for
+/// which the parameter table does not show 128 bits of security.
 pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
-    /// The best parameters for a shape and a target, or for a goal with the default failure
-    /// probability.
+    /// The best parameters for a shape and a target. A [`Goal`] as target implies the default
+    /// failure probability.
     ///
     /// # Errors
     /// [`Error::Parameters`] or [`Error::OutOfBounds`] if the scheme does not support the shape, or
-    /// if its answers fail more often than the target allows.
+    /// its answers would fail more often than the target allows.
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self>;
 
     /// The parameters of a choice. The default implementation supports only choices by goal
@@ -39,7 +39,7 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
         of_goals(shape, failure)
     }
 
-    /// A few words that distinguish these parameters from others for the same shape.
+    /// A few words that distinguish these parameters from other candidates for the same shape.
     fn label(&self) -> String {
         String::new()
     }
@@ -72,7 +72,8 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// Decodes the parameters and checks them again.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Malformed`] or [`Error::Insecure`].
+    /// [`Error::Length`], [`Error::Malformed`], [`Error::OutOfBounds`], [`Error::Parameters`] or
+    /// [`Error::Insecure`]; [`Error::Format`] for parameters of a format that is not read any more.
     fn decode(bytes: &[u8]) -> Result<Self>;
 }
 

@@ -1,4 +1,4 @@
-//! Sessions: keys and ticket of the client of a query.
+//! Access to a session's keys and ticket.
 
 use super::traits::{KeysOf, Scheme, Session, TicketOf};
 use crate::{Error, Result};
@@ -7,7 +7,7 @@ impl<'a, S: Scheme> Session<'a, S> {
     /// The registered keys, for schemes with client keys.
     ///
     /// # Errors
-    /// [`Error::Session`] if there are none.
+    /// [`Error::Session`] if the session has no keys.
     pub fn require_keys(&self) -> Result<&'a KeysOf<S>> {
         self.keys.ok_or(Error::Session {
             scheme: S::NAME,
@@ -18,7 +18,7 @@ impl<'a, S: Scheme> Session<'a, S> {
     /// The ticket, for schemes whose queries consume one.
     ///
     /// # Errors
-    /// [`Error::Session`] if there is none.
+    /// [`Error::Session`] if the session has no ticket.
     pub fn require_ticket(&self) -> Result<&'a TicketOf<S>> {
         self.ticket.ok_or(Error::Session {
             scheme: S::NAME,
@@ -26,7 +26,7 @@ impl<'a, S: Scheme> Session<'a, S> {
         })
     }
 
-    /// A session of an unregistered client.
+    /// The session of an unregistered client, without keys and ticket.
     pub fn anonymous() -> Self {
         Self {
             keys: None,

@@ -1,4 +1,4 @@
-//! The traits of a scheme, which name each other.
+//! Traits of a scheme, its server, client and optional sides.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::{
     Records, Result,
 };
 
-/// The server's data for the querying client: its registered keys and one unused ticket.
+/// The server's data for the client of a query: its registered keys and an unused ticket.
 pub struct Session<'a, S: Scheme> {
     /// Registered keys.
     pub keys: Option<&'a KeysOf<S>>,
@@ -33,7 +33,8 @@ pub trait Scheme: Send + Sync + Sized + 'static {
     const ID: u16;
     /// The scheme's privacy.
     const PRIVACY: Privacy;
-    /// The division of a database among machines; `None` if it cannot be divided.
+    /// The operations on databases divided among machines; `None` if the scheme does not support
+    /// division.
     const DIVIDED: Option<&'static dyn DividedScheme<Self>> = None;
     /// The preparation of slices by tasks; `None` if all of a database is prepared together.
     const TASKS: Option<&'static dyn SliceTasks<Self>> = None;
@@ -42,14 +43,15 @@ pub trait Scheme: Send + Sync + Sized + 'static {
 
     /// Checked parameters.
     type Params: Parameters;
-    /// The client's starting point: the seed of the common reference string and, in some schemes, a
-    /// hint.
+    /// The public part, with which a client starts: the seed of the common reference string and, in
+    /// some schemes, a hint.
     type Public: Wire<Self::Params> + Clone + Sync;
     /// The message from client to server.
     type Query: Wire<Self::Params> + Sync;
     /// The message from server to client.
     type Answer: Wire<Self::Params>;
-    /// The secret that decodes one answer. Not `Clone`: [`Client::extract`] consumes it.
+    /// The secret that decodes one answer. It is not `Clone`, because [`Client::extract`] consumes
+    /// it.
     type Secret: Send + 'static;
     /// The types of registered clients: [`RegisteredWith`], or [`Unregistered`] in schemes without
     /// client keys.
@@ -72,7 +74,7 @@ pub trait SchemeRegistration<S: Scheme>: 'static {
     type Keys: Wire<S::Params> + Sync + 'static;
     /// The secret, persistent state of a registered client.
     type State: Wire<S::Params> + 'static;
-    /// The server's precomputation for a registered client's query, or [`Never`].
+    /// The server's precomputation for one query of a registered client, or [`Never`].
     type Ticket: Wire<S::Params> + Sync;
 }
 
@@ -138,14 +140,15 @@ where
 
 /// A prepared database. Answering never modifies it.
 pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
-    /// True if the memory of [`Server::setup_resumable`] that grows with records is its scratch.
+    /// True if [`Server::setup_resumable`] has all data that grows with the number of records in
+    /// its scratch, so that a scratch in storage bounds its memory.
     const BOUNDED_MEMORY: bool = false;
 
     /// Prepares a database. Draws the public seed from `rng`.
     ///
     /// # Errors
-    /// The errors of the source, or [`Error::Parameters`] if the shape does not match the
-    /// parameters.
+    /// The errors of the source, [`Error::Parameters`] if the shape does not match the parameters,
+    /// or [`Error::OwnerKey`] if the database is to be encrypted and the owner's key is missing.
     fn setup(
         params: S::Params,
         records: &dyn Records,
@@ -153,8 +156,8 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         progress: &dyn Progress,
     ) -> Result<Self>;
 
-    /// [`Server::setup`] for a preparation that may take hours: parts that are finished are kept in
-    /// `scratch`, where the next setup finds them. By default, nothing is kept.
+    /// Prepares a database like [`Server::setup`], but keeps finished parts in `scratch`, where the
+    /// next setup finds them. Large databases take hours. By default, keeps nothing.
     ///
     /// # Errors
     /// The errors of [`Server::setup`] and of `scratch`.
@@ -178,8 +181,8 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// stages of the computation to `progress`; their names reveal nothing about a query.
     ///
     /// # Errors
-    /// [`Error::Session`] if a session lacks what the scheme needs; one failure fails the whole
-    /// batch.
+    /// [`Error::Session`] if a session lacks keys or a ticket that the scheme needs. One failure
+    /// fails the whole batch.
     fn answer_many(
         &self,
         batch: Vec<(Session<'_, S>, &S::Query)>,
@@ -199,8 +202,8 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         })
     }
 
-    /// Predicts the cost of [`Server::update`] with these changes. By default, a setup, or nothing
-    /// if there are no changes.
+    /// Predicts the cost of [`Server::update`] with these changes. By default, this is the cost of
+    /// a new setup, or nothing without changes.
     ///
     /// # Errors
     /// The errors of [`check_changes`](super::check_changes).
@@ -208,10 +211,11 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         UpdateEstimate::of_setup(self.params(), changes)
     }
 
-    /// Creates a new prepared database with some records changed.
+    /// Creates a new prepared database in which these records are changed.
     ///
     /// # Errors
-    /// [`Error::IndexOutOfRange`] or [`Error::Length`] for a change that does not fit.
+    /// [`Error::IndexOutOfRange`] or [`Error::Length`] for a change that does not match the shape,
+    /// or [`Error::OwnerKey`] if the database is encrypted and the owner's key is missing.
     fn update(
         &self,
         changes: &[Change],
@@ -223,7 +227,8 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// [`Records::read_packed`]. Reading a few records is cheaper than reading all.
     ///
     /// # Errors
-    /// The errors of [`Records::read_packed`]; by default [`Error::Unreadable`].
+    /// The errors of [`Records::read_packed`], and [`Error::OwnerKey`] if the database is encrypted
+    /// and the owner's key is missing; by default [`Error::Unreadable`].
     fn read_packed(&self, _first: u64, _count: u64, _out: &mut [u8]) -> Result<()> {
         Err(Error::Unreadable { scheme: S::NAME })
     }
@@ -234,10 +239,11 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// The errors of the sink.
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()>;
 
-    /// Reads what [`Server::save`] wrote.
+    /// Loads a prepared database from the sections that [`Server::save`] wrote.
     ///
     /// # Errors
-    /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
+    /// The errors of the source, for example [`Error::MissingSection`], and [`Error::Length`] or
+    /// [`Error::Malformed`].
     fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self>;
 }
 
@@ -296,8 +302,8 @@ pub trait DividedScheme<S: Scheme>: Sync {
     /// The slices of a database with these parameters, and the work of its answers.
     fn describe(&self, params: &S::Params) -> DividedDescription;
 
-    /// Reads slices from the sections that [`Server::save`] wrote, and nothing
-    /// that belongs to other slices only.
+    /// Loads slices from the sections that [`Server::save`] wrote. Does not read data that belongs
+    /// only to other slices.
     ///
     /// # Errors
     /// The errors of [`Server::load`] and [`Division::words_of`](crate::Division::words_of).
@@ -308,7 +314,7 @@ pub trait DividedScheme<S: Scheme>: Sync {
         source: &dyn SectionSource,
     ) -> Result<Box<dyn Shard<S>>>;
 
-    /// Reads the combiner's part of the sections that [`Server::save`] wrote.
+    /// Loads the combiner's part of the sections that [`Server::save`] wrote.
     ///
     /// # Errors
     /// The errors of [`Server::load`].
@@ -321,7 +327,7 @@ pub trait DividedScheme<S: Scheme>: Sync {
 
 /// Preparation of slices by tasks: see [`Scheme::TASKS`].
 pub trait SliceTasks<S: Scheme>: Sync {
-    /// Divides the columns of a database among tasks that encode them.
+    /// Divides the columns of a database among `tasks` tasks that encode them.
     fn column_ranges(&self, params: &S::Params, tasks: usize) -> Vec<Range<usize>>;
 
     /// Encodes a range of columns, as [`Server::setup`] does with the same
@@ -338,8 +344,9 @@ pub trait SliceTasks<S: Scheme>: Sync {
         progress: &dyn Progress,
     ) -> Result<AlignedBytes>;
 
-    /// Prepares slices from the encodings of all ranges of columns. Returns the pieces of all parts
-    /// that [`Server::setup_resumable`] then finds.
+    /// Prepares a range of slices from the encodings of all ranges of columns, in order. Returns
+    /// one piece for each part of a preparation. The pieces of all slices joined are the parts that
+    /// [`Server::setup_resumable`] finds in its scratch.
     ///
     /// # Errors
     /// The errors of [`Server::setup`] and [`Division::words_of`](crate::Division::words_of);
@@ -356,7 +363,8 @@ pub trait SliceTasks<S: Scheme>: Sync {
 
 /// A range of the slices of a prepared database. Answering never modifies it.
 pub trait Shard<S: Scheme>: Send + Sync {
-    /// The words of these slices for queries of different clients, in order, in one pass.
+    /// Computes the words of these slices for queries of different clients, in order, in one pass
+    /// over the slices.
     ///
     /// # Errors
     /// The errors of [`Server::answer_many`].
@@ -364,7 +372,7 @@ pub trait Shard<S: Scheme>: Send + Sync {
     -> Result<Vec<Vec<u64>>>;
 }
 
-/// Makes answers from the words of all shards.
+/// A combiner, which makes answers from the words of all shards.
 pub trait Combiner<S: Scheme>: Send + Sync {
     /// The public part, which clients need to start.
     fn public(&self) -> &S::Public;
@@ -391,9 +399,9 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// The parameters.
     fn params(&self) -> &S::Params;
 
-    /// Makes a query for `indices` and a fresh secret. Changed state must be durable before the
-    /// query is sent: key material that was used once must never be used again, whatever happens to
-    /// the query.
+    /// Makes a query for `indices` and a fresh secret. The caller must store the changed state
+    /// durably before it sends the query: key material that was used once must never be used again,
+    /// even if the query is lost.
     ///
     /// # Errors
     /// [`Error::IndexOutOfRange`], [`Error::BatchSize`], or [`Error::Session`] if required state is
@@ -409,7 +417,8 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// decodes one answer.
     ///
     /// # Errors
-    /// [`Error::NotDecodable`]. The caller must not reveal it before the exchange is over.
+    /// [`Error::NotDecodable`] if the answer does not decode. The caller must not reveal this
+    /// before the exchange is over.
     fn extract(&self, secret: S::Secret, answer: S::Answer) -> Result<Vec<Record>>;
 }
 
@@ -441,7 +450,7 @@ pub trait RegisteredClient<S: Scheme> {
     /// their indices. The result is not saved with the state. By default, does nothing.
     ///
     /// # Errors
-    /// The errors of the state.
+    /// The scheme's own errors; by default none.
     fn prepare(
         &self,
         _state: &mut StateOf<S>,
@@ -451,22 +460,23 @@ pub trait RegisteredClient<S: Scheme> {
         Ok(())
     }
 
-    /// Makes the part of a future query that does not depend on its indices: a fresh secret's key.
-    /// It uses the next ticket and is answered like a query. As with a query, changed state must be
-    /// durable before it is sent.
+    /// Makes the part of a later query that does not depend on its indices: a fresh secret's key.
+    /// It uses the next ticket, and is answered like a query. As with a query, the caller must
+    /// store the changed state durably before it sends the key.
     ///
     /// # Errors
-    /// By default [`Error::Parameters`].
+    /// [`Error::Parameters`] in schemes whose clients send no keys ahead, as by default.
     fn send_ahead(&self, _state: &mut StateOf<S>, _rng: &mut dyn CryptoRng) -> Result<S::Query> {
         Err(nothing_ahead(S::NAME))
     }
 
-    /// Stores the answer to the key that was sent ahead with this number. A later query for this
-    /// version takes the key, is shorter, and needs no ticket. The encoded state grows with held
-    /// keys.
+    /// Stores the answer to the key that was sent ahead with ticket `_number`. A later query for
+    /// this version uses the held key: it is shorter, and needs no ticket. Each held key makes the
+    /// encoded state longer.
     ///
     /// # Errors
-    /// By default [`Error::Parameters`]; [`Error::Malformed`] for an answer to no such key.
+    /// [`Error::Malformed`] if no key was sent ahead with this ticket; [`Error::Parameters`] in
+    /// schemes whose clients send no keys ahead, as by default.
     fn hold(&self, _state: &mut StateOf<S>, _number: u64, _answer: S::Answer) -> Result<()> {
         Err(nothing_ahead(S::NAME))
     }
