@@ -19,12 +19,12 @@ pub enum Error {
     /// An address that is not valid for a papir service.
     #[error("bad address `{}`: {reason}", shown(url))]
     BadUrl {
-        /// The address given.
+        /// The given address or id.
         url: String,
         /// The reason.
         reason: &'static str,
     },
-    /// A token that is not valid in a header.
+    /// A token that is invalid in a header.
     #[error("invalid token: expected 1 to 4096 ASCII characters without spaces")]
     BadToken,
     /// A token that would be sent over plain HTTP to another machine. Nothing was sent.
@@ -52,10 +52,10 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
-    /// A proxy that applies to the connection and cannot be used. Nothing was sent.
+    /// A proxy applies to the connection, but cannot be used. Nothing was sent.
     #[error("{name}: bad proxy: {reason}")]
     BadProxy {
-        /// The environment's variable that names the proxy, or words for the option.
+        /// The environment's variable that names the proxy, or a name of the option.
         name: String,
         /// The reason.
         reason: String,
@@ -75,7 +75,7 @@ pub enum Error {
         url: String,
         /// The timeout.
         timeout: Duration,
-        /// The last failure or refusal; `None` if the service was silent or slow.
+        /// The last failure or refusal during the call; `None` if the service was silent or slow.
         reason: Option<String>,
     },
     /// The server refused the request.
@@ -85,11 +85,12 @@ pub enum Error {
         url: String,
         /// The HTTP status.
         status: u16,
-        /// The service's error code; `unknown` if the server is not a papir service.
+        /// The service's error code, or the client's own code for a refusal by a proxy or another
+        /// server.
         code: String,
-        /// The service's message.
+        /// Message of the service.
         message: String,
-        /// The version that the server answers, if it refuses another one.
+        /// The version that the server answers, if it refused a request because of its version.
         current: Option<Version>,
     },
     /// A response that is longer than any valid one.
@@ -100,8 +101,8 @@ pub enum Error {
         /// The limit in bytes.
         limit: u64,
     },
-    /// A download whose length, which the service states, exceeds the limit of the options. It was
-    /// not fetched.
+    /// A download that exceeds the limit of the options. It was not fetched: the service stated its
+    /// length before.
     #[error(
         "{}: a download of {length} bytes: expected at most {limit}, the limit of downloads",
         shown(url)
@@ -119,7 +120,7 @@ pub enum Error {
     Unexpected {
         /// The address.
         url: String,
-        /// The value found and the one expected.
+        /// The fault: the value found, and the value expected.
         reason: String,
     },
     /// The server has no database of this name.
@@ -151,12 +152,12 @@ pub enum Error {
     Root {
         /// The database's address.
         url: String,
-        /// Its root, or `none`.
+        /// The database's root, or the statement that it has none.
         found: String,
         /// The trusted root.
         expected: Root,
     },
-    /// The caller names no database, and the service's only one has another name than the pinned
+    /// The caller names no database, and the name of the service's only database is not the pinned
     /// one.
     #[error(
         "{}: the only database is named `{found}`: expected `{expected}`, as before (name the database to use another)",
@@ -165,7 +166,7 @@ pub enum Error {
     OtherName {
         /// The server's address.
         url: String,
-        /// The name of its database.
+        /// The name of the service's database.
         found: String,
         /// The pinned name.
         expected: String,
@@ -188,7 +189,7 @@ pub enum Error {
         /// The reason.
         error: papir_checkpoint::Error,
     },
-    /// There is no directory for the state of a registered client.
+    /// There is no directory for client state: neither the option nor the environment names one.
     #[error("no directory for client state: expected --state, XDG_DATA_HOME or HOME")]
     NoStateDirectory,
     /// Client state could not be read or written.
@@ -199,8 +200,8 @@ pub enum Error {
         /// The operating system's error.
         source: std::io::Error,
     },
-    /// A state file needs a passphrase, and the given one is missing or wrong; or one is given, and
-    /// the file is not encrypted. The file is left unchanged.
+    /// A state file needs a passphrase, and the given one is missing or wrong; or a passphrase is
+    /// given, but the file is not encrypted. The file stays unchanged.
     #[error("client state {}: {reason}", path.display())]
     Passphrase {
         /// The file.
@@ -208,7 +209,8 @@ pub enum Error {
         /// The reason.
         reason: &'static str,
     },
-    /// A state file that is damaged or has another format. It is left unchanged.
+    /// A state file that is damaged, of another format, or of another database. The file stays
+    /// unchanged.
     #[error("client state {}: {source}{}", path.display(), advice(source))]
     State {
         /// The file.
@@ -216,8 +218,8 @@ pub enum Error {
         /// The reason.
         source: papir_core::Error,
     },
-    /// A copy of the client's state used the same ticket. The registration is removed, and the next
-    /// lookup registers again.
+    /// Another copy of the client's state has used the same ticket. The registration was removed,
+    /// and the next lookup registers again.
     #[error(
         "{}: {}: a copy of this client's state is in use; the next lookup registers again",
         shown(url),
@@ -226,10 +228,10 @@ pub enum Error {
     StateCopied {
         /// The address.
         url: String,
-        /// The service's message.
+        /// Message of the service.
         message: String,
     },
-    /// The service did not prepare the tickets of the queries in time. No query was sent.
+    /// The service did not prepare the tickets for the queries in time. No query was sent.
     #[error(
         "{}: the service has not prepared the tickets of this client's next queries: try later",
         shown(url)
@@ -238,7 +240,7 @@ pub enum Error {
         /// The address of the database's clients.
         url: String,
     },
-    /// The lookup failed: for example, an answer is damaged.
+    /// An error of the lookup, for example a damaged answer.
     #[error(transparent)]
     Lookup(papir_lookup::Error),
     /// An error of the scheme or of a binary format.
@@ -246,15 +248,15 @@ pub enum Error {
     Core(#[from] papir_core::Error),
 }
 
-/// Groups of errors, for languages in which errors are classes.
+/// A group of errors, for languages in which errors are classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorGroup {
-    /// The service cannot be reached, or refuses a request.
+    /// The service cannot be reached in time, or refuses a request.
     Network,
-    /// An answer, a root or a checkpoint does not verify.
+    /// A record, a root, a name or a checkpoint does not verify.
     Verification,
-    /// The scheme is not private. No query was sent.
+    /// The scheme is not private, and was not allowed. No query was sent.
     NotPrivate,
     /// The client does not support the database.
     Unsupported,
@@ -262,11 +264,12 @@ pub enum ErrorGroup {
     Other,
 }
 
-/// A failure of the transport that a retry would repeat: the source of an [`Error::Transport`].
+/// A failure of the transport that a retry would not resolve: the source of an
+/// [`Error::Transport`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FinalFailure {
-    /// The server's certificate is refused.
+    /// The client refuses the server's certificate.
     #[error("the server's certificate ({certificate}) is refused: {reason}")]
     Certificate {
         /// The name or the address that it was presented for.
@@ -295,24 +298,24 @@ pub enum FinalFailure {
     ClientCertificate {
         /// The reason.
         reason: &'static str,
-        /// Set if the client presented none.
+        /// Set if the client presented no certificate.
         missing: bool,
     },
-    /// The proxy asks for a login, or refuses it.
+    /// The proxy requires a login, or refuses the given one.
     #[error("the proxy {proxy} {reason}")]
     ProxyLogin {
-        /// Its address, and the variable or option that names it.
+        /// The proxy's address without its login, and the variable or option that names it.
         proxy: String,
         /// The reason.
         reason: &'static str,
     },
-    /// The port of an `https` address does not use TLS.
+    /// The server at an `https` address does not use TLS.
     #[error("this port does not use TLS: try {instead}")]
     NoTls {
         /// The address to use instead.
         instead: String,
     },
-    /// The port of an `http` address does not respond in HTTP.
+    /// The server at an `http` address does not respond in HTTP.
     #[error("the response is not HTTP; the port may use TLS: try {instead}")]
     NoHttp {
         /// The address to use instead.
@@ -333,7 +336,8 @@ fn after(reason: Option<&str>) -> String {
         .unwrap_or_default()
 }
 
-/// Advice for a state file that cannot be read. An error of its format already contains a remedy.
+/// Advice for a state file that cannot be read. An error of its format number already contains a
+/// remedy.
 fn advice(source: &papir_core::Error) -> &'static str {
     match source {
         papir_core::Error::Format { .. } => "",
@@ -351,7 +355,8 @@ impl From<papir_lookup::Error> for Error {
 }
 
 impl Error {
-    /// Returns whether keys or a client's state are for another version than the newest.
+    /// Returns true if the service or the client refuses keys, state or queries because of their
+    /// version.
     pub(crate) fn is_version_change(&self) -> bool {
         match self {
             Self::Http { status, code, .. } => *status == 409 && code == code::WRONG_VERSION,
@@ -369,10 +374,10 @@ impl Error {
         }
     }
 
-    /// Returns whether the same operation may succeed later, without any change by the caller: the
-    /// server is busy, is not ready, or cannot be reached.
+    /// Returns true if the same operation may succeed later without any change by the caller: the
+    /// server is busy, not ready, or unreachable.
     ///
-    /// An answer that does not decode or verify is final, whatever the server says.
+    /// Answers that do not decode or verify are final, even if the server calls them temporary.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Transport { source, .. } => !source.is::<FinalFailure>(),
@@ -438,8 +443,8 @@ impl Error {
     }
 }
 
-/// The error for a refused checkpoint. `url` is the address of the checkpoint or of the public
-/// part.
+/// Makes the error for a refused checkpoint. `url` is the address of the checkpoint or of the
+/// public part.
 pub(crate) fn refused_checkpoint(url: &str, error: papir_checkpoint::Error) -> Error {
     Error::Checkpoint {
         url: url.to_owned(),
@@ -447,7 +452,7 @@ pub(crate) fn refused_checkpoint(url: &str, error: papir_checkpoint::Error) -> E
     }
 }
 
-/// The error for a response that breaks the protocol.
+/// Makes the error for a response that breaks the protocol.
 pub(crate) fn unexpected(url: &str, reason: String) -> Error {
     Error::Unexpected {
         url: url.to_owned(),

@@ -1,4 +1,4 @@
-//! Network client: looks up keys and indices in a papir service without revealing them.
+//! Network client for private lookups of keys and indices in a papir service.
 //!
 //! ```no_run
 //! # #[cfg(feature = "blocking")] {
@@ -8,16 +8,16 @@
 //! # Ok::<(), papir_client::Error>(())
 //! ```
 //!
-//! The server learns the number of keys and nothing else: the traffic depends neither on the keys,
-//! nor on their presence in the database, nor on whether an answer decodes.
+//! The server learns the number of keys and nothing else. The traffic does not depend on the keys,
+//! on their presence in the database, or on the decoding of answers.
 //!
-//! In schemes with client keys, a connection registers by itself and keeps its state in a directory
+//! In schemes with client keys, a connection registers itself and stores its state in a directory
 //! (`Options::state`). A query uses up part of that state. The change is on disk before the query
 //! is sent.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`core`] | the protocol without I/O: requests out, responses in; for other transports |
+//! | [`core`] | the protocol without I/O, for further transports |
 //! | `state` (feature `files`) | client state, in files or in a storage of the application |
 //! | `blocking` (feature `blocking`, on by default) | the blocking transport: [`Connection`] |
 //! | `aio` (feature `aio`) | the asynchronous transport, for tokio |
@@ -83,21 +83,21 @@ pub mod parsers {
     use crate::error::Result;
     use crate::state;
 
-    /// The slot of all state files.
+    /// The name of the slot of all state files here.
     const SLOT: &str = "c6ea1f714556fb50dc4b4d987addd207";
 
-    /// The address of the list of databases, for a valid address of a service.
+    /// Parses the address of a service, and returns the address of its list of databases.
     ///
     /// # Errors
-    /// [`crate::Error::BadUrl`].
+    /// [`crate::Error::BadUrl`] for an invalid address.
     pub fn address(url: &str) -> Result<String> {
         Address::parse(url).map(|address| address.list())
     }
 
-    /// Parses bytes as one of the JSON bodies.
+    /// Parses bytes as JSON of a list of databases, an error or a database's description.
     ///
     /// # Errors
-    /// The parser's error for a database's description.
+    /// The parser's error for a description, if the bytes are none of the three.
     pub fn json(bytes: &[u8]) -> std::result::Result<(), serde_json::Error> {
         let other = serde_json::from_slice::<DatabaseList>(bytes).is_ok()
             || ErrorBody::parse(bytes).is_some();
@@ -108,7 +108,7 @@ pub mod parsers {
         }
     }
 
-    /// A file of client state without a passphrase.
+    /// Encodes a state file without a passphrase, with these bytes as its scheme's state.
     ///
     /// # Errors
     /// None in practice.
@@ -132,7 +132,7 @@ pub mod parsers {
     /// Parses a file of client state and encodes it again.
     ///
     /// # Errors
-    /// The parser's error. A file that needs a passphrase is refused.
+    /// The parser's error; [`papir_core::Error::Malformed`] for a file that needs a passphrase.
     pub fn state(bytes: &[u8]) -> papir_core::Result<Vec<u8>> {
         match state::parse(bytes, SLOT, None) {
             Ok(parsed) => Ok(state::write(&parsed.saved, SLOT, None)?.to_vec()),

@@ -1,3 +1,3 @@
-//! Randomness of clients.
+//! Random generator of clients.
 
 pub use papir_core::hedge::system_rng;

@@ -1,4 +1,4 @@
-//! Hosts that are reached directly: the rules of `NO_PROXY`.
+//! The rules of `NO_PROXY`: hosts without a proxy.
 
 use std::net::IpAddr;
 
@@ -22,14 +22,14 @@ pub struct Exclusions(Vec<Exclusion>);
 #[derive(Clone, Debug)]
 struct Exclusion {
     hosts: Hosts,
-    /// `None` for every port.
+    /// The port; `None` for every port.
     port: Option<u16>,
 }
 
 #[derive(Clone, Debug)]
 enum Hosts {
     All,
-    /// In lower case, without dots at either end.
+    /// The domain in lower case, without dots at either end.
     Domain(String),
     Network(IpNet),
 }
@@ -85,7 +85,7 @@ impl Hosts {
         named.then(|| Self::Domain(domain.to_ascii_lowercase()))
     }
 
-    /// `host` is in lower case.
+    /// Returns true if the host, given in lower case, is among these hosts.
     fn contain(&self, host: &str) -> bool {
         match self {
             Self::All => true,
@@ -102,7 +102,7 @@ impl Hosts {
     }
 }
 
-/// A network, or a single address with or without brackets.
+/// Parses a network, or a single address with or without brackets.
 fn network(text: &str) -> Option<IpNet> {
     let inner = text
         .strip_prefix('[')

@@ -1,4 +1,4 @@
-//! Requests of services for the client's certificate.
+//! Observation of services' requests for a client certificate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,10 +10,10 @@ use rustls::{ClientConfig, SignatureScheme};
 use crate::core::Failure;
 use crate::error::FinalFailure;
 
-/// Records whether the service asked for a certificate since its last response.
+/// Records if the service has asked for a client certificate since its last response.
 ///
-/// The alert of a service that refuses the certificate arrives after the handshake of the client,
-/// and the HTTP library may drop it. This is then the only hint at the reason.
+/// A service that refuses the certificate sends an alert after the client's handshake, and the HTTP
+/// library may drop the alert. This record is then the only hint at the reason.
 #[derive(Clone, Debug)]
 pub(super) struct CertificateRequest {
     asked: Arc<AtomicBool>,
@@ -21,7 +21,7 @@ pub(super) struct CertificateRequest {
 }
 
 impl CertificateRequest {
-    /// Observes the handshakes under this configuration.
+    /// Observes all handshakes that use this configuration.
     pub(super) fn observe(tls: &mut ClientConfig) -> Self {
         let inner = Arc::clone(&tls.client_auth_cert_resolver);
         let observer = Self {
@@ -34,12 +34,14 @@ impl CertificateRequest {
         observer
     }
 
-    /// Notes a response: the service accepted the certificate, or does without.
+    /// Records a response, which shows that the service accepted the certificate or does not
+    /// require one.
     pub(super) fn satisfied(&self) {
         self.asked.store(false, Ordering::Relaxed);
     }
 
-    /// Adds the hint to the failure of a connection.
+    /// Adds a hint about the client certificate to the failure of a connection, if the service
+    /// asked for one.
     pub(super) fn explain(&self, failure: Failure) -> Failure {
         if failure.is::<FinalFailure>() || !self.asked.load(Ordering::Relaxed) {
             return failure;
@@ -54,7 +56,7 @@ impl CertificateRequest {
     }
 }
 
-/// Presents the certificate of `inner`, and notes that it was asked for.
+/// Presents the certificate of `inner`, and records that the service asked for it.
 #[derive(Debug)]
 struct Observed {
     inner: Arc<dyn ResolvesClientCert>,

@@ -13,19 +13,19 @@ use crate::error::Result;
 use crate::transport::call::CallRules;
 use crate::transport::options::Options;
 
-/// A private client of one database of a service. Clones share the public part, and start with the
-/// same costs.
+/// A private client of one database of a service. A clone shares the public part. It counts its own
+/// costs, starting from the costs of the original.
 #[derive(Clone)]
 pub struct Connection {
     session: Session,
     transport: Transport,
 }
 
-/// Checks that a service has loaded all its databases. No token is needed, and none is sent.
+/// Checks that a service has loaded all its databases. Needs no token, and sends none.
 ///
 /// # Errors
-/// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network, and
-/// [`Error::Http`](crate::Error::Http) with status 503 while it is loading.
+/// [`Error::BadUrl`](crate::Error::BadUrl), errors of the options, errors of the network, and
+/// [`Error::Http`](crate::Error::Http) with status 503 while the service is loading.
 pub async fn ready(url: &str, options: &Options) -> Result<()> {
     let options = Options {
         token: None,
@@ -37,7 +37,7 @@ pub async fn ready(url: &str, options: &Options) -> Result<()> {
         .await
 }
 
-/// Describes a database of a service, with the earlier versions that it still answers.
+/// Describes a database of a service, and the earlier versions that the service still answers.
 ///
 /// # Errors
 /// [`Error::BadUrl`](crate::Error::BadUrl),
@@ -50,13 +50,15 @@ pub async fn detail(url: &str, options: &Options) -> Result<DatabaseDetail> {
         .await
 }
 
-/// Fetches the proof and the log that a service shows of a signed database, for comparisons.
-/// Signatures are not verified.
+/// Fetches the checkpoint proof and the log of a signed database, to compare them with the ones of
+/// other services. Does not verify signatures.
 ///
 /// # Errors
 /// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network,
-/// [`Error::NoCheckpoint`](crate::Error::NoCheckpoint) and
-/// [`Error::Checkpoint`](crate::Error::Checkpoint).
+/// [`Error::NoSuchDatabase`](crate::Error::NoSuchDatabase),
+/// [`Error::ChooseDatabase`](crate::Error::ChooseDatabase),
+/// [`Error::NoCheckpoint`](crate::Error::NoCheckpoint) for a database that is not signed, and
+/// [`Error::Checkpoint`](crate::Error::Checkpoint) for a malformed proof or log.
 pub async fn fetch_log(url: &str, options: &Options) -> Result<ShownLog> {
     let service = options.service(url)?;
     Transport::new(service.address(), options)?
@@ -65,8 +67,8 @@ pub async fn fetch_log(url: &str, options: &Options) -> Result<ShownLog> {
 }
 
 impl Connection {
-    /// Connects to a database and fetches its public part. The database is the named one, else the
-    /// one in the address, else the service's only one.
+    /// Connects to a database and fetches its public part. The database is the one named by
+    /// `database`, else by `url`, else the service's only one.
     ///
     /// # Errors
     /// [`Error::BadUrl`], [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the
@@ -81,8 +83,8 @@ impl Connection {
         Self::open_with(url, &Options::of_database(database)).await
     }
 
-    /// Like [`Connection::open`], but also allows schemes that reveal to the server which record is
-    /// read.
+    /// Like [`Connection::open`], but also allows schemes that are not private, in which the server
+    /// learns which record is read.
     ///
     /// # Errors
     /// The errors of [`Connection::open`], except for schemes that are not private.
@@ -94,10 +96,12 @@ impl Connection {
         Self::open_with(url, &options).await
     }
 
-    /// Like [`Connection::open`], with all options.
+    /// Like [`Connection::open`], with options.
     ///
     /// # Errors
-    /// The errors of [`Connection::open`].
+    /// The errors of [`Connection::open`]; errors of the options: `TokenInClear`, `BadCa`,
+    /// `BadIdentity`, `BadProxy`; errors of verification: `NoCheckpoint`, `Checkpoint`, `Root`,
+    /// `OtherName`; `TooLarge`, `TimedOut`, and errors of client state.
     pub async fn open_with(url: &str, options: &Options) -> Result<Self> {
         let service = options.service(url)?;
         let transport = Transport::new(service.address(), options)?;
@@ -108,8 +112,8 @@ impl Connection {
     }
 
     /// In schemes with client keys, registers with the service or resumes the saved registration.
-    /// Lookups do this by themselves. Call it first to send large keys ahead of time. If the
-    /// database changes meanwhile, it starts again from the new public part, at most three times.
+    /// Lookups do this themselves. Call it earlier to send large keys ahead of time. If the
+    /// database changes meanwhile, it starts again from the new public part, at most six times.
     ///
     /// # Errors
     /// Errors of the network, of the service, and of client state, such as
@@ -133,14 +137,15 @@ impl Connection {
         self.session.checkpoint()
     }
 
-    /// The costs since the connection was opened, without the costs of futures that were dropped.
+    /// The costs since the connection was opened. Futures that were dropped do not count.
     pub fn costs(&self) -> Costs {
         self.session.costs()
     }
 
-    /// Does in advance the work of `lookups` lookups that does not depend on what is looked up. In
-    /// schemes with masks this decrypts masks, which takes seconds for each. The result is kept in
-    /// memory for this connection and its clones. Nothing is sent except a missing registration.
+    /// Does in advance the work of `lookups` lookups that does not depend on the keys or indices.
+    /// In schemes with masks this decrypts masks, which takes seconds for each lookup. The
+    /// connection and its clones keep the result in memory. Sends nothing except a missing
+    /// registration.
     ///
     /// # Errors
     /// Errors of the network and of client state.
@@ -149,14 +154,14 @@ impl Connection {
             .await
     }
 
-    /// Sends the keys of up to `lookups` later lookups ahead and stores them with the client's
+    /// Sends the LWE keys of up to `lookups` later lookups ahead, and stores them with the client's
     /// state. These lookups are shorter, need no ticket and are faster to decode. Returns the
-    /// number of lookups that are prepared. It is limited by the number of tickets that the service
-    /// prepares ahead. The keys are valid for this version of the database only.
+    /// number of lookups for which keys are stored. The tickets that the service prepares ahead
+    /// limit it. The keys are valid for this version of the database only.
     ///
     /// # Errors
     /// Errors of the network, of the service and of client state; [`papir_core::Error::Parameters`]
-    /// for a scheme without such keys.
+    /// for a scheme that sends no keys ahead.
     pub async fn hold_ahead(&mut self, lookups: usize) -> Result<usize> {
         self.run(|session| session.hold_ahead_owned(lookups)).await
     }
@@ -184,8 +189,9 @@ impl Connection {
     /// The record at an index.
     ///
     /// # Errors
-    /// The errors of [`Connection::get_key`], and [`papir_core::Error::IndexOutOfRange`] after the
-    /// answer: record 0 is queried instead, since the number of records comes from the server.
+    /// The errors of [`Connection::get_key`]. For an index beyond the last record,
+    /// [`papir_core::Error::IndexOutOfRange`] after the answer: the connection queries record 0
+    /// instead, so that the server, which chooses the number of records, cannot observe it.
     pub async fn get_index(&mut self, index: u64) -> Result<Vec<u8>> {
         Ok(self
             .get_indices(&[index])
@@ -208,17 +214,18 @@ impl Connection {
         Ok(values.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// Ends later calls at this time, in place of an earlier given one.
+    /// Sets the time at which later calls end, in place of an earlier deadline.
     pub(super) fn end_by(&mut self, deadline: Option<Instant>) {
         self.transport.calls.end_by(deadline);
     }
 
-    /// The time limits of its calls.
+    /// The time limits of the connection's calls.
     pub(super) fn calls(&self) -> &CallRules {
         &self.transport.calls
     }
 
-    /// Runs a task with a clone of the session, which replaces the session once the task is done.
+    /// Runs a task with a clone of the session. When the task is done, the clone replaces the
+    /// session.
     async fn run<T: Send + 'static>(
         &mut self,
         task: impl FnOnce(Session) -> Task<'static, (Session, Result<T>)>,

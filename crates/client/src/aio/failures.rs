@@ -7,7 +7,7 @@ use std::iter::successors;
 use crate::core::Failure;
 use crate::transport::failures::{of_no_http, of_tls};
 
-/// Converts an error of a request to the service at `base`.
+/// Converts reqwest's error of a request to the service at `base`.
 pub(super) fn failure(error: reqwest::Error, base: &str) -> Failure {
     if error.is_timeout() {
         return timed_out(if error.is_connect() {
@@ -40,7 +40,7 @@ pub(super) fn failure(error: reqwest::Error, base: &str) -> Failure {
     }
 }
 
-/// The failure after a timeout of `part`.
+/// The failure for a timeout. `part` names the part of the request that took too long.
 pub(super) fn timed_out(part: &str) -> Failure {
     io::Error::new(io::ErrorKind::TimedOut, format!("timeout: {part}")).into()
 }

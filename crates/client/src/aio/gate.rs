@@ -1,7 +1,8 @@
-//! Gate before a slot's lock, for one task at a time.
+//! Gates that admit one task of a process at a time to a slot's lock.
 //!
-//! A task holds the lock over steps that need a blocking thread. If others waited for the lock on
-//! such threads, they could occupy all of them, and the holder would wait for ever.
+//! A task holds the lock during steps that need a blocking thread. If other tasks waited for the
+//! lock on blocking threads, they could occupy all of these threads, and the holder would wait for
+//! ever.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -21,8 +22,8 @@ static GATES: LazyLock<Mutex<HashMap<PathBuf, Weak<AsyncMutex<()>>>>> =
 pub(super) struct Gate(Option<OwnedMutexGuard<()>>);
 
 impl Gate {
-    /// Waits until no other task of this process waits for the lock that a request takes, or holds
-    /// it.
+    /// Waits until no other task of this process holds the lock that the request takes, or waits
+    /// for it on a blocking thread. Returns at once for a request that takes no lock.
     pub(super) async fn enter(state: &ClientState, request: &StoreRequest) -> Self {
         if !request.action.takes_lock() {
             return Self(None);
@@ -30,7 +31,8 @@ impl Gate {
         Self(Some(gate(state.location(&request.slot)).lock_owned().await))
     }
 
-    /// Performs the request. A lock that it takes keeps the gate closed until it is released.
+    /// Performs the request on this thread. If it takes a lock, the gate stays closed until the
+    /// lock is released.
     pub(super) fn perform(self, state: &ClientState, request: StoreRequest) -> Result<Stored> {
         match (state.perform(request)?, self.0) {
             (Stored::Locked(lock), Some(gate)) => {

@@ -1,4 +1,4 @@
-//! The HTTP client: timeouts, trusted certificates, proxies, and sockets.
+//! Construction of the HTTP client: timeouts, TLS, proxies, sockets.
 
 use std::net::Ipv6Addr;
 
@@ -13,7 +13,7 @@ use crate::transport::proxy::ChosenProxy;
 use crate::transport::verifier::Presented;
 use crate::transport::{CONNECT_TIMEOUT, USER_AGENT, tls};
 
-/// An HTTP client for one service.
+/// An HTTP client for one service, and the data that explain its failures.
 #[derive(Clone)]
 pub(super) struct ProxiedClient {
     pub(super) client: Client,
@@ -23,8 +23,8 @@ pub(super) struct ProxiedClient {
     pub(super) proxy: Option<ChosenProxy>,
 }
 
-/// A client for one service. With `options.ca` it trusts the root certificates in that file instead
-/// of those that the user's environment trusts.
+/// Makes the HTTP client for one service. With `options.ca` it trusts only the certificates in that
+/// file, else those that the user's environment trusts.
 pub(super) fn client(address: &Address, options: &Options) -> Result<ProxiedClient> {
     let proxy = options.proxy.for_address(address)?;
     if let Some(chosen) = &proxy {

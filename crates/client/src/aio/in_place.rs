@@ -1,4 +1,4 @@
-//! Computation on blocking threads, or in place.
+//! Choice of the threads that compute: blocking threads, or in place.
 
 use std::future::{Future, pending};
 use std::panic::resume_unwind;
@@ -11,14 +11,15 @@ task_local! {
     static IN_PLACE: ();
 }
 
-/// Runs a future of this client, and computes on the thread that polls it instead of on the
-/// runtime's blocking threads. Use it on a runtime that serves one connection: a lookup then
-/// switches no threads. Other futures of the runtime wait during each computation.
+/// Runs a future of this client so that its computations run on the thread that polls it, and not
+/// on the runtime's blocking threads. Use it on a runtime that serves one connection, to avoid
+/// switching threads during a lookup. Other futures of the runtime wait during each computation.
 pub async fn in_place<T>(future: impl Future<Output = T>) -> T {
     IN_PLACE.scope((), future).await
 }
 
-/// Runs `work` on a blocking thread, or in place. Panics of the work continue here.
+/// Runs `work` on a blocking thread, or on this thread within [`in_place`]. A panic of `work`
+/// continues in the caller.
 pub(super) async fn unblocked<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     if IN_PLACE.try_with(|()| ()).is_ok() {
         return work();

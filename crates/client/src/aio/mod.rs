@@ -9,13 +9,13 @@
 //! ```
 //!
 //! It has the same operations, options and errors as the blocking client, and sends the same
-//! requests. It needs a tokio runtime with I/O and time, of either kind. Encryption, decryption and
-//! files are work of milliseconds to seconds, which runs on the runtime's blocking threads, or
-//! [`in_place`](in_place()).
+//! requests. It needs a tokio runtime, of either kind, with I/O and time enabled. Encryption,
+//! decryption and file access take milliseconds to seconds. They run on the runtime's blocking
+//! threads, or [`in_place`](in_place()).
 //!
-//! A future may be dropped at any time. The connection is then as it was before, the state on disk
-//! is consistent, and its lock is released, after at most the step that is running. A ticket whose
-//! use was stored is used up.
+//! A future may be dropped at any time. The step that is running may still finish. Then the
+//! connection is as before the call, the state on disk is consistent, and its lock is released. A
+//! ticket stays used if its use was already stored.
 
 mod certificate_request;
 mod connection;

@@ -10,12 +10,14 @@ use crate::transport::options::Options;
 
 /// Finds which of `elements` are in the set of the service at `url`, and their labels. The service
 /// learns the approximate number of elements ([`papir_lookup::psi::padded`]) and nothing else. If
-/// there is a directory of client state, a filter is stored there, and fetched again when the set
-/// changes.
+/// client state has a directory, the set's filter is stored there, and fetched again only when the
+/// set changes.
 ///
 /// # Errors
 /// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network and of the service (status 404
-/// without a set), and [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ or more bytes.
+/// without a set), errors of verification if the set must be signed or verifiable,
+/// [`Error::TooLarge`](crate::Error::TooLarge) for a filter beyond the download limit, and
+/// [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ or more bytes.
 pub async fn intersect<E: AsRef<[u8]>>(
     url: &str,
     elements: &[E],
@@ -47,7 +49,7 @@ pub async fn describe(url: &str, options: &Options) -> Result<PsiInfo> {
         .await
 }
 
-/// An owned element. Wiped when dropped.
+/// An owned element, wiped when dropped.
 struct Element(Zeroizing<Vec<u8>>);
 
 impl AsRef<[u8]> for Element {

@@ -1,4 +1,4 @@
-//! Registered clients of a database, for its operator.
+//! Administration of a database's registered clients.
 
 use papir_protocol::ClientStatus;
 
@@ -14,8 +14,8 @@ pub struct Registrations {
 }
 
 impl Registrations {
-    /// Opens the clients of the named database, else of the one in the address, else of the
-    /// service's only one.
+    /// Opens the list of registered clients. The database is the one named by the options, else by
+    /// `url`, else the service's only one.
     ///
     /// # Errors
     /// [`Error::BadUrl`](crate::Error::BadUrl),
@@ -30,7 +30,7 @@ impl Registrations {
         Ok(Self { clients, transport })
     }
 
-    /// All clients.
+    /// All registered clients.
     ///
     /// # Errors
     /// Errors of the network; [`Error::Http`](crate::Error::Http) if the service does not allow the
@@ -39,18 +39,20 @@ impl Registrations {
         self.transport.run(self.clients.list()).await
     }
 
-    /// One client; `None` if it does not exist.
+    /// The status of the client with this id; `None` if the service has no such client.
     ///
     /// # Errors
-    /// Errors of the network.
+    /// Errors of the network, and [`Error::BadUrl`](crate::Error::BadUrl) for an id that is not 32
+    /// hexadecimal digits.
     pub async fn show(&self, id: &str) -> Result<Option<ClientStatus>> {
         self.transport.run(self.clients.show(id)).await
     }
 
-    /// Removes a client. Returns whether it existed.
+    /// Removes the client with this id. Returns false if the service has no such client.
     ///
     /// # Errors
-    /// Errors of the network.
+    /// Errors of the network, and [`Error::BadUrl`](crate::Error::BadUrl) for an id that is not 32
+    /// hexadecimal digits.
     pub async fn evict(&self, id: &str) -> Result<bool> {
         self.transport.run(self.clients.evict(id)).await
     }

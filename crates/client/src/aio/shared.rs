@@ -1,4 +1,4 @@
-//! A connection whose calls wait for one another.
+//! A connection that several tasks share, one call at a time.
 
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::timeout_at;
@@ -7,7 +7,7 @@ use super::connection::Connection;
 use crate::error::Result;
 use crate::transport::call::CallRules;
 
-/// A connection for several tasks, one at a time.
+/// A connection for several tasks. One task at a time uses it.
 pub struct SharedConnection {
     connection: Mutex<Connection>,
     calls: CallRules,
@@ -22,11 +22,11 @@ impl SharedConnection {
         }
     }
 
-    /// Waits for the calls before, and takes the connection. The timeout of the options starts
-    /// here: it bounds this wait and the calls on the taken connection together.
+    /// Waits until earlier calls are done, and takes the connection. The timeout of the options
+    /// starts here. It limits this wait and the calls on the taken connection together.
     ///
     /// # Errors
-    /// [`Error::TimedOut`](crate::Error::TimedOut).
+    /// [`Error::TimedOut`](crate::Error::TimedOut) if the wait exceeds the timeout.
     pub async fn take(&self) -> Result<MutexGuard<'_, Connection>> {
         let call = self.calls.start();
         let mut taken = match call.end() {
@@ -40,7 +40,7 @@ impl SharedConnection {
         Ok(taken)
     }
 
-    /// Waits for the calls before without a limit, to describe the connection.
+    /// Waits without a limit until earlier calls are done, to read the connection's description.
     pub async fn wait(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().await
     }

@@ -1,4 +1,4 @@
-//! Tasks of the protocol core over asynchronous HTTP.
+//! Asynchronous transport, which runs tasks of the protocol core.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::transport::call::{Call, CallRules};
 use crate::transport::options::Options;
 use crate::transport::proxy::failures::through;
 
-/// Slowest upload, in bytes per second: a service refuses slower ones.
+/// Slowest upload that a service accepts, in bytes per second.
 const SLOWEST_UPLOAD: u64 = 4 << 10;
 
-/// Runs tasks. Clones are cheap and share connections.
+/// Runs tasks over asynchronous HTTP. Clones are cheap and share connections.
 #[derive(Clone)]
 pub(super) struct Transport {
     http: ProxiedClient,
@@ -45,14 +45,15 @@ impl Transport {
         })
     }
 
-    /// Runs a task to its end, or until the time limit of the call.
+    /// Runs a task until it is done, or until the time limit of the call.
     pub(super) async fn run<T: Send + 'static>(&self, task: Task<'static, Result<T>>) -> Result<T> {
         self.run_any(task).await?
     }
 
-    /// Like [`Transport::run`], for any output. Computations and files are work for blocking
-    /// threads, unless it runs [`in_place`](super::in_place()). If the future is dropped, or the
-    /// time is over, a step that runs there ends, and then the task is dropped.
+    /// Like [`Transport::run`], for any output. Computations and file access run on blocking
+    /// threads, unless the future runs [`in_place`](super::in_place()). If the future is dropped,
+    /// or the time limit is reached, the step on a blocking thread finishes, and then the task is
+    /// dropped.
     pub(super) async fn run_any<T: Send + 'static>(&self, task: Task<'static, T>) -> Result<T> {
         let call = self.calls.start();
         let steps = self.perform(task, &call);
@@ -65,7 +66,7 @@ impl Transport {
         }
     }
 
-    /// Performs the steps of a task.
+    /// Performs the steps of a task one after another.
     async fn perform<T: Send + 'static>(&self, task: Task<'static, T>, call: &Call) -> Result<T> {
         let mut step = unblocked(|| task.start()).await;
 
@@ -97,8 +98,8 @@ impl Transport {
         }
     }
 
-    /// Takes a lock on a thread of its own. In place, nothing would end the wait; on a thread of
-    /// the runtime, the end of the runtime would wait for it, too.
+    /// Takes a lock on a thread of its own. A wait in place could not be interrupted, and the end
+    /// of the runtime would wait for a thread of the runtime.
     async fn lock(&self, gate: Gate, request: StoreRequest) -> Result<Stored> {
         let location = self.state.location(&request.slot);
         let state = self.state.clone();
@@ -132,7 +133,7 @@ impl Transport {
         self.explain(failure(error, &self.base))
     }
 
-    /// Adds the certificate that the service asked for, or the proxy.
+    /// Adds a hint to a failure: the client certificate that the service asked for, or the proxy.
     fn explain(&self, failure: Failure) -> Failure {
         let failure = self.http.certificate.explain(failure);
         through(self.http.proxy.as_ref(), &self.base, failure)
@@ -158,7 +159,7 @@ impl Transport {
         Ok(encoded)
     }
 
-    /// Reads a response, and as much of its body as the core requests.
+    /// Reads a response and the part of its body that the core requests.
     async fn receive(
         &self,
         request: &Request,
@@ -183,8 +184,8 @@ impl Transport {
         Ok(response)
     }
 
-    /// Reads at most `limit` bytes. The connection can be used again if the body was read to its
-    /// end.
+    /// Reads at most `limit` bytes of the body. The connection can be reused if the body ends
+    /// within them.
     async fn read(&self, mut received: reqwest::Response, limit: u64) -> Result<Vec<u8>, Failure> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
@@ -202,7 +203,7 @@ impl Transport {
     }
 }
 
-/// A shared body. Its bytes are not copied for a request.
+/// The body of a request, shared so that it is not copied.
 struct Shared(Arc<Vec<u8>>);
 
 impl AsRef<[u8]> for Shared {
@@ -211,7 +212,7 @@ impl AsRef<[u8]> for Shared {
     }
 }
 
-/// Timeout from a request's first byte to the head of its response.
+/// Timeout from the first byte of a request to the head of its response. It grows with the body.
 fn response_timeout(request: &Request) -> Duration {
     let bytes = request.body.as_ref().map_or(0, |body| body.len() as u64);
     READ_TIMEOUT + Duration::from_secs(bytes / SLOWEST_UPLOAD)

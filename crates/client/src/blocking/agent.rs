@@ -1,4 +1,4 @@
-//! The HTTP client: timeouts, trusted certificates, proxies.
+//! Construction of the HTTP client: timeouts, TLS, proxies.
 
 use ureq::config::Config;
 use ureq::unversioned::resolver::DefaultResolver;
@@ -17,7 +17,7 @@ use crate::transport::proxy::failures::through;
 use crate::transport::verifier::Presented;
 use crate::transport::{CONNECT_TIMEOUT, READ_TIMEOUT, USER_AGENT, tls};
 
-/// An HTTP client for one service.
+/// An HTTP client for one service, and the data that explain its failures.
 #[derive(Clone)]
 pub(super) struct HttpAgent {
     pub(super) agent: Agent,
@@ -28,20 +28,20 @@ pub(super) struct HttpAgent {
 }
 
 impl HttpAgent {
-    /// Converts an error of a request.
+    /// Converts ureq's error of a request, and names the proxy in it.
     pub(super) fn failure(&self, error: ureq::Error) -> Failure {
         let failure = failures::failure(error, &self.base);
         through(self.proxy.as_ref(), &self.base, failure)
     }
 }
 
-/// An agent for one service. With `options.ca` it trusts the root certificates in that file instead
-/// of those that the user's environment trusts.
+/// Makes the HTTP client for one service. With `options.ca` it trusts only the certificates in that
+/// file, else those that the user's environment trusts.
 pub(super) fn new(address: &Address, options: &Options) -> Result<HttpAgent> {
     observed(address, options, Presented::default())
 }
 
-/// Like [`new`], and stores the server's certificate in `presented`.
+/// Like [`new`], and stores in `presented` the certificate that the server presents.
 pub(super) fn observed(
     address: &Address,
     options: &Options,
@@ -67,7 +67,7 @@ pub(super) fn observed(
     })
 }
 
-/// The proxy as ureq's. It resolves the names of hosts.
+/// Converts the proxy for ureq. The proxy resolves the names of hosts.
 fn of_ureq(proxy: &ChosenProxy) -> Result<Proxy> {
     Proxy::new(&proxy.address.url()).map_err(|error| proxy.unusable(error))
 }

@@ -9,8 +9,8 @@ use crate::core::{self, Costs, Session, ShownLog};
 use crate::error::Result;
 use crate::transport::options::Options;
 
-/// A private client of one database of a service. Clones share the public part, and start with the
-/// same costs.
+/// A private client of one database of a service. A clone shares the public part. It counts its own
+/// costs, starting from the costs of the original.
 #[derive(Clone)]
 pub struct Connection {
     session: Session,
@@ -18,11 +18,11 @@ pub struct Connection {
     options: Options,
 }
 
-/// Checks that a service has loaded all its databases. No token is needed, and none is sent.
+/// Checks that a service has loaded all its databases. Needs no token, and sends none.
 ///
 /// # Errors
-/// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network, and
-/// [`Error::Http`](crate::Error::Http) with status 503 while it is loading.
+/// [`Error::BadUrl`](crate::Error::BadUrl), errors of the options, errors of the network, and
+/// [`Error::Http`](crate::Error::Http) with status 503 while the service is loading.
 pub fn ready(url: &str, options: &Options) -> Result<()> {
     let options = Options {
         token: None,
@@ -32,7 +32,7 @@ pub fn ready(url: &str, options: &Options) -> Result<()> {
     Transport::new(service.address(), &options)?.run(core::ready(service))
 }
 
-/// Describes a database of a service, with the earlier versions that it still answers.
+/// Describes a database of a service, and the earlier versions that the service still answers.
 ///
 /// # Errors
 /// [`Error::BadUrl`](crate::Error::BadUrl),
@@ -43,21 +43,23 @@ pub fn detail(url: &str, options: &Options) -> Result<DatabaseDetail> {
     Transport::new(service.address(), options)?.run(core::detail(service, options.settings()))
 }
 
-/// Fetches the proof and the log that a service shows of a signed database, for comparisons.
-/// Signatures are not verified.
+/// Fetches the checkpoint proof and the log of a signed database, to compare them with the ones of
+/// other services. Does not verify signatures.
 ///
 /// # Errors
 /// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network,
-/// [`Error::NoCheckpoint`](crate::Error::NoCheckpoint) and
-/// [`Error::Checkpoint`](crate::Error::Checkpoint).
+/// [`Error::NoSuchDatabase`](crate::Error::NoSuchDatabase),
+/// [`Error::ChooseDatabase`](crate::Error::ChooseDatabase),
+/// [`Error::NoCheckpoint`](crate::Error::NoCheckpoint) for a database that is not signed, and
+/// [`Error::Checkpoint`](crate::Error::Checkpoint) for a malformed proof or log.
 pub fn fetch_log(url: &str, options: &Options) -> Result<ShownLog> {
     let service = options.service(url)?;
     Transport::new(service.address(), options)?.run(core::fetch_log(service, options.settings()))
 }
 
 impl Connection {
-    /// Connects to a database and fetches its public part. The database is the named one, else the
-    /// one in the address, else the service's only one.
+    /// Connects to a database and fetches its public part. The database is the one named by
+    /// `database`, else by `url`, else the service's only one.
     ///
     /// # Errors
     /// [`Error::BadUrl`], [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the
@@ -72,8 +74,8 @@ impl Connection {
         Self::open_with(url, &Options::of_database(database))
     }
 
-    /// Like [`Connection::open`], but also allows schemes that reveal to the server which record is
-    /// read.
+    /// Like [`Connection::open`], but also allows schemes that are not private, in which the server
+    /// learns which record is read.
     ///
     /// # Errors
     /// The errors of [`Connection::open`], except for schemes that are not private.
@@ -87,10 +89,12 @@ impl Connection {
         )
     }
 
-    /// Like [`Connection::open`], with all options.
+    /// Like [`Connection::open`], with options.
     ///
     /// # Errors
-    /// The errors of [`Connection::open`].
+    /// The errors of [`Connection::open`]; errors of the options: `TokenInClear`, `BadCa`,
+    /// `BadIdentity`, `BadProxy`; errors of verification: `NoCheckpoint`, `Checkpoint`, `Root`,
+    /// `OtherName`; `TooLarge`, `TimedOut`, and errors of client state.
     pub fn open_with(url: &str, options: &Options) -> Result<Self> {
         let service = options.service(url)?;
         let transport = Transport::new(service.address(), options)?;
@@ -103,8 +107,8 @@ impl Connection {
     }
 
     /// In schemes with client keys, registers with the service or resumes the saved registration.
-    /// Lookups do this by themselves. Call it first to send large keys ahead of time. If the
-    /// database changes meanwhile, it starts again from the new public part, at most three times.
+    /// Lookups do this themselves. Call it earlier to send large keys ahead of time. If the
+    /// database changes meanwhile, it starts again from the new public part, at most six times.
     ///
     /// # Errors
     /// Errors of the network, of the service, and of client state, such as
@@ -113,8 +117,8 @@ impl Connection {
         self.transport.run(self.session.register())
     }
 
-    /// Another client of the same version, with its own sockets and the same costs so far. Fails
-    /// with [`Error::BadCa`](crate::Error::BadCa) if the certificate file is gone.
+    /// A clone with its own sockets. Fails if the files of certificates or the proxy in the options
+    /// have become unusable.
     pub(crate) fn with_own_sockets(&self) -> Result<Self> {
         let transport = Transport::new(self.session.service().address(), &self.options)?;
         Ok(Self {
@@ -143,9 +147,10 @@ impl Connection {
         self.session.costs()
     }
 
-    /// Does in advance the work of `lookups` lookups that does not depend on what is looked up. In
-    /// schemes with masks this decrypts masks, which takes seconds for each. The result is kept in
-    /// memory for this connection and its clones. Nothing is sent except a missing registration.
+    /// Does in advance the work of `lookups` lookups that does not depend on the keys or indices.
+    /// In schemes with masks this decrypts masks, which takes seconds for each lookup. The
+    /// connection and its clones keep the result in memory. Sends nothing except a missing
+    /// registration.
     ///
     /// # Errors
     /// Errors of the network and of client state.
@@ -153,14 +158,14 @@ impl Connection {
         self.transport.run(self.session.prepare_ahead(lookups))
     }
 
-    /// Sends the keys of up to `lookups` later lookups ahead and stores them with the client's
+    /// Sends the LWE keys of up to `lookups` later lookups ahead, and stores them with the client's
     /// state. These lookups are shorter, need no ticket and are faster to decode. Returns the
-    /// number of lookups that are prepared. It is limited by the number of tickets that the service
-    /// prepares ahead. The keys are valid for this version of the database only.
+    /// number of lookups for which keys are stored. The tickets that the service prepares ahead
+    /// limit it. The keys are valid for this version of the database only.
     ///
     /// # Errors
     /// Errors of the network, of the service and of client state; [`papir_core::Error::Parameters`]
-    /// for a scheme without such keys.
+    /// for a scheme that sends no keys ahead.
     pub fn hold_ahead(&mut self, lookups: usize) -> Result<usize> {
         self.transport.run(self.session.hold_ahead(lookups))
     }
@@ -185,8 +190,9 @@ impl Connection {
     /// The record at an index.
     ///
     /// # Errors
-    /// The errors of [`Connection::get_key`], and [`papir_core::Error::IndexOutOfRange`] after the
-    /// answer: record 0 is queried instead, since the number of records comes from the server.
+    /// The errors of [`Connection::get_key`]. For an index beyond the last record,
+    /// [`papir_core::Error::IndexOutOfRange`] after the answer: the connection queries record 0
+    /// instead, so that the server, which chooses the number of records, cannot observe it.
     pub fn get_index(&mut self, index: u64) -> Result<Vec<u8>> {
         Ok(self
             .get_indices(&[index])?

@@ -3,7 +3,7 @@
 use crate::core::Failure;
 use crate::transport::failures::{of_no_http, of_tls};
 
-/// Converts an error of a request to the service at `base`.
+/// Converts ureq's error of a request to the service at `base`.
 pub(super) fn failure(error: ureq::Error, base: &str) -> Failure {
     if let Some(failure) = tls_error(&error).and_then(|error| of_tls(error, base)) {
         return failure.into();

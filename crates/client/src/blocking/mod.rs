@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `agent`, `unix`, `tls` | the HTTP client, its sockets, and TLS |
 //! | `failures` | errors of the HTTP client |
-//! | `transport` | runs tasks of the protocol core |
+//! | `transport` | the transport, which runs tasks of the protocol core |
 //! | `connection`, `registrations`, `psi`, `probe` | the public operations |
 //! | `sender` | requests to services that are not papir's |
 

@@ -1,4 +1,4 @@
-//! One request without a token, for diagnosis.
+//! Diagnosis of a service by one request without a token.
 
 use papir_protocol::path;
 use papir_tls::RootSource;
@@ -11,24 +11,24 @@ use crate::transport::options::Options;
 use crate::transport::tls;
 use crate::transport::verifier::Presented;
 
-/// Properties of a service that need no token.
+/// Properties of a service that a request without a token shows.
 #[derive(Clone, Debug)]
 pub struct Probe {
-    /// The certificate that it presented; `None` without TLS.
+    /// The certificate that the service presented; `None` without TLS, or if it does not parse.
     pub certificate: Option<CertificateSummary>,
     /// The origin of the certificates that the connection trusts; `None` without TLS.
     pub roots: Option<RootSource>,
-    /// Set if it has loaded all its databases.
+    /// Set if the service has loaded all its databases.
     pub ready: bool,
-    /// Its `Date` header.
+    /// The value of the response's `Date` header.
     pub date: Option<String>,
 }
 
-/// Asks a service whether it is ready. No token is sent.
+/// Sends one request for the service's readiness, without a token.
 ///
 /// # Errors
-/// [`Error::BadUrl`], [`Error::BadCa`], [`Error::BadIdentity`], and [`Error::Transport`] or
-/// [`Error::TimedOut`] if there is no response.
+/// [`Error::BadUrl`], [`Error::BadCa`], [`Error::BadIdentity`], [`Error::BadProxy`], and
+/// [`Error::Transport`] or [`Error::TimedOut`] if there is no response.
 pub fn probe(url: &str, options: &Options) -> Result<Probe> {
     let options = Options {
         token: None,

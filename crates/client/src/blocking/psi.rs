@@ -9,12 +9,14 @@ use crate::transport::options::Options;
 
 /// Finds which of `elements` are in the set of the service at `url`, and their labels. The service
 /// learns the approximate number of elements ([`papir_lookup::psi::padded`]) and nothing else. If
-/// there is a directory of client state, a filter is stored there, and fetched again when the set
-/// changes.
+/// client state has a directory, the set's filter is stored there, and fetched again only when the
+/// set changes.
 ///
 /// # Errors
 /// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network and of the service (status 404
-/// without a set), and [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ or more bytes.
+/// without a set), errors of verification if the set must be signed or verifiable,
+/// [`Error::TooLarge`](crate::Error::TooLarge) for a filter beyond the download limit, and
+/// [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ or more bytes.
 pub fn intersect<E: AsRef<[u8]>>(
     url: &str,
     elements: &[E],

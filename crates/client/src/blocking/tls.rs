@@ -1,6 +1,6 @@
-//! Connections over TLS.
+//! TLS connector for ureq.
 //!
-//! ureq's own connector cannot be given a verifier, so this one replaces it.
+//! It replaces ureq's own connector, which does not accept a verifier of certificates.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use ureq::unversioned::transport::{
     TransportAdapter,
 };
 
-/// Wraps connections to `https` addresses in TLS.
+/// The connector, which wraps connections to `https` addresses in TLS.
 pub(super) struct TlsConnector(Arc<ClientConfig>);
 
 /// One connection over TLS.

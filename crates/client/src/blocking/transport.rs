@@ -1,4 +1,4 @@
-//! Tasks of the protocol core over blocking HTTP.
+//! Blocking transport, which runs tasks of the protocol core.
 
 use std::io::Read;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -15,7 +15,7 @@ use crate::state::{ClientState, lock_thread_ended, on_lock_thread};
 use crate::transport::call::{Call, CallRules};
 use crate::transport::options::Options;
 
-/// Runs tasks. Clones are cheap and share connections.
+/// Runs tasks over blocking HTTP. Clones are cheap and share connections.
 #[derive(Clone)]
 pub(super) struct Transport {
     http: HttpAgent,
@@ -35,7 +35,7 @@ impl Transport {
         })
     }
 
-    /// Runs a task to its end, or until the time limit of the call.
+    /// Runs a task until it is done, or until the time limit of the call.
     pub(super) fn run<T>(&self, task: Task<'_, Result<T>>) -> Result<T> {
         let call = self.calls.start();
         let mut step = task.start();
@@ -58,7 +58,7 @@ impl Transport {
         }
     }
 
-    /// Performs a request to the storage. A wait for a lock ends with the call.
+    /// Performs a request to the storage. A wait for a lock ends at the time limit of the call.
     fn store(&self, request: StoreRequest, call: &Call) -> Result<Stored> {
         if !request.action.takes_lock() {
             return self.state.perform(request);
@@ -80,7 +80,7 @@ impl Transport {
         }
     }
 
-    /// Sends a request, and reads its response, in the time left.
+    /// Sends a request and reads its response within the time left.
     fn send(&self, request: Request, left: Option<Duration>) -> Result<Response, Failure> {
         let mut builder = http::Request::builder()
             .method(request.method.name())
@@ -101,7 +101,8 @@ impl Transport {
         Ok(receive(&request, response))
     }
 
-    /// Performs a request. The time left covers the lookup of the name and the response's body.
+    /// Sends a request. The time left includes the resolution of the host's name and the response's
+    /// body.
     fn perform<S: AsSendBody>(
         &self,
         request: http::Request<S>,
@@ -118,7 +119,7 @@ impl Transport {
     }
 }
 
-/// Reads a response, and as much of its body as the core requests.
+/// Reads a response and the part of its body that the core requests.
 fn receive(request: &Request, response: http::Response<Body>) -> Response {
     let (head, body) = response.into_parts();
     let headers: Vec<(String, String)> = head
@@ -141,7 +142,8 @@ fn receive(request: &Request, response: http::Response<Body>) -> Response {
     response
 }
 
-/// Reads at most `limit` bytes. The connection can be used again if the body was read to its end.
+/// Reads at most `limit` bytes of the body. The connection can be reused if the body ends within
+/// them.
 fn read(body: Body, limit: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = body.into_reader().take(limit).read_to_end(&mut bytes);

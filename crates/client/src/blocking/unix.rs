@@ -16,20 +16,20 @@ use ureq::unversioned::transport::{
 };
 use ureq::{Agent, Error};
 
-/// An agent that connects to the socket at `path` for every request, regardless of its host.
+/// Returns an agent that connects to the Unix socket at `path` for every request, with any host.
 pub(super) fn agent(config: Config, path: PathBuf) -> Agent {
     Agent::with_parts(config, Socket(path), FixedResolver)
 }
 
-/// Connects to the socket at a path.
+/// The connector to the Unix socket at a path.
 #[derive(Debug)]
 struct Socket(PathBuf);
 
-/// Resolves every host to a fixed address, which [`Socket`] ignores.
+/// The resolver of every host to a fixed address, which [`Socket`] ignores.
 #[derive(Debug)]
 struct FixedResolver;
 
-/// One connection.
+/// One connection to the socket.
 struct Connected {
     stream: UnixStream,
     buffers: LazyBuffers,
@@ -53,8 +53,8 @@ impl Connector for Socket {
     }
 }
 
-/// Connects within a time. The queue of a service that accepts nothing may be full, and a plain
-/// connect waits for a place in it without a limit.
+/// Connects within a timeout. The queue of a service that accepts no connections may be full, and a
+/// plain connect waits for a place in it without a limit.
 fn connect(path: &Path, timeout: NextTimeout) -> Result<UnixStream, Error> {
     let timeout = unelapsed(timeout)?;
     let socket = socket2::Socket::new(Domain::UNIX, Type::STREAM, None)?;
@@ -67,7 +67,8 @@ fn connect(path: &Path, timeout: NextTimeout) -> Result<UnixStream, Error> {
     Ok(OwnedFd::from(socket).into())
 }
 
-/// The same timeout, unless it is over: a timeout of zero would count as a second.
+/// Returns the timeout, or an error if it is zero: ureq would count a timeout of zero as one
+/// second.
 fn unelapsed(timeout: NextTimeout) -> Result<NextTimeout, Error> {
     if !timeout.after.is_not_happening() && timeout.after.is_zero() {
         return Err(Error::Timeout(timeout.reason));
@@ -84,7 +85,7 @@ impl Resolver for FixedResolver {
 }
 
 impl Connected {
-    /// Returns whether nothing can be read from the nonblocking stream. Between two requests the
+    /// Returns true if nothing can be read from the nonblocking stream. Between two requests the
     /// server sends nothing: bytes, or the end of the stream, mean that it closed the connection.
     fn is_silent(&mut self) -> bool {
         let read = self.stream.read(&mut [0]);

@@ -7,26 +7,26 @@ use papir_protocol::path::{self, DATABASES};
 
 use crate::error::{Error, Result};
 
-/// The base of requests over a Unix socket.
+/// Base of the addresses of requests over a Unix socket.
 const LOCAL: &str = "http://localhost";
 
-/// The address of a service, and the database that it names, if any.
+/// The address of a service, and the database that the address names, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// Scheme, host, port and the path before the routes, without a trailing slash.
+    /// Scheme, host, port and the path before papir's routes, without a trailing slash.
     base: String,
     /// The Unix socket to connect to, instead of the host in `base`.
     socket: Option<PathBuf>,
-    /// The database at the end of the address.
+    /// The database that the address names.
     pub(crate) database: Option<String>,
 }
 
 impl Address {
-    /// Parses `http://host:port`, optionally with the path of the service or of one of its
-    /// databases, or `unix:/path/to/socket`.
+    /// Parses `http://host:port` or `https://host:port`, optionally with the path of the service or
+    /// of one of its databases, or `unix:/path/to/socket`.
     ///
     /// # Errors
-    /// [`Error::BadUrl`].
+    /// [`Error::BadUrl`] for any other text.
     pub fn parse(url: &str) -> Result<Self> {
         if let Some(path) = url.strip_prefix("unix:") {
             let reason = "it names no socket, or this system has no Unix sockets";
@@ -70,7 +70,7 @@ impl Address {
         })
     }
 
-    /// Scheme, host, port and the path before the routes, without a trailing slash.
+    /// Scheme, host, port and the path before papir's routes, without a trailing slash.
     pub fn base(&self) -> &str {
         &self.base
     }
@@ -80,17 +80,18 @@ impl Address {
         self.socket.as_deref()
     }
 
-    /// Returns whether traffic stays on this machine.
+    /// Returns true if traffic stays on this machine: the address is a Unix socket or a loopback
+    /// host.
     pub fn is_local(&self) -> bool {
         self.socket.is_some() || is_loopback(self.host())
     }
 
-    /// The host, in lower or upper case as given; an IPv6 address has no brackets.
+    /// The host, with upper and lower case as given; an IPv6 address has no brackets.
     pub fn host(&self) -> &str {
         self.endpoint().map_or("", |endpoint| endpoint.host)
     }
 
-    /// The port; 443 or 80 if the address names none.
+    /// The port; if the address has none, 443 for `https` and 80 for `http`.
     pub fn port(&self) -> u16 {
         let default = if self.is_https() { 443 } else { 80 };
         self.endpoint()
@@ -98,19 +99,19 @@ impl Address {
             .unwrap_or(default)
     }
 
-    /// Host and port of the base. It was parsed before, so that this does not fail.
+    /// Host and port of the base. Not `None` in practice, because the base was parsed before.
     fn endpoint(&self) -> Option<Endpoint<'_>> {
         let rest = self.base.split("://").nth(1)?;
         Endpoint::parse(rest).ok()
     }
 
-    /// Returns whether traffic is encrypted.
+    /// Returns true if the address is `https`.
     pub fn is_https(&self) -> bool {
         self.base.starts_with("https://")
     }
 
-    /// Identifies a database among all databases of all services. Names the slot of its client
-    /// state.
+    /// A text that identifies a database among all databases of all services. It is the name of the
+    /// storage slot with its client state.
     pub(crate) fn identity(&self, database: &str) -> String {
         let socket = self
             .socket
@@ -124,13 +125,13 @@ impl Address {
         self.url(DATABASES)
     }
 
-    /// The full address of a path.
+    /// The full address of a path, which starts with a slash.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
 }
 
-/// Returns whether a host is this machine.
+/// Returns true for `localhost` and loopback addresses.
 pub(crate) fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host
@@ -140,14 +141,14 @@ pub(crate) fn is_loopback(host: &str) -> bool {
 
 /// Host and port of an address.
 pub(crate) struct Endpoint<'a> {
-    /// Without the brackets of an IPv6 address.
+    /// The host, without the brackets of an IPv6 address.
     pub(crate) host: &'a str,
     pub(crate) port: Option<u16>,
 }
 
 impl<'a> Endpoint<'a> {
     /// Parses `host`, `host:port` or `[address]:port`, after an optional user and before an
-    /// optional path. The error is the reason.
+    /// optional path. The error is a reason for messages.
     pub(crate) fn parse(text: &'a str) -> Result<Self, &'static str> {
         let authority = text.split('/').next().unwrap_or_default();
         // Everything up to the last `@` is the user's name, not the host.
@@ -170,14 +171,15 @@ impl<'a> Endpoint<'a> {
     }
 }
 
-/// Splits the text after `[` into an IPv6 address and what follows `]`.
+/// Splits the text after `[` into an IPv6 address and the text after `]`; `None` if it has no valid
+/// address.
 fn ipv6(inner: &str) -> Option<(&str, &str)> {
     let (host, rest) = inner.split_once(']')?;
     host.parse::<Ipv6Addr>().ok()?;
     Some((host, rest))
 }
 
-/// The port in `digits`. HTTP clients read other texts in other ways, or use another port.
+/// Parses a port of 1 to 65535, written in digits only. HTTP clients disagree about other texts.
 fn port(digits: &str) -> Option<u16> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -185,7 +187,8 @@ fn port(digits: &str) -> Option<u16> {
     digits.parse().ok().filter(|port| *port != 0)
 }
 
-/// Checks that an address over HTTP names a host, and has no parts that a service does not use.
+/// Checks that an address starts with `http://` or `https://`, names a host, and has no query,
+/// fragment, white space or backslash.
 fn check_host(url: &str) -> Result<()> {
     let known = ["http://", "https://"]
         .iter()
@@ -207,7 +210,7 @@ fn check_host(url: &str) -> Result<()> {
     Ok(())
 }
 
-/// The error for an address that is not valid.
+/// The error for an invalid address.
 fn bad_url(url: &str, reason: &'static str) -> Error {
     Error::BadUrl {
         url: url.to_owned(),

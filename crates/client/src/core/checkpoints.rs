@@ -1,8 +1,8 @@
 //! Verification of a database's signed checkpoints.
 //!
 //! Checkpoints are fetched with the public part, before any query. The requests depend on the
-//! service's replies and on what this client has seen of the database before. They never depend on
-//! what is looked up.
+//! service's replies and on the versions that this client has seen before. They never depend on the
+//! keys or indices that the client looks up.
 
 use std::time::Duration;
 
@@ -18,62 +18,66 @@ use super::storage::Storage;
 use super::task::Io;
 use crate::error::{Error, Result, refused_checkpoint};
 
-/// Time for retries with a service that is behind, unless the settings say otherwise.
+/// Default time for retries with a service that shows an older version than the client has seen.
 const CATCH_UP: Duration = Duration::from_secs(30);
 /// Shortest wait before a retry, in milliseconds.
 const MIN_WAIT: u64 = 500;
-/// Waits are spread over this many milliseconds, so that clients do not ask all at once.
+/// Maximum random addition to a wait, in milliseconds, so that clients do not retry all at once.
 const JITTER: u64 = 2000;
 
 /// A session's trust in the owner of its database.
 ///
-/// A pinned key is replaced only by a successor to which rotations lead: no given key and no other
-/// session brings an earlier one back.
+/// A pinned key is replaced only by a later key of the owner, to which certificates of rotation
+/// lead. A given key or another session cannot bring an earlier key back.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnerTrust {
-    /// The key to verify against: pinned, given, or that of the first checkpoint.
+    /// The owner's key to verify against: the pinned or the given key, or that of the first
+    /// checkpoint; `None` before the first checkpoint.
     owner: Option<VerifyingKey>,
     /// Set if the key was given or pinned before this session.
     known: bool,
-    /// Set if a root was pinned before any key. The root remains trusted: a key that a service
+    /// Set if a root was pinned before any key. The root remains trusted, and a key that a service
     /// sends is not pinned.
     rooted: bool,
-    /// The newest version seen, and the owner's newest key at that time.
+    /// The newest version that the client has seen, and the owner's newest key at that time.
     pin: Option<PinnedOwner>,
     /// The newest accepted checkpoint.
     pub(crate) accepted: Option<Accepted>,
 }
 
-/// A checkpoint that was accepted, with its proof.
+/// An accepted checkpoint with its proof.
 #[derive(Debug)]
 pub(crate) struct ProvenCheckpoint {
     pub(crate) accepted: Accepted,
-    /// Verified again if another session of this client has changed the pin meanwhile.
+    /// The proof is verified again if another session of this client changes the pin meanwhile.
     proof: Proof,
 }
 
-/// The outcome of keeping a checkpoint.
+/// The outcome of [`OwnerTrust::keep`].
 pub(crate) enum Keeping {
-    /// The checkpoint is kept, and pinned if the settings say so.
+    /// The session trusts the checkpoint, and has pinned it if the settings say so.
     Kept,
-    /// Another session has changed the pin meanwhile, and the checkpoint is refused under it.
+    /// Another session of this client has stored another pin since the checkpoint was fetched, and
+    /// the checkpoint is refused under that pin. The caller may fetch a newer version. Contains the
+    /// refusal.
     Overtaken(Error),
 }
 
-/// The outcome of one request for a checkpoint.
+/// The outcome of one request for a checkpoint, if it is no error.
 pub(crate) enum Verdict {
     /// The database has no checkpoint, and none is required.
     Unsigned,
-    /// The checkpoint is accepted. The public part is still to be compared with it.
+    /// The checkpoint is accepted. The caller must still compare the public part with it.
     Accepted(Box<ProvenCheckpoint>),
-    /// The database was replaced meanwhile.
+    /// The service has another version by now than the one described.
     Changed,
-    /// The service shows an older version than this client has seen: it may be behind.
+    /// The service shows an older version than this client has seen, possibly because it is out of
+    /// date. Contains the refusal.
     Behind(Error),
 }
 
 impl OwnerTrust {
-    /// The pinned key if keys are pinned, or else the given one.
+    /// Reads the pinned key, if the settings pin keys. Without a pinned key, trusts the given one.
     pub(crate) async fn open(
         io: &Io,
         service: &Service,
@@ -109,27 +113,29 @@ impl OwnerTrust {
         })
     }
 
-    /// Returns whether a root was pinned before any key: then no signature vouches for another one.
+    /// Returns true if a root was pinned before any key. No signature can then vouch for another
+    /// root.
     pub(crate) fn is_rooted(&self) -> bool {
         self.rooted
     }
 
-    /// Returns whether the owner's key or a root was known before this session.
+    /// Returns true if the owner's key or a root was known before this session.
     pub(crate) fn is_pinned(&self) -> bool {
         self.known || self.rooted
     }
 
-    /// Trusts a root from now on: it was pinned before any key.
+    /// Notes that a root was pinned before any key, and is trusted from now on.
     pub(crate) fn trust_root(&mut self) {
         self.rooted = true;
     }
 
-    /// Returns whether an older version than the last one would be refused: the database is signed.
+    /// Returns true if the database is signed, so that an older version than the last one would be
+    /// refused.
     pub(crate) fn is_signed(&self) -> bool {
         self.known || self.accepted.is_some()
     }
 
-    /// Returns whether the accepted checkpoint has become older than the settings allow.
+    /// Returns true if the accepted checkpoint has become older than the settings allow.
     pub(crate) fn is_too_old(&self, service: &Service, settings: &Settings) -> bool {
         let (Some(accepted), Some(max)) = (&self.accepted, settings.checkpoint.max_age) else {
             return false;
@@ -139,8 +145,9 @@ impl OwnerTrust {
         now.saturating_sub(accepted.leaf.time) > max.as_secs()
     }
 
-    /// Fetches and verifies the checkpoint of a version. An unsigned database is refused with
-    /// [`Error::NoCheckpoint`] if an owner's key is known, or anything is required of a checkpoint.
+    /// Fetches and verifies the checkpoint of the version that `info` describes. Fails with
+    /// [`Error::NoCheckpoint`] for an unsigned database if an owner's key is known, or the settings
+    /// require anything of a checkpoint.
     pub(crate) async fn verdict(
         &self,
         io: &Io,
@@ -184,7 +191,7 @@ impl OwnerTrust {
         }
     }
 
-    /// Accepts or refuses a proof under the owner's key.
+    /// Verifies a proof under the owner's key and the settings.
     fn accept(
         &self,
         service: &Service,
@@ -215,7 +222,7 @@ impl OwnerTrust {
         }
     }
 
-    /// The pin of an accepted checkpoint.
+    /// The pin to store for an accepted checkpoint.
     fn pin_of(&self, accepted: &Accepted) -> PinnedOwner {
         let first = match (&self.pin, &self.owner) {
             (Some(pin), _) => &pin.first,
@@ -229,11 +236,12 @@ impl OwnerTrust {
         }
     }
 
-    /// Keeps an accepted checkpoint, whose public part was compared: in this session and, if keys
-    /// are pinned, in the storage.
+    /// Trusts an accepted checkpoint in this session and, if the settings pin keys, stores its pin.
+    /// The caller has compared the public part with the checkpoint before.
     ///
-    /// If another session has changed the pin meanwhile, this session trusts that pin from then on,
-    /// and the checkpoint must be acceptable under it too.
+    /// If another session of this client has changed the stored pin meanwhile, this session trusts
+    /// that pin from then on, and the checkpoint must be acceptable under it too: see
+    /// [`Keeping::Overtaken`].
     pub(crate) async fn keep(
         &mut self,
         io: &Io,
@@ -262,9 +270,10 @@ impl OwnerTrust {
         Ok(Keeping::Kept)
     }
 
-    /// Pins an owner in the storage. Leaves the storage unchanged if a root was pinned there before
-    /// any key, or if the pin that this session knows was removed. Returns the refusal if another
-    /// session has stored a pin under which the checkpoint is not acceptable.
+    /// Pins the owner of a checkpoint in the storage. Leaves the storage unchanged if a root was
+    /// pinned there before any key, or if the user has removed the pin that this session knows.
+    /// Returns the refusal if another session has stored a pin under which the checkpoint is not
+    /// acceptable.
     async fn store_pin(
         &mut self,
         io: &Io,
@@ -306,8 +315,8 @@ impl OwnerTrust {
     }
 }
 
-/// Checks that a given key is of the pinned owner: the first key, the newest one, or one that the
-/// shown rotations connect with it.
+/// Checks that a given key belongs to the pinned owner: it is the first key, the newest one, or a
+/// key that the rotations in the proof connect with the newest one.
 fn check_given(
     given: &VerifyingKey,
     pin: &PinnedOwner,
@@ -329,7 +338,8 @@ fn check_given(
     ))
 }
 
-/// The refusal of a checkpoint whose keys are not those of the pinned owner.
+/// The error for a checkpoint that no key of the pinned owner signed. `found` describes its
+/// signers.
 fn not_pinned(pin: &PinnedOwner, found: String) -> CheckpointError {
     let key = &pin.key;
     CheckpointError::Untrusted {
@@ -338,8 +348,8 @@ fn not_pinned(pin: &PinnedOwner, found: String) -> CheckpointError {
     }
 }
 
-/// Waits before a retry with a service that is behind: a random time, but not beyond the deadline.
-/// Returns whether there was time left.
+/// Waits a random time before a retry with a service that is out of date, but not beyond the
+/// deadline. Returns false without a wait if the deadline has passed.
 pub(crate) async fn wait_for_newer(
     io: &Io,
     service: &Service,

@@ -1,4 +1,4 @@
-//! Requests about registered clients.
+//! Requests to a service about its registered clients.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use super::task::Io;
 use crate::error::{Result, unexpected};
 
 impl Service {
-    /// The status of a client; `None` if it does not exist. A named `version` that is not the
-    /// newest is refused.
+    /// The status of a client; `None` if the service has no such client. Fails if `version` is
+    /// given and is not the newest version.
     pub(crate) async fn client_status(
         &self,
         io: &Io,
@@ -28,7 +28,7 @@ impl Service {
         self.unless_gone(path, response)
     }
 
-    /// Registers keys for a version in one request.
+    /// Registers a client: sends all its keys in one request.
     pub(crate) async fn register(
         &self,
         io: &Io,
@@ -43,7 +43,7 @@ impl Service {
         self.status(path, response)
     }
 
-    /// Starts an upload of keys for a version.
+    /// Registers a client whose keys, of `length` bytes, follow in parts.
     pub(crate) async fn begin_upload(
         &self,
         io: &Io,
@@ -60,7 +60,7 @@ impl Service {
         self.status(path, response)
     }
 
-    /// Sends one part of the keys; `None` if the client does not exist.
+    /// Sends the part of the keys from `offset` on; `None` if the service has no such client.
     pub(crate) async fn upload_part(
         &self,
         io: &Io,
@@ -75,7 +75,7 @@ impl Service {
         self.unless_gone(path, response)
     }
 
-    /// All clients of a database.
+    /// The status of all clients of a database.
     pub(crate) async fn client_list(&self, io: &Io, path: &str) -> Result<Vec<ClientStatus>> {
         let list: ClientList = self.json_up_to(io, path, limit::CLIENTS_BYTES).await?;
         list.clients
@@ -84,7 +84,7 @@ impl Service {
             .collect()
     }
 
-    /// Removes a client. Returns whether it existed.
+    /// Removes a client. Returns false if the service has no such client.
     pub(crate) async fn remove_client(&self, io: &Io, path: &str) -> Result<bool> {
         let request = Request::new(Method::Delete, path, Accepted::Nothing);
         let response = self.send(io, self.authorized(request)).await?;
@@ -108,7 +108,7 @@ impl Service {
         self.checked(path, self.success(path, response)?)
     }
 
-    /// Checks the id of a client, which becomes a part of paths and headers.
+    /// Checks the id in a status, because it becomes a part of paths and headers.
     fn checked(&self, path: &str, status: ClientStatus) -> Result<ClientStatus> {
         if is_client_id(&status.id) {
             return Ok(status);
@@ -130,7 +130,7 @@ impl Service {
     }
 }
 
-/// Returns whether a text is a client's id: 32 hexadecimal digits.
+/// Returns true if a text is a client's id: 32 hexadecimal digits.
 pub(super) fn is_client_id(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

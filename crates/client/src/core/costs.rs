@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Costs of a connection since it was opened. Bytes count HTTP bodies only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// Bytes of public parts fetched, including hints.
+    /// Bytes of fetched public parts, including hints.
     pub public_bytes: u64,
     /// Bytes of client keys sent to register, in schemes with client keys.
     pub registration_bytes: u64,
@@ -13,13 +13,13 @@ pub struct Costs {
     pub query_bytes: u64,
     /// Bytes of answers received.
     pub answer_bytes: u64,
-    /// Number of query requests, including those repeated with fresh queries.
+    /// Number of query requests, including requests that were repeated with fresh queries.
     pub requests: u64,
-    /// Time to fetch the public part and to build a client from it.
+    /// Time to fetch public parts and to build clients from them.
     pub fetch: Duration,
     /// Time to make queries.
     pub query: Duration,
-    /// Time from sending queries to receiving the answers, including waits for the server and for
+    /// Time from sending queries to receiving the answers, including waits for retries and for
     /// tickets.
     pub round_trip: Duration,
     /// Time to decode answers.

@@ -1,4 +1,4 @@
-//! Choice of a database, and fetch of its public part.
+//! Choice of a database, and download of its public part.
 
 use papir_checkpoint::{Accepted, Base};
 use papir_core::erased::{ErasedClient, scheme_of_public};
@@ -17,20 +17,20 @@ use super::settings::Settings;
 use super::task::Io;
 use crate::error::{Error, Result, refused_checkpoint, unexpected};
 
-/// Maximum number of attempts to fetch the description and the public part of the same version.
+/// Maximum number of attempts to fetch a description and a public part of the same version.
 const MAX_FETCHES: u32 = 6;
 
-/// One version of a database, as fetched.
+/// A fetched version of a database.
 pub(crate) struct Fetched {
     pub(crate) info: DatabaseInfo,
     pub(crate) lookup: Lookup,
-    /// The owner's checkpoint of this version, if it is signed. The caller keeps it once it has
-    /// checked the root.
+    /// The owner's checkpoint of this version; `None` for an unsigned database. The caller passes
+    /// it to [`OwnerTrust::keep`] after it has checked the root.
     pub(crate) proven: Option<Box<ProvenCheckpoint>>,
 }
 
-/// The name of the database to use: the one in the settings, else the one in the address, else the
-/// service's only one.
+/// The name of the database to use: the name in the settings, else in the address, else that of the
+/// service's only database.
 pub(crate) async fn choose(io: &Io, service: &Service, settings: &Settings) -> Result<String> {
     // Also for a name that is given: a service with other databases is told from one that is away.
     let list: DatabaseList = service.json(io, path::DATABASES).await?;
@@ -48,7 +48,7 @@ pub(crate) async fn choose(io: &Io, service: &Service, settings: &Settings) -> R
     }
 }
 
-/// The names in a list, for a message.
+/// The names in a list of databases, for a message.
 fn names(list: &DatabaseList) -> String {
     let quoted: Vec<_> = list
         .databases
@@ -63,30 +63,31 @@ fn names(list: &DatabaseList) -> String {
     }
 }
 
-/// Source of a database, and the trust in its owner.
+/// The source of a database, and the trust in its owner.
 #[derive(Clone, Copy)]
 pub(crate) struct Origin<'a> {
     pub(crate) service: &'a Service,
     pub(crate) name: &'a str,
     pub(crate) settings: &'a Settings,
     pub(crate) trust: &'a OwnerTrust,
-    /// The client of the version before. If only the delta has changed, the base is not fetched
-    /// again.
+    /// The client of the session's previous version. If only the delta has changed, the base is not
+    /// fetched again.
     pub(crate) held: Option<&'a Lookup>,
 }
 
 impl Origin<'_> {
-    /// The version that a server named, if it may be used: a signed database never goes back.
+    /// The version that a server has named, unless the database is signed: a signed database must
+    /// not go back to an older version.
     fn acceptable(&self, named: Option<Version>) -> Option<Version> {
         named.filter(|_| !self.trust.is_signed())
     }
 }
 
-/// Fetches the description and the public part of one version: the newest or, if the database is
-/// not signed, the `current` one that a server has named.
+/// Fetches the description and the public part of one version: the newest version or, if the
+/// database is not signed, the version `current` that a server has named.
 ///
 /// Several servers behind one address do not change their versions at the same moment. The version
-/// that the last one named is more likely to be answered by all of them than the newest is.
+/// that the last server named is more likely to be answered by all of them than the newest one.
 pub(crate) async fn fetch(
     io: &Io,
     from: Origin<'_>,
@@ -100,7 +101,7 @@ pub(crate) async fn fetch(
     fetched
 }
 
-/// Pauses before attempt `number`, from 1, to use another version: a short and random time.
+/// Pauses for a short random time before attempt `number`, from 1, to move to another version.
 pub(crate) async fn pause_between_changes(io: &Io, service: &Service, number: u32) {
     let platform = &*service.platform;
     // Random: clients that the same version refused would come back together. All pauses together
@@ -145,8 +146,8 @@ async fn fetch_both(
     ))
 }
 
-/// Makes one attempt to fetch both. `None` if the database was replaced between the requests, so
-/// that the description is out of date.
+/// Makes one attempt to fetch description and public part. `None` if the database was replaced
+/// between the requests, so that the description is out of date.
 async fn try_fetch(
     io: &Io,
     from: Origin<'_>,
@@ -188,20 +189,20 @@ async fn try_fetch(
     }))
 }
 
-/// The public part of one version, as described.
+/// The public part of the version that `info` describes, and the checks that it must pass.
 struct Part<'a> {
-    /// Its address, for messages.
+    /// The address of the public part, for messages.
     url: &'a str,
     info: &'a DatabaseInfo,
     accepted: Option<&'a Accepted>,
     settings: &'a Settings,
-    /// Set if a root is trusted, and not the owner.
+    /// Set if a given or pinned root is trusted in place of the owner's key.
     rooted: bool,
 }
 
 impl Part<'_> {
-    /// The lookup client of this version, whose base is fetched only if it has changed. `None` if
-    /// the server has another version.
+    /// The lookup client of this version. Fetches the base only if it has changed. `None` if the
+    /// server has another version.
     async fn fetch(
         &self,
         io: &Io,
@@ -229,7 +230,7 @@ impl Part<'_> {
         }
     }
 
-    /// The lookup client of the base: from the stored copy if the server confirms it, else
+    /// The lookup client of the base: made from the stored copy if the server confirms it, else
     /// fetched. `None` if the server has another version.
     async fn obtain(
         &self,
@@ -265,8 +266,8 @@ impl Part<'_> {
         Ok(Some(lookup))
     }
 
-    /// The client of the same version as before. The client of a signed database is used again only
-    /// under the same statement of its owner.
+    /// The session's previous client, if this is the same version; `None` otherwise. The client of
+    /// a signed database is reused only if the owner's statement is the same.
     fn unchanged(&self, from: Origin<'_>) -> Option<Lookup> {
         let version = match &self.info.delta {
             Some(delta) => &delta.version,
@@ -283,8 +284,9 @@ impl Part<'_> {
         (now == before).then(|| held.clone())
     }
 
-    /// The client of the same base as before. The client of a signed database is used again only if
-    /// the owner's checkpoint names the same public part, of which it was made.
+    /// The session's previous client without its delta, if this is the same base; `None` otherwise.
+    /// The client of a signed database is reused only if the owner's checkpoint names the same
+    /// public part.
     fn held(&self, from: Origin<'_>) -> Option<Lookup> {
         let held = from
             .held
@@ -297,7 +299,8 @@ impl Part<'_> {
         (now == before).then(|| held.without_delta())
     }
 
-    /// Adds the delta, if the description names one. `None` if the server has another version.
+    /// Adds the delta to the client of the base, if the description names a delta. `None` if the
+    /// server has another version.
     async fn with_delta(
         &self,
         io: &Io,
@@ -348,8 +351,8 @@ impl Part<'_> {
         Ok(Some(lookup))
     }
 
-    /// Checks the bytes of a delta's public part, or that there is no delta, against the owner's
-    /// checkpoint.
+    /// Checks the bytes of a delta's public part against the owner's checkpoint; `None` stands for
+    /// a version without a delta.
     fn check_delta(&self, bytes: Option<&[u8]>) -> Result<()> {
         match self.accepted {
             Some(accepted) => accepted
@@ -360,7 +363,7 @@ impl Part<'_> {
         }
     }
 
-    /// Checks the bytes of a public part, fetched or stored, and builds its lookup client.
+    /// Checks the bytes of a fetched or stored public part, and builds its lookup client.
     fn check(&self, bytes: &[u8]) -> Result<Lookup> {
         let Self {
             url,
@@ -431,8 +434,8 @@ async fn newest(
     }
 }
 
-/// Refuses a verifiable database with another root than its owner signed, and one that shows no
-/// root although the owner signed one.
+/// Refuses a database whose root differs from the root that its owner signed, or is missing
+/// although the owner signed one.
 fn check_leaf_root(url: &str, lookup: &Lookup, accepted: &Accepted) -> Result<()> {
     match accepted.leaf.base {
         Base::Root(root) if lookup.root() != Some(Root(root)) => {
@@ -442,7 +445,7 @@ fn check_leaf_root(url: &str, lookup: &Lookup, accepted: &Accepted) -> Result<()
     }
 }
 
-/// Refuses a database whose root is not the trusted one, so that a server cannot change records.
+/// Refuses a database whose root differs from the root in the settings, if there is one.
 fn check_root(url: &str, lookup: &Lookup, settings: &Settings) -> Result<()> {
     match settings.root {
         Some(expected) if lookup.root() != Some(expected) => {
@@ -452,7 +455,7 @@ fn check_root(url: &str, lookup: &Lookup, settings: &Settings) -> Result<()> {
     }
 }
 
-/// Builds a lookup client from a public part.
+/// Builds a lookup client from the bytes of a public part, which is a bundle.
 fn build_lookup(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
     let bundle = Bundle::decode(bundle)?;
     let client = build_client(&bundle.scheme_public, settings)?;
@@ -463,9 +466,9 @@ fn build_lookup(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
     )?)
 }
 
-/// Builds a scheme's client from its public part.
+/// Builds a scheme's client from the scheme's public part.
 ///
-/// Checks after every fetch that the scheme is private: a server must not be able to switch to a
+/// Checks that the scheme is private, after every fetch: a server must not be able to switch to a
 /// scheme that reveals the query.
 fn build_client(scheme_public: &[u8], settings: &Settings) -> Result<Box<dyn ErasedClient>> {
     // From the bytes, not from the description, which a service could write as it likes.

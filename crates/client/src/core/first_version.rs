@@ -1,4 +1,4 @@
-//! First version of a session: fetched, checked, pinned.
+//! Fetch, checks and pins of a session's first version.
 
 use std::time::Duration;
 
@@ -15,21 +15,21 @@ use super::storage::Storage;
 use super::task::Io;
 use crate::error::Result;
 
-/// Maximum number of version changes during one request. After each change the request is repeated
-/// with fresh queries from the new public part.
+/// Maximum number of version changes during one request. After each change, the client repeats the
+/// request with fresh queries from the new public part.
 pub(super) const MAX_CHANGES: u32 = 6;
 
 /// The first version of a session.
 pub(crate) struct FirstVersion {
     pub(crate) info: DatabaseInfo,
     pub(crate) lookup: Lookup,
-    /// Time of the request for it.
+    /// The platform's time just before the fetch.
     pub(crate) seen: Duration,
 }
 
-/// Fetches the newest version, and checks its root and owner. The settings have the root that it
-/// must have from now on. Fetches again if another session of this client has changed the pin
-/// meanwhile.
+/// Fetches the newest version, and checks its root and owner. Sets `settings.root` to the root that
+/// the database must have from now on. Fetches again if another session of this client has changed
+/// the pin meanwhile.
 pub(crate) async fn first_version(
     io: &Io,
     service: &Service,
@@ -77,11 +77,12 @@ pub(crate) async fn first_version(
     }
 }
 
-/// Checks the root that was found against the given or pinned one, and pins it if the settings say
-/// so. Returns the root that the database must have from now on.
+/// Checks the root `found` against the given or pinned one, and pins it if the settings say so.
+/// Returns the root that the database must have from now on; `None` if any root is accepted.
 ///
-/// A root that the trusted owner signed needs no pin: the next version has another one. But a root
-/// that was pinned before any key stays: otherwise a service could replace it by a key of its own.
+/// A root that the trusted owner has signed needs no pin, because the next version has another
+/// root. But a root that was pinned before any key stays pinned. Otherwise a service could replace
+/// it by a root under a key of its own.
 async fn check_root(
     io: &Io,
     from: Origin<'_>,

@@ -1,4 +1,4 @@
-//! Keys of a registration: generated, sent, uploaded in parts.
+//! Generation and upload of the keys of a registration.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use super::storage::Locked;
 use super::task::Io;
 use crate::error::{Result, unexpected};
 
-/// Arguments of every operation on a registration.
+/// The arguments of every operation on a registration.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) io: &'a Io,
@@ -36,12 +36,12 @@ pub(crate) struct KeySender<'a> {
     pub(crate) lock: &'a Locked<'a>,
     /// The path of the database's registered clients.
     pub(crate) clients: &'a str,
-    /// Bytes of keys sent so far.
+    /// The number of bytes of keys sent so far.
     pub(crate) sent: &'a AtomicU64,
 }
 
 impl KeySender<'_> {
-    /// Registers keys in one request.
+    /// Registers a client by sending all its keys in one request.
     pub(crate) async fn register(self, keys: &Arc<Vec<u8>>) -> Result<ClientStatus> {
         let Context {
             io,
@@ -54,7 +54,7 @@ impl KeySender<'_> {
             .await
     }
 
-    /// Stores keys, and starts their upload.
+    /// Stores keys in the slot, and registers a client whose keys follow in parts.
     pub(crate) async fn begin_upload(self, keys: &Arc<Vec<u8>>) -> Result<ClientStatus> {
         let Context {
             io,
@@ -68,7 +68,8 @@ impl KeySender<'_> {
             .await
     }
 
-    /// Uploads the missing part of the keys; `None` if the client does not exist any more.
+    /// Uploads the keys that the service does not have yet; `None` if the service has no such
+    /// client.
     pub(crate) async fn upload(
         self,
         saved: SavedRegistration,
@@ -108,13 +109,13 @@ impl KeySender<'_> {
         Ok(Some(status))
     }
 
-    /// Counts bytes that are sent.
+    /// Adds to the number of bytes of keys sent.
     fn count(self, bytes: &[u8]) {
         self.sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
     }
 }
 
-/// Stores that all keys have arrived, and removes them.
+/// Marks the stored registration as uploaded, and removes the stored keys.
 pub(crate) async fn finish_upload(lock: &Locked<'_>, saved: SavedRegistration) -> Result<()> {
     // Stored before the keys go: an upload without its keys could not be resumed.
     lock.write(SavedRegistration {
@@ -125,7 +126,8 @@ pub(crate) async fn finish_upload(lock: &Locked<'_>, saved: SavedRegistration) -
     lock.drop_keys().await
 }
 
-/// Generates keys, and the state that belongs to them.
+/// Generates keys, and the state that belongs to them. The slot's place and an earlier state are
+/// part of the randomness.
 pub(crate) async fn generate_keys(
     context: Context<'_>,
     lock: &Locked<'_>,

@@ -10,16 +10,16 @@ use super::settings::Settings;
 use super::task::{Io, Task};
 use crate::error::{Error, Result, refused_checkpoint};
 
-/// The log of a signed database, as a service shows it. Signatures are not verified.
+/// The log of a signed database, as a service shows it. Its signatures are not verified.
 #[derive(Clone, Debug)]
 pub struct ShownLog {
     /// The proof of the newest version, which clients verify.
     pub proof: Proof,
-    /// The log, fetched after the proof.
+    /// The log. It was fetched after the proof, and contains the proof's version.
     pub log: Log,
 }
 
-/// Fetches the proof and the log that a service shows of a signed database.
+/// Fetches the checkpoint proof and the log of a signed database.
 ///
 /// # Errors
 /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network;

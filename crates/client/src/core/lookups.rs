@@ -1,4 +1,4 @@
-//! Decoding of the answers to a batch of lookups.
+//! Decoding of batches of answers.
 
 use papir_core::envelope;
 use papir_lookup::{AnswerLengths, Pending};
@@ -12,7 +12,7 @@ pub(crate) struct AnsweredLookups {
 }
 
 impl AnsweredLookups {
-    /// Decodes all answers.
+    /// Decodes all answers. Returns for each lookup its value; `None` for an absent key.
     pub(crate) fn decode(self) -> Result<Vec<Option<Vec<u8>>>> {
         let answers = split(&self.answers, &self.pending.answers())?;
         let answers: Vec<Vec<u8>> = answers.into_iter().map(<[u8]>::to_vec).collect();
@@ -20,7 +20,7 @@ impl AnsweredLookups {
     }
 }
 
-/// Length of the longest body of answers in bytes.
+/// Length in bytes of the longest body with these answers.
 pub(super) fn longest(lengths: &[AnswerLengths]) -> u64 {
     lengths
         .iter()
@@ -28,8 +28,8 @@ pub(super) fn longest(lengths: &[AnswerLengths]) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// Splits a body into answers. Each has its longest length, or fewer bytes if its query's key was
-/// sent ahead.
+/// Splits a body into answers. An answer has the longest length of its kind, or fewer bytes if its
+/// query's key was sent ahead.
 pub(super) fn split<'a>(answers: &'a [u8], lengths: &[AnswerLengths]) -> Result<Vec<&'a [u8]>> {
     let each: Vec<usize> = lengths
         .iter()
@@ -53,7 +53,7 @@ pub(super) fn split<'a>(answers: &'a [u8], lengths: &[AnswerLengths]) -> Result<
         .collect())
 }
 
-/// Returns whether there is one part for each longest length, and none is longer.
+/// Returns true if there is one part for each longest length, and no part exceeds its length.
 fn are_within(parts: &[&[u8]], longest: &[usize]) -> bool {
     parts.len() == longest.len()
         && parts

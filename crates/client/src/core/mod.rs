@@ -20,8 +20,8 @@
 //! | `request`, `store` | requests to the network and to the storage, as values |
 //! | `task` | tasks and their steps |
 //! | `platform`, `settings`, `address` | clock and randomness; settings; addresses |
-//! | `service`, `queries`, `clients` | single calls, with their retries |
-//! | `fetch`, `public_cache`, `pins` | choice of a database; its public part, copy, pinned root |
+//! | `service`, `retries`, `queries`, `clients` | single calls, with their retries |
+//! | `fetch`, `public_cache`, `pins` | choice and download of a database; stored copies; pins |
 //! | `checkpoints`, `owner_pin`, `logs` | signed checkpoints, the pinned owner's key, whole logs |
 //! | `registration`, `key_sender` | registered clients, and the upload of their keys |
 //! | `record`, `storage`, `state_cache`, `place` | state of registered clients |

@@ -10,7 +10,7 @@ use super::settings::Settings;
 use super::task::Task;
 use crate::error::{Error, Result};
 
-/// The registered clients of a database.
+/// The registered clients of a database, as its operator sees them.
 #[derive(Clone)]
 pub struct RegisteredClients {
     service: Service,
@@ -20,7 +20,7 @@ pub struct RegisteredClients {
 /// Checks that a service has loaded all its databases.
 ///
 /// # Errors
-/// Errors of the network, and [`Error::Http`] with status 503 while it is loading.
+/// Errors of the network, and [`Error::Http`] with status 503 while the service is loading.
 pub fn ready(service: Service) -> Task<'static, Result<()>> {
     Task::new(|io| async move {
         service
@@ -30,8 +30,9 @@ pub fn ready(service: Service) -> Task<'static, Result<()>> {
     })
 }
 
-/// Describes the database in the settings, else the one in the address, else the service's only
-/// one, with the earlier versions that are still answered. The service's claims are not verified.
+/// Describes a database, and the earlier versions that the service still answers. The database is
+/// the one in the settings, else in the address, else the service's only one. Does not verify the
+/// description.
 ///
 /// # Errors
 /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network.
@@ -43,8 +44,8 @@ pub fn detail(service: Service, settings: Settings) -> Task<'static, Result<Data
 }
 
 impl RegisteredClients {
-    /// Opens the clients of the database in the settings, else of the one in the address, else of
-    /// the service's only one.
+    /// Opens the list of registered clients. The database is the one in the settings, else in the
+    /// address, else the service's only one.
     ///
     /// # Errors
     /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network.
@@ -55,7 +56,7 @@ impl RegisteredClients {
         })
     }
 
-    /// All clients.
+    /// All registered clients.
     ///
     /// # Errors
     /// Errors of the network; [`Error::Http`] if the service does not allow the list.
@@ -64,20 +65,20 @@ impl RegisteredClients {
         Task::new(|io| async move { service.client_list(&io, &clients).await })
     }
 
-    /// One client; `None` if it does not exist.
+    /// The status of the client with this id; `None` if the service has no such client.
     ///
     /// # Errors
-    /// Errors of the network.
+    /// Errors of the network, and [`Error::BadUrl`] for an id that is not 32 hexadecimal digits.
     pub fn show(&self, id: &str) -> Task<'static, Result<Option<ClientStatus>>> {
         let service = self.service.clone();
         let path = self.path_of(id);
         Task::new(|io| async move { service.client_status(&io, &path?, None).await })
     }
 
-    /// Removes a client. Returns whether it existed.
+    /// Removes the client with this id. Returns false if the service has no such client.
     ///
     /// # Errors
-    /// Errors of the network.
+    /// Errors of the network, and [`Error::BadUrl`] for an id that is not 32 hexadecimal digits.
     pub fn evict(&self, id: &str) -> Task<'static, Result<bool>> {
         let service = self.service.clone();
         let path = self.path_of(id);

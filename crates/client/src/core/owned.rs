@@ -1,8 +1,8 @@
 //! Tasks that own their session.
 //!
 //! Transports that move tasks between threads use them. A task returns its session together with
-//! the outcome. If the task is dropped, the caller's own session is still the one before it, and
-//! the next task finds the changes in the storage.
+//! the outcome. If the task is dropped, the caller still has its own session from before the task,
+//! and the next task finds the task's changes in the storage.
 
 use papir_lookup::Wanted;
 use zeroize::Zeroizing;
@@ -11,11 +11,11 @@ use super::session::Session;
 use super::task::Task;
 use crate::error::Result;
 
-/// A key or an index to look up. Wiped when dropped.
+/// A key or an index to look up, wiped when dropped.
 pub enum OwnedWanted {
-    /// The value of a key.
+    /// Looks up the value of this key.
     Key(Zeroizing<Vec<u8>>),
-    /// The record at an index.
+    /// Looks up the record at this index.
     Index(Zeroizing<u64>),
 }
 
@@ -29,7 +29,7 @@ impl OwnedWanted {
 }
 
 impl Session {
-    /// Like [`Session::register`].
+    /// Like [`Session::register`], for an owned session.
     pub fn register_owned(mut self) -> Task<'static, (Self, Result<()>)> {
         Task::new(|io| async move {
             let registered = self.ensure_registered(&io).await;
@@ -37,7 +37,7 @@ impl Session {
         })
     }
 
-    /// Like [`Session::prepare_ahead`].
+    /// Like [`Session::prepare_ahead`], for an owned session.
     pub fn prepare_ahead_owned(mut self, lookups: usize) -> Task<'static, (Self, Result<()>)> {
         Task::new(move |io| async move {
             let prepared = self.prepare_lookups(&io, lookups).await;
@@ -45,7 +45,7 @@ impl Session {
         })
     }
 
-    /// Like [`Session::hold_ahead`].
+    /// Like [`Session::hold_ahead`], for an owned session.
     pub fn hold_ahead_owned(mut self, lookups: usize) -> Task<'static, (Self, Result<usize>)> {
         Task::new(move |io| async move {
             let held = self.hold_keys(&io, lookups).await;
@@ -53,7 +53,7 @@ impl Session {
         })
     }
 
-    /// Like [`Session::get`].
+    /// Like [`Session::get`], for an owned session.
     #[expect(clippy::type_complexity, reason = "the session and the values")]
     pub fn get_owned(
         mut self,

@@ -20,14 +20,14 @@ pub(crate) const OWNER_PIN_FORMATS: Formats = Formats {
 };
 const HEADER: &str = "papir-owner-pin-";
 
-/// The pinned key of a database's owner, and the newest version that was seen under it.
+/// The pinned key of a database's owner, and the newest version that the client has seen under it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinnedOwner {
     /// The owner's newest public key.
     pub key: VerifyingKey,
     /// The public key that was trusted first. It differs from `key` after a rotation.
     pub first: VerifyingKey,
-    /// The highest sequence that was seen, and its leaf.
+    /// The highest sequence that the client has seen, and the hash of its leaf.
     pub highest: Seen,
 }
 
@@ -44,7 +44,7 @@ impl PinnedOwner {
         )
     }
 
-    /// Decodes a pin.
+    /// Decodes a pin from the bytes of its text.
     ///
     /// # Errors
     /// [`Error::Malformed`] or [`Error::Format`].
@@ -73,7 +73,7 @@ impl PinnedOwner {
     }
 }
 
-/// The error for a pin that is not in this format.
+/// The error for bytes that are not a pin in this format.
 fn bad_pin(found: &str) -> Error {
     Error::malformed(
         "a pinned owner's key",

@@ -1,6 +1,7 @@
-//! Pins of first use: a root, and a database's name.
+//! Pins of a root and of a database's name at first use.
 //!
-//! The root is that of a verifiable database. The name is that of a service's only database.
+//! The root is the root of a verifiable database. The name is the name of a service's only
+//! database.
 
 use papir_lookup::Root;
 use papir_protocol::path;
@@ -11,11 +12,12 @@ use super::storage::Storage;
 use super::task::Io;
 use crate::error::{Error, Result};
 
-/// Checks a database's root against the pinned one, or pins it on first use. A `given` root
-/// replaces the pinned one. Returns the root that the database must have from now on.
+/// Checks a database's root `found` against the pinned one, or pins it on first use. A `given` root
+/// replaces the pinned one. Returns the root that the database must have from now on; `None` if the
+/// database is not verifiable and no root is pinned.
 ///
-/// Fails with [`Error::Root`] if another root is pinned, or one is pinned and the database has
-/// none.
+/// Fails with [`Error::Root`] if another root is given or pinned, or if the database has no root
+/// although one is pinned.
 pub(crate) async fn check_or_pin(
     storage: Storage<'_>,
     url: &str,
@@ -42,7 +44,7 @@ pub(crate) async fn check_or_pin(
 /// The pinned name of a database that the caller does not name.
 ///
 /// Roots and owner's keys are pinned under the database's name. If the service could choose another
-/// name, it would escape them.
+/// name, it could evade these pins.
 pub(crate) struct NamePin<'a> {
     io: &'a Io,
     /// `None` if the caller names the database, or pins nothing.
@@ -52,7 +54,7 @@ pub(crate) struct NamePin<'a> {
 }
 
 impl<'a> NamePin<'a> {
-    /// The name of the service's only database.
+    /// The pin of the name of the service's only database.
     pub(crate) fn of_service(io: &'a Io, service: &Service, settings: &Settings) -> Self {
         let named = service.named(settings).is_some() || settings.pin == Pin::Nothing;
         let slot = (!named).then(|| service.address.identity(""));
@@ -63,7 +65,7 @@ impl<'a> NamePin<'a> {
         }
     }
 
-    /// The name of the database of the service's set.
+    /// The pin of the name of the database of the service's set.
     pub(crate) fn of_set(io: &'a Io, service: &Service, settings: &Settings) -> Self {
         let pin = Self::of_service(io, service, settings);
         Self {
@@ -72,7 +74,8 @@ impl<'a> NamePin<'a> {
         }
     }
 
-    /// Checks a name against a pinned one. Fails with [`Error::OtherName`] if it differs.
+    /// Checks a name against the pinned one, if any. Fails with [`Error::OtherName`] if they
+    /// differ.
     pub(crate) async fn check(&self, name: &str) -> Result<()> {
         match &self.slot {
             Some(slot) => self
@@ -82,7 +85,7 @@ impl<'a> NamePin<'a> {
         }
     }
 
-    /// Returns whether a name is pinned: the name of a database that was signed, or whose root is
+    /// Returns true if a name is pinned: the name of a database that was signed, or whose root is
     /// pinned.
     pub(crate) async fn is_set(&self) -> Result<bool> {
         match &self.slot {
@@ -91,8 +94,8 @@ impl<'a> NamePin<'a> {
         }
     }
 
-    /// Pins a name, unless one is pinned. Fails with [`Error::OtherName`] if another session has
-    /// pinned another name meanwhile.
+    /// Pins a name, unless a name is pinned. Fails with [`Error::OtherName`] if another name is
+    /// pinned.
     pub(crate) async fn keep(&self, name: &str) -> Result<()> {
         let Some(slot) = &self.slot else {
             return Ok(());
@@ -111,7 +114,8 @@ impl<'a> NamePin<'a> {
         }
     }
 
-    /// Returns whether a name is the pinned one; false if none is pinned.
+    /// Returns true if `name` is the pinned name, and false if no name is pinned. Fails with
+    /// [`Error::OtherName`] if another name is pinned.
     fn is_pinned(&self, name: &str, pinned: Option<String>) -> Result<bool> {
         match pinned {
             Some(expected) if expected != name => Err(Error::OtherName {

@@ -22,10 +22,10 @@ use crate::error::{Error, Result, unexpected};
 
 /// Maximum number of replacements of the set during one intersection.
 const MAX_CHANGES: usize = 3;
-/// Wait after a replacement of the set. The service loads the set and its database one after the
-/// other.
+/// Wait after a replacement of the set, since the service loads the set and its database one after
+/// the other.
 const CHANGE_WAIT: Duration = Duration::from_secs(1);
-/// Maximum number of elements in one request, even if a service accepts more.
+/// Maximum number of elements in one request, even if the service accepts more.
 const MAX_ELEMENTS: usize = 1 << 16;
 /// Longest accepted label, in bytes.
 const MAX_LABEL_BYTES: u32 = MAX_VALUE_BYTES as u32;
@@ -33,14 +33,14 @@ const MAX_LABEL_BYTES: u32 = MAX_VALUE_BYTES as u32;
 /// The result and the costs of an intersection.
 #[derive(Clone, Debug)]
 pub struct Intersection {
-    /// The receiver's elements that are in the set, in their order.
+    /// The matches: the receiver's elements that are in the set, in the receiver's order.
     pub matches: Vec<Match>,
     /// The service's description of its set.
     pub info: PsiInfo,
     /// Bytes sent.
     pub sent_bytes: u64,
-    /// Bytes received: evaluated elements, and the filter unless it was stored, or the public part
-    /// and answers.
+    /// Bytes received: the evaluated elements, and either the filter, unless it was stored, or
+    /// public part and answers.
     pub received_bytes: u64,
     /// Total time.
     pub time: Duration,
@@ -53,7 +53,7 @@ struct Traffic {
     received: u64,
 }
 
-/// Reason for a run without a result.
+/// The error of a run.
 enum RunError {
     /// The set was replaced during the run.
     SetChanged(Error),
@@ -75,12 +75,13 @@ pub fn describe(service: Service) -> Task<'static, Result<PsiInfo>> {
 }
 
 /// Finds which of `elements` are in a service's set, and their labels. The service learns the
-/// approximate number of elements ([`papir_lookup::psi::padded`]) and nothing else. A filter is
-/// stored, if there is a storage, and fetched again when the set changes.
+/// approximate number of elements ([`papir_lookup::psi::padded`]) and nothing else. The set's
+/// filter is stored, if there is a storage, and fetched again only when the set changes.
 ///
 /// # Errors
-/// Errors of the network and of the service (status 404 without a set), and
-/// [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ or more bytes.
+/// Errors of the network and of the service (status 404 without a set); errors of verification if
+/// the set must be signed or verifiable; [`Error::TooLarge`] for a filter beyond the download
+/// limit; [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ or more bytes.
 pub fn intersect<'a, E: AsRef<[u8]> + Send + Sync + 'a>(
     service: Service,
     settings: Settings,
@@ -134,7 +135,7 @@ impl IntersectionTask<'_> {
         }
     }
 
-    /// Makes one intersection with the set's present version.
+    /// Makes one intersection with the set's current version.
     async fn run(
         &self,
         elements: &[&[u8]],
@@ -176,8 +177,8 @@ impl IntersectionTask<'_> {
         Ok((info, matches))
     }
 
-    /// The generator of the blinds. It depends on the elements and the set too: with equal blinds,
-    /// two requests would show which elements they share.
+    /// The generator of the blinds. It depends on the elements and the set too: two requests with
+    /// equal blinds would show the service which elements they share.
     fn blinds(&self, elements: &[&[u8]], info: &PsiInfo) -> Hedged {
         let platform = &self.service.platform;
         let mut hedge = Hedge::new("blinds of a set intersection").with(info.version.as_bytes());
@@ -194,8 +195,8 @@ impl IntersectionTask<'_> {
         unexpected(&self.service.url(path::PSI), format!("a set with {what}"))
     }
 
-    /// Sends blinded elements to the service, which evaluates them, in several requests if
-    /// necessary.
+    /// Sends blinded elements to the service, in several requests if necessary, and returns the
+    /// evaluated elements.
     async fn evaluate(
         &self,
         blinded: &[u8],
@@ -236,8 +237,8 @@ impl IntersectionTask<'_> {
         Ok(evaluated)
     }
 
-    /// Refuses a filter if the set must be signed or verifiable: only the database of a retrieval
-    /// set is.
+    /// Refuses a set in the form of a filter if the set must be signed or verifiable: only the
+    /// database of a retrieval set can be.
     async fn check_filter(&self) -> Result<()> {
         let url = self.service.url(path::PSI);
         // A filter is no database: no root covers it, so that a caller with a root expects
@@ -296,7 +297,7 @@ impl IntersectionTask<'_> {
         Ok(filter)
     }
 
-    /// Looks up all masked elements, padding included.
+    /// Looks up all masked elements, including padding, in the set's database.
     async fn retrieve(
         &self,
         masked: &Masked,
@@ -338,7 +339,7 @@ impl IntersectionTask<'_> {
         Ok(masked.opened(&values?, info.longest_label.map(|longest| longest as usize))?)
     }
 
-    /// Checks that the database belongs to the set.
+    /// Checks that the session's database has the version of the set.
     fn check_version(&self, session: &Session, info: &PsiInfo) -> Result<(), RunError> {
         if session.info().version == info.version {
             return Ok(());
@@ -356,7 +357,8 @@ impl IntersectionTask<'_> {
     }
 }
 
-/// The stored filter, if it is of this version.
+/// The stored filter of the version in `info`; `None` if it is missing, damaged or of another
+/// version.
 async fn stored_filter(storage: Storage<'_>, info: &PsiInfo) -> Option<Filter> {
     let limit = info.filter_bytes?.saturating_add(info.version.len() as u64);
     let bytes = storage.filter(limit).await.ok()??;

@@ -1,26 +1,26 @@
-//! The stored copy of a database's public part.
+//! Stored copies of public parts.
 //!
-//! A copy is offered to the server (`If-None-Match`) only if it is of the version that the server
-//! describes, and passes every check of a fetched one. A server therefore learns one bit: whether
+//! A copy is offered to the server (`If-None-Match`) only if it has the version that the server
+//! describes, and passes every check of a fetched public part. A server therefore learns only if
 //! this client has fetched this version before.
 
 use super::service::Service;
 use super::storage::Storage;
 use super::task::Io;
 
-/// Shortest public part that is stored, in bytes. A shorter one costs little more than the request
-/// that offers its copy.
+/// Shortest public part that is stored, in bytes. Fetching a shorter one costs little more than the
+/// request that offers its copy.
 const MIN_BYTES: u64 = 16 << 10;
 
-/// The stored copy of one database.
+/// The stored copy of one database's public part.
 pub(crate) struct PublicCache<'a> {
     io: &'a Io,
-    /// `None` if nothing is stored.
+    /// The storage slot; `None` if copies are disabled.
     slot: Option<String>,
 }
 
 impl<'a> PublicCache<'a> {
-    /// The copy of the database `name`, or one that stores nothing.
+    /// The stored copy for the database `name`. If `stores` is false, it reads and stores nothing.
     pub(crate) fn new(io: &'a Io, service: &Service, name: &str, stores: bool) -> Self {
         Self {
             io,
@@ -28,7 +28,7 @@ impl<'a> PublicCache<'a> {
         }
     }
 
-    /// The public part of this version and length, if it is stored.
+    /// Reads the public part of this version and length; `None` if it is not stored.
     pub(crate) async fn read(&self, version: &str, length: u64) -> Option<Vec<u8>> {
         let slot = self.slot.as_ref().filter(|_| length >= MIN_BYTES)?;
         let limit = length.saturating_add(version.len() as u64);
@@ -44,8 +44,8 @@ impl<'a> PublicCache<'a> {
         Some(bytes)
     }
 
-    /// Stores the public part of this version in place of an earlier one. Without a writable
-    /// storage it is fetched again next time.
+    /// Stores the public part of this version in place of an earlier one. Ignores errors of the
+    /// storage.
     pub(crate) async fn keep(&self, version: &str, bytes: &[u8]) {
         let Some(slot) = &self.slot else {
             return;

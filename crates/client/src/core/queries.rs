@@ -1,4 +1,4 @@
-//! Requests for answers.
+//! Query requests and their replies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use super::service::Service;
 use super::task::Io;
 use crate::error::{Error, Result};
 
-/// Maximum time to wait for the server to prepare a client's tickets.
+/// Maximum time to wait until the server has prepared a client's tickets.
 pub(super) const TICKET_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Shortest pause before the next question for a ticket.
+/// Shortest pause before a query is repeated whose ticket is not ready.
 const MIN_WAIT: Duration = Duration::from_secs(1);
 
-/// Queries to send.
+/// Queries to send in one request.
 pub(crate) struct QueryRequest<'a> {
     /// The database version of the queries.
     pub(crate) version: Version,
@@ -36,9 +36,9 @@ pub(crate) struct QueryRequest<'a> {
 pub(crate) enum QueryReply {
     /// The concatenated answers.
     Answers(Vec<u8>),
-    /// The server does not answer this version, or no longer.
+    /// The server does not answer queries for this version, or no longer does.
     WrongVersion(Error),
-    /// The client does not exist any more, or its ticket was used.
+    /// The service has no such client any more, or the client's ticket was used.
     ClientGone(Error),
 }
 
@@ -97,8 +97,8 @@ impl Service {
         self.platform.now().saturating_sub(start) < TICKET_TIMEOUT
     }
 
-    /// Waits as long as the server advises, but at least [`MIN_WAIT`], while it prepares the
-    /// client's tickets. Returns any other refusal as an error.
+    /// If the server is preparing the client's tickets, waits as long as it advises, but at least
+    /// [`MIN_WAIT`]. Returns any other refusal as an error.
     async fn wait_for_ticket(&self, io: &Io, path: &str, response: Response) -> Result<()> {
         // At least a second, also if the service advises none: it prepares tickets in idle time.
         let wait = advised(&response).unwrap_or_default().max(MIN_WAIT);

@@ -1,4 +1,4 @@
-//! Tickets that the service has prepared for the next queries.
+//! Knowledge of the tickets that the service has prepared.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use papir_protocol::ClientStatus;
 
-/// Longest pause between two looks at the status.
+/// Longest pause between two requests for a client's status.
 const MAX_PAUSE: Duration = Duration::from_secs(8);
 
-/// The last known tickets of a client. Clones share them.
+/// The last known tickets of a client. Clones share this knowledge.
 #[derive(Clone, Default)]
 pub(crate) struct ReadyTickets(Arc<Mutex<Known>>);
 
@@ -20,23 +20,23 @@ struct Known {
     numbers: Range<u64>,
     /// Number of tickets that the service prepares ahead.
     ahead: u64,
-    /// The largest number of a used held key, plus one.
+    /// The largest ticket number among the held keys that were used, plus one.
     next_sent_ahead: u64,
 }
 
 /// The next step for queries that need tickets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readiness {
-    /// Send them.
+    /// Send the queries.
     Ready,
-    /// Wait for the service, which is preparing their tickets.
+    /// Wait: the service is preparing tickets for the queries.
     Preparing,
-    /// Register anew: the client is gone, or the state is an old copy.
+    /// Register again: the client is gone, or the state is an old copy.
     Unusable,
 }
 
 impl ReadyTickets {
-    /// Remembers a status.
+    /// Stores the tickets in a status as the last known ones.
     pub(crate) fn note(&self, status: &ClientStatus) {
         let numbers = status.next_ticket..ready_end(status);
         let ahead = status.tickets_ahead;
@@ -54,13 +54,13 @@ impl ReadyTickets {
         self.known().ahead
     }
 
-    /// The client, if all its known tickets are used.
+    /// The client's id if all its known tickets are used; `None` otherwise.
     pub(crate) fn used_up_client(&self) -> Option<String> {
         let known = self.known();
         (known.numbers.is_empty() && !known.client.is_empty()).then(|| known.client.clone())
     }
 
-    /// Remembers that a client has used the numbers up to `end`, exclusive.
+    /// Notes that a client has used the tickets with numbers below `end`.
     pub(crate) fn use_up(&self, client: &str, end: u64) {
         let mut known = self.known();
         if known.client == client {
@@ -68,7 +68,7 @@ impl ReadyTickets {
         }
     }
 
-    /// Returns true if the tickets of these numbers are known to be ready and not used. False for
+    /// Returns true if the tickets with these numbers are known to be ready and unused. False for
     /// numbers of an old state, which this process has used before.
     pub(crate) fn covers(&self, client: &str, numbers: &Range<u64>) -> bool {
         let known = self.known();
@@ -77,7 +77,7 @@ impl ReadyTickets {
             && numbers.end <= known.numbers.end
     }
 
-    /// Returns true if a held key of this number is known not to be used.
+    /// Returns true if the held key with this ticket number is known to be unused.
     pub(crate) fn is_unused(&self, client: &str, number: u64) -> bool {
         let known = self.known();
         known.client == client && number >= known.next_sent_ahead
@@ -88,12 +88,12 @@ impl ReadyTickets {
     }
 }
 
-/// The end of the numbers whose tickets are ready.
+/// The number after the last ticket that is ready.
 fn ready_end(status: &ClientStatus) -> u64 {
     status.next_ticket.saturating_add(status.tickets_ready)
 }
 
-/// The next step for queries that use these numbers.
+/// The next step for queries that need the tickets with these numbers.
 pub(crate) fn readiness(status: &ClientStatus, numbers: &Range<u64>) -> Readiness {
     // The service prepares tickets up to this number. It prepares later ones only for queries that
     // it has seen: if it missed queries, a client that waited for them would wait for ever.
@@ -108,7 +108,7 @@ pub(crate) fn readiness(status: &ClientStatus, numbers: &Range<u64>) -> Readines
     }
 }
 
-/// The pause after `looks` looks at the status: 1 s, then twice as long each time up to
+/// The pause after `looks` requests for the status: 1 s, then twice as long each time up to
 /// [`MAX_PAUSE`].
 pub(crate) fn pause(looks: u32) -> Duration {
     Duration::from_secs(1 << looks.min(8)).min(MAX_PAUSE)

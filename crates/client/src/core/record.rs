@@ -24,12 +24,12 @@ const FORMATS: Formats = Formats {
     renew: "remove it to register again",
 };
 
-/// A registration and its state, as stored between processes. Secret.
+/// A registration and its state, as stored between processes. It is secret.
 #[derive(Clone)]
 pub struct SavedRegistration {
-    /// The identity of the database, for people who read the file.
+    /// The identity of the database, which must be the slot's. It is readable for people.
     pub address: String,
-    /// The client's id at the service: a capability.
+    /// The client's id at the service. Anyone who knows it can act as this client.
     pub client: String,
     /// Set while keys are being uploaded.
     pub uploading: bool,
@@ -37,12 +37,12 @@ pub struct SavedRegistration {
     pub keys_bytes: u64,
     /// Time of the registration in seconds since 1970; 0 if it is not known.
     pub registered: u64,
-    /// Number of queries since then.
+    /// Number of queries since the registration.
     pub queries: u64,
-    /// The place that the state is bound to. `None` in schemes without tickets, and if the
-    /// platform cannot tell.
+    /// The place to which the state is bound; `None` in schemes without tickets, or if the platform
+    /// does not know the place.
     pub place: Option<Place>,
-    /// The scheme's state, enveloped.
+    /// The scheme's client state, in an envelope.
     pub state: Zeroizing<Vec<u8>>,
 }
 
@@ -81,8 +81,7 @@ impl SavedRegistration {
     /// Decodes a registration.
     ///
     /// # Errors
-    /// [`Format`](papir_core::Error::Format), [`Malformed`](papir_core::Error::Malformed) or
-    /// [`Length`](papir_core::Error::Length).
+    /// [`Format`](papir_core::Error::Format) or [`Length`](papir_core::Error::Length).
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a state record", bytes);
         FORMATS.check(reader.u8()?.into())?;
@@ -117,7 +116,7 @@ impl SavedRegistration {
     }
 }
 
-/// The text of bytes. Parts that are not UTF-8 are replaced.
+/// The text of bytes, in which the replacement character stands for parts that are not UTF-8.
 fn lossy_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Registration of a client at one database.
+//! Registration of a client with one database.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,10 +19,11 @@ use super::state_cache::StateCache;
 use super::storage::{Locked, Storage};
 use crate::error::{Error, Result, unexpected};
 
-/// Longest keys that are sent in one request: 64 KiB.
+/// Longest client keys in bytes that are sent in one request: 64 KiB. Longer keys are uploaded in
+/// parts.
 const MAX_KEYS_IN_ONE_REQUEST: usize = 64 << 10;
 
-/// A registration at a database. Clones share its state in memory and in storage.
+/// A client's registration with a database. Clones share its state in memory and in storage.
 #[derive(Clone)]
 pub(crate) struct Registration {
     /// The storage slot. It is also the database's identity.
@@ -33,7 +34,7 @@ pub(crate) struct Registration {
     rotation: Rotation,
     cache: StateCache,
     watcher: Watcher,
-    /// Bytes of keys sent, by all clones.
+    /// Bytes of keys that all clones have sent.
     sent: Arc<AtomicU64>,
 }
 
@@ -46,14 +47,14 @@ pub(crate) struct StateResult<T> {
     pub(crate) waited: Duration,
 }
 
-/// The result of work with a state.
+/// The result of a function that uses a state.
 pub(crate) struct StateWork<T> {
-    /// The number of queries that were made with the state.
+    /// The number of queries that the function made with the state.
     pub(crate) made: usize,
     pub(crate) value: T,
 }
 
-/// Keys of later queries.
+/// The keys of later queries, to be sent ahead.
 #[derive(Default)]
 pub(crate) struct KeysAhead {
     pub(crate) numbers: Vec<u64>,
@@ -61,7 +62,7 @@ pub(crate) struct KeysAhead {
     pub(crate) queries: Vec<Vec<u8>>,
 }
 
-/// A state that is ready for use. It is locked.
+/// A client state that is ready for use, with its lock.
 struct OpenState<'a> {
     lock: Locked<'a>,
     saved: SavedRegistration,
@@ -70,11 +71,11 @@ struct OpenState<'a> {
     waited: Duration,
 }
 
-/// The next numbers of a state.
+/// The numbers that the next queries of a state use.
 struct NextNumbers {
     /// Numbers of the tickets that the next queries need.
     tickets: Range<u64>,
-    /// Number of the held key that the next query uses.
+    /// Ticket number of the held key that the next query uses; `None` if there is no held key.
     held: Option<u64>,
 }
 
@@ -93,8 +94,8 @@ impl NextNumbers {
 }
 
 impl Registration {
-    /// The saved registration at a database, or a new one. `None` if the scheme has no client keys.
-    /// Resumes an interrupted upload.
+    /// Opens the saved registration with a database, or registers anew. `None` if the scheme has no
+    /// client keys. Resumes an interrupted upload.
     pub(crate) async fn open(
         context: Context<'_>,
         name: &str,
@@ -138,8 +139,8 @@ impl Registration {
         Ok(status)
     }
 
-    /// Asks the service how many tickets it prepares ahead, if the known tickets are used up. After
-    /// a client's first query it prepares more.
+    /// Fetches the number of tickets that the service prepares ahead, if the known tickets are used
+    /// up. The service prepares more after a client's first query.
     pub(crate) async fn learn_tickets_ahead(&self, context: Context<'_>) -> Result<()> {
         let Some(client) = self.ready.used_up_client() else {
             return Ok(());
@@ -162,7 +163,7 @@ impl Registration {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// The number of queries that fit in one request.
+    /// Maximum number of queries in one request, as far as tickets limit it.
     pub(crate) fn queries_per_request(&self, lookup: &Lookup) -> usize {
         let limit = if lookup.describe().limits.tickets {
             self.ready.ahead()
@@ -172,7 +173,7 @@ impl Registration {
         usize::try_from(limit).unwrap_or(usize::MAX)
     }
 
-    /// Does work for `queries` queries in advance.
+    /// Does in advance the work of `queries` queries that does not depend on their indices.
     pub(crate) async fn prepare(&self, context: Context<'_>, queries: usize) -> Result<()> {
         let client = context.registered()?;
         let progress = self.watcher.progress();
@@ -189,8 +190,8 @@ impl Registration {
         .map(drop)
     }
 
-    /// Makes the keys of `queries` later queries, once the service has their tickets. They are sent
-    /// like queries.
+    /// Makes the keys of `queries` later queries, once the service has their tickets. The caller
+    /// sends the keys like queries.
     pub(crate) async fn keys_ahead(
         &self,
         context: Context<'_>,
@@ -231,8 +232,8 @@ impl Registration {
         Ok(keys)
     }
 
-    /// Stores the answers to keys that were sent ahead. Returns the number of the
-    /// client's next queries that need no ticket.
+    /// Stores the answers to keys that were sent ahead with the tickets `numbers`. Returns the
+    /// number of held keys, each of which serves a later query without a ticket.
     pub(crate) async fn hold(
         &self,
         context: Context<'_>,
@@ -256,11 +257,12 @@ impl Registration {
         Ok(held.value)
     }
 
-    /// Runs `work` with the state, and stores the changed state. First waits until the service has
-    /// the tickets that `tickets` returns for the number of held keys.
+    /// Calls `work` with the state, and stores the changed state. First waits until the service has
+    /// prepared the next tickets; `tickets` maps the number of held keys to the number of tickets
+    /// needed.
     ///
-    /// The change is durable on return. A query may be sent only then: a query made with the old
-    /// state would use the same number again, which could reveal both indices to the server.
+    /// The change is durable on return. Only then may a query be sent: a later query made with the
+    /// old state would use the same number again, which could reveal both indices to the server.
     pub(crate) async fn with_state<T>(
         &self,
         context: Context<'_>,
@@ -292,9 +294,9 @@ impl Registration {
         })
     }
 
-    /// Locks the state once the service has the next tickets, as many as `tickets` returns for the
-    /// number of held keys. Registers if there is no usable registration. Fails with
-    /// [`Error::NoTicket`] after [`TICKET_TIMEOUT`].
+    /// Locks and reads the state once the service has prepared the next tickets; `tickets` maps the
+    /// number of held keys to the number of tickets needed. Registers if there is no usable
+    /// registration. Fails with [`Error::NoTicket`] after [`TICKET_TIMEOUT`].
     async fn open_state<'a>(
         &'a self,
         context: Context<'a>,
@@ -347,7 +349,8 @@ impl Registration {
         })
     }
 
-    /// The saved registration, or a new one if it is missing, was saved elsewhere or is due.
+    /// Reads the saved registration. Registers anew if it is missing, incomplete, bound to another
+    /// place, or due for new keys.
     async fn usable(&self, context: Context<'_>, lock: &Locked<'_>) -> Result<SavedRegistration> {
         match lock.read().await?.filter(|saved| !saved.uploading) {
             Some(saved) if has_moved(context, lock, &saved) => {
@@ -361,8 +364,9 @@ impl Registration {
         }
     }
 
-    /// Checks whether the service has the next tickets. Asks the service only if the last known
-    /// tickets are used up, or if the held key may have been used: the state may be an old copy.
+    /// Determines the next step for queries with the next numbers. Sends a request for the client's
+    /// status only if the last known tickets are used up, or if the held key may have been used,
+    /// because the state may be an old copy.
     async fn readiness(
         &self,
         context: Context<'_>,
@@ -394,7 +398,7 @@ impl Registration {
         Ok(readiness(&status, tickets))
     }
 
-    /// Returns true if the keys were kept for long enough.
+    /// Returns true if the keys have reached a limit of the rotation.
     fn is_due(&self, context: Context<'_>, saved: &SavedRegistration) -> bool {
         let age = context
             .service
@@ -407,8 +411,8 @@ impl Registration {
     }
 
     /// Registers new keys in place of `saved`, and removes the old client from the service. If the
-    /// service refuses, the old keys stay, and the next attempt is due after a sixteenth of the
-    /// limits: generating keys takes seconds in some schemes.
+    /// service refuses, keeps the old keys until a further sixteenth of the limits has passed:
+    /// generating keys takes seconds in some schemes.
     async fn rotate(
         &self,
         context: Context<'_>,
@@ -443,9 +447,10 @@ impl Registration {
         }
     }
 
-    /// Registers new keys in place of a state that was saved elsewhere. It may be an old copy, or
-    /// another copy may be in use. The service may even be the one that wants a second query under
-    /// one number, so it is asked nothing about the old client before.
+    /// Registers new keys in place of a state that is bound to another place. The state may be an
+    /// old copy, or another copy of it may be in use. A malicious service may even have restored it
+    /// to get a second query with one number, so the client does not ask the service about the old
+    /// client first.
     async fn register_here(
         &self,
         context: Context<'_>,
@@ -486,7 +491,8 @@ impl Registration {
         saved.ok_or_else(|| unexpected(&self.url(context), "no state after registering".into()))
     }
 
-    /// Registers again, unless another process has done so since `client` was refused.
+    /// Registers again in place of `client`, which the service has refused, unless another process
+    /// has registered meanwhile.
     pub(crate) async fn replace(&self, context: Context<'_>, client: &str) -> Result<()> {
         let lock = self.lock(context).await?;
         if lock
@@ -500,7 +506,8 @@ impl Registration {
         self.register(context, &lock).await.map(drop)
     }
 
-    /// Removes a registration whose state was copied. The next query registers again.
+    /// Removes the registration of `client`, whose state was copied. The next query registers
+    /// again.
     pub(crate) async fn forget(&self, context: Context<'_>, client: &str) -> Result<()> {
         let lock = self.lock(context).await?;
         if lock
@@ -513,7 +520,7 @@ impl Registration {
         Ok(())
     }
 
-    /// Resumes a saved registration; `None` if it cannot be used.
+    /// Resumes a saved registration; `None` if it cannot be used with this version or the service.
     async fn resume(
         &self,
         context: Context<'_>,
@@ -550,8 +557,8 @@ impl Registration {
         }
     }
 
-    /// Resumes an interrupted upload; `None` if its keys are missing or the client does not exist
-    /// any more.
+    /// Resumes an interrupted upload; `None` if its keys are missing or of another length, or the
+    /// service has no such client any more.
     async fn resume_upload(
         &self,
         context: Context<'_>,
@@ -569,8 +576,8 @@ impl Registration {
         }
     }
 
-    /// Generates keys, sends them, and stores the state. An earlier state is removed only after the
-    /// new keys were generated.
+    /// Generates keys, sends them, and stores the state. Removes an earlier state only after it has
+    /// generated the new keys.
     async fn register(&self, context: Context<'_>, lock: &Locked<'_>) -> Result<ClientStatus> {
         let Context {
             service, lookup, ..
@@ -614,7 +621,7 @@ impl Registration {
         })
     }
 
-    /// Sends keys of this registration.
+    /// The sender of this registration's keys.
     fn key_sender<'a>(&'a self, context: Context<'a>, lock: &'a Locked<'a>) -> KeySender<'a> {
         KeySender {
             context,
@@ -628,7 +635,7 @@ impl Registration {
         Storage::new(context.io, &self.slot).lock().await
     }
 
-    /// The path of a client.
+    /// The path of the client with this id.
     fn path(&self, client: &str) -> String {
         format!("{}/{client}", self.clients)
     }
@@ -638,7 +645,7 @@ impl Registration {
     }
 }
 
-/// Waits before the next of `looks` looks at the status. Returns the time spent.
+/// Waits after `looks` requests for the client's status. Returns the time spent.
 async fn wait_for_tickets(context: Context<'_>, looks: u32) -> Duration {
     let platform = &context.service.platform;
     let start = platform.now();
@@ -646,8 +653,8 @@ async fn wait_for_tickets(context: Context<'_>, looks: u32) -> Duration {
     platform.now().saturating_sub(start)
 }
 
-/// Returns true if the state was saved elsewhere. Schemes without tickets are not bound to a place:
-/// two queries from copies of their state have their own masks.
+/// Returns true if the state is bound to another place. The states of schemes without tickets are
+/// bound to no place, since two queries from copies of their state have independent masks.
 fn has_moved(context: Context<'_>, lock: &Locked<'_>, saved: &SavedRegistration) -> bool {
     context.lookup.describe().limits.tickets && saved.place != lock.place()
 }

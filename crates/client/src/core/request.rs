@@ -6,7 +6,8 @@ use std::sync::Arc;
 use papir_protocol::{header, limit, media};
 use zeroize::Zeroizing;
 
-/// Longest body that is read, even if the server announces more: 4 GiB.
+/// Largest length of a body that is read, in bytes: 4 GiB. It holds for any length that the server
+/// announces.
 const MAX_BODY_BYTES: u64 = 4 << 30;
 
 /// A transport's own error.
@@ -54,8 +55,8 @@ impl fmt::Debug for Header {
 }
 
 /// A request for a transport to send. The transport sends exactly these headers in this order, and
-/// besides them only those of HTTP itself (`host`, `content-length`, `user-agent`, `accept`). It
-/// must not follow redirects.
+/// adds only headers of HTTP itself (`host`, `content-length`, `user-agent`, `accept`). It must not
+/// follow redirects.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method.
@@ -72,11 +73,11 @@ pub struct Request {
 /// The part of a successful response's body that is read.
 #[derive(Clone, Debug)]
 pub(crate) enum Accepted {
-    /// Nothing.
+    /// No part of the body.
     Nothing,
-    /// Up to a maximum of bytes.
+    /// At most this number of bytes.
     UpTo(u64),
-    /// Up to a maximum of bytes, and nothing if the response is from another version.
+    /// At most this number of bytes; nothing if the response is from another version than this one.
     OfVersion(String, u64),
 }
 
@@ -117,7 +118,7 @@ impl Request {
             .with_body(body)
     }
 
-    /// The value of a header.
+    /// The value of a header; `None` if the request does not have it. `name` is in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -125,8 +126,9 @@ impl Request {
             .map(|header| header.value.as_str())
     }
 
-    /// Maximum number of bytes of the response's body to read; `None` discards the body. The
-    /// transport discards the rest. `version` is the response's header [`header::VERSION`].
+    /// Maximum number of bytes of the response's body that the transport reads; `None` for no body.
+    /// The transport discards the rest. `version` is the value of the response's header
+    /// [`header::VERSION`].
     ///
     /// The limit is one byte more than the longest accepted body, so that a longer one is detected.
     pub fn body_limit(&self, status: u16, version: Option<&str>) -> Option<u64> {
@@ -148,10 +150,10 @@ impl Request {
     }
 }
 
-/// A response. Its body was read up to [`Request::body_limit`].
+/// A response, whose body was read up to [`Request::body_limit`].
 #[derive(Debug)]
 pub struct Response {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
     /// The headers, with names in lower case. Values that are not text may be left out.
     pub headers: Vec<(String, String)>,
@@ -160,7 +162,8 @@ pub struct Response {
 }
 
 impl Response {
-    /// The first value of a header. `name` is in lower case.
+    /// The first value of a header; `None` if the response does not have it. `name` is in lower
+    /// case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -168,13 +171,13 @@ impl Response {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Returns whether the status is 200 to 299.
+    /// Returns true if the status is 200 to 299.
     pub fn is_success(&self) -> bool {
         (200..=299).contains(&self.status)
     }
 }
 
-/// A limit on a body's length, at most [`MAX_BODY_BYTES`].
+/// The limit on a body's length, reduced to [`MAX_BODY_BYTES`].
 pub(crate) fn bounded(limit: u64) -> u64 {
     limit.min(MAX_BODY_BYTES)
 }

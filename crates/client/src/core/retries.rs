@@ -1,4 +1,4 @@
-//! Retries of a request: their occasions, number and waits.
+//! Conditions, number and waits of a request's retries.
 
 use std::time::Duration;
 
@@ -8,16 +8,17 @@ use super::platform::Platform;
 use super::request::{Method, Request, Response};
 use super::task::Io;
 
-/// Most further attempts after connections that broke, if the service never responded. Its address
-/// is probably wrong. A service that did respond may restart, which only the patience limits.
+/// Maximum number of retries after broken connections, if the service has never responded: its
+/// address is probably wrong. For a service that has responded, which may be restarting, only the
+/// patience limits retries.
 const MAX_BROKEN: u32 = 3;
-/// Most attempts after refusals.
+/// Maximum number of retries after refusals.
 const MAX_REFUSED: u32 = 30;
-/// Time after which no further attempt is made.
+/// Default time after which no retry is made.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// Upper bound on the wait that a server advises.
+/// Longest wait that the client accepts as a server's advice.
 const MAX_ADVICE: Duration = Duration::from_secs(30);
-/// The first pause without advice. Each further one is twice as long, up to [`MAX_PAUSE`].
+/// The first pause without advice. Each further pause is twice as long, up to [`MAX_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_secs(4);
 
@@ -39,8 +40,8 @@ impl Retries {
         }
     }
 
-    /// Waits before the next attempt after a connection that broke. `responded` says whether the
-    /// service ever responded. Returns false if there is no further attempt.
+    /// Waits before the next attempt after a broken connection. `responded` is true if the service
+    /// has ever responded. Returns false, without a wait, if there is no further attempt.
     pub(crate) async fn after_failure(
         &mut self,
         io: &Io,
@@ -54,7 +55,7 @@ impl Retries {
     }
 
     /// Waits before the next attempt after a refusal, at least as long as the server advises.
-    /// Returns false if there is no further attempt.
+    /// Returns false, without a wait, if there is no further attempt.
     pub(crate) async fn after_refusal(
         &mut self,
         io: &Io,
@@ -68,8 +69,9 @@ impl Retries {
         self.refused <= MAX_REFUSED && self.wait(io, platform, wait).await
     }
 
-    /// Waits for `least` and up to half of it more: clients that were refused together do not come
-    /// back together.
+    /// Waits for `least` plus a random time of at most half of it, so that clients that were
+    /// refused together do not return together. Returns false, without a wait, if the patience
+    /// would end.
     async fn wait(&self, io: &Io, platform: &dyn Platform, least: Duration) -> bool {
         let wait = least + jitter(platform, least / 2);
         let waited = platform.now().saturating_sub(self.start);
@@ -83,7 +85,7 @@ impl Retries {
     }
 }
 
-/// A random time below `most`.
+/// A random time below `most`, in microseconds.
 pub(crate) fn jitter(platform: &dyn Platform, most: Duration) -> Duration {
     let most = u64::try_from(most.as_micros()).unwrap_or(u64::MAX).max(1);
     Duration::from_micros(platform.rng().next_u64() % most)
@@ -104,11 +106,11 @@ pub(crate) fn is_repeatable(request: &Request) -> bool {
     request.method != Method::Patch
 }
 
-/// Returns whether the same request may succeed later: the server is busy, starts or stops, or a
-/// proxy did not reach it. A ticket that is being prepared is waited for elsewhere.
+/// Returns true if the same request may succeed later: the server is busy, starts or stops, or a
+/// proxy did not reach it. False for a ticket that is being prepared, which has its own wait.
 ///
-/// Only the status decides, and not the `retryable` of the body: a lying server could otherwise ask
-/// for repeats of requests, and a repeat may tell it something.
+/// Only the status decides, and not the member `retryable` of the body. Otherwise a malicious
+/// server could demand repeated requests, and a repetition may reveal something to it.
 pub(crate) fn is_retryable(response: &Response) -> bool {
     match response.status {
         429 | 502 | 504 => true,
@@ -122,7 +124,8 @@ fn code_of(response: &Response) -> Option<String> {
     Some(ErrorBody::parse(body)?.code)
 }
 
-/// The wait that `Retry-After` advises, at most [`MAX_ADVICE`].
+/// The wait that `Retry-After` advises in seconds, at most [`MAX_ADVICE`]; `None` without valid
+/// advice.
 pub(crate) fn advised(response: &Response) -> Option<Duration> {
     let seconds = response.header(header::RETRY_AFTER)?.parse().ok()?;
     Some(Duration::from_secs(seconds).min(MAX_ADVICE))

@@ -1,4 +1,4 @@
-//! HTTP calls to a service, with limits and retries.
+//! HTTP calls to a service, with length limits and retries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,36 +15,36 @@ use super::settings::{Settings, Token};
 use super::task::Io;
 use crate::error::{Error, FinalFailure, Result, unexpected};
 
-/// The status of a response that confirms the client's copy.
+/// The HTTP status of a response that confirms the client's copy.
 const NOT_MODIFIED: u16 = 304;
 /// The header with the target of a redirection.
 const LOCATION: &str = "location";
 /// Longest target of a redirection that an error names, in bytes.
 const MAX_LOCATION_BYTES: usize = 200;
 
-/// A service, and the token to send to it. Cheap to clone.
+/// A service and the token for it. Cheap to clone.
 #[derive(Clone)]
 pub struct Service {
     pub(crate) address: Address,
     token: Option<Token>,
     pub(crate) patience: Duration,
-    /// Set once the service responded. Shared by clones.
+    /// Set once the service has responded. Clones share it.
     responded: Arc<AtomicBool>,
     pub(crate) platform: Arc<dyn Platform>,
 }
 
-/// The outcome of a request for bytes of which the client has a copy.
+/// The outcome of a request for bytes that confirms the client's copy or returns new bytes.
 pub(crate) enum Bytes {
     Fetched(Vec<u8>),
     Unchanged,
 }
 
 impl Service {
-    /// The service at an address.
+    /// The service at the address `url`.
     ///
     /// # Errors
-    /// [`Error::BadUrl`]; [`Error::TokenInClear`] for a token that would leave this machine over
-    /// plain HTTP, unless `insecure_http` allows it.
+    /// [`Error::BadUrl`]; [`Error::TokenInClear`] for a token that would be sent to another machine
+    /// over plain HTTP, unless `insecure_http` allows it.
     pub fn new(
         url: &str,
         token: Option<Token>,
@@ -69,8 +69,8 @@ impl Service {
         })
     }
 
-    /// The same service, but no request is tried again after this time. By default this is a
-    /// minute.
+    /// Returns the same service with a time after its first attempt at which a request is not
+    /// retried any more. By default it is one minute.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
@@ -81,7 +81,7 @@ impl Service {
         &self.address
     }
 
-    /// The database that the caller names: in the settings, else in the address.
+    /// The name of the database in the settings, else in the address; `None` if neither names one.
     pub(crate) fn named<'a>(&'a self, settings: &'a Settings) -> Option<&'a String> {
         settings
             .database
@@ -94,7 +94,7 @@ impl Service {
         self.address.url(path)
     }
 
-    /// Adds the client's token, if it has one.
+    /// Adds the token to a request, if there is one.
     pub(crate) fn authorized(&self, request: Request) -> Request {
         match &self.token {
             Some(token) => request.with_header(header::AUTHORIZATION, token.bearer()),
@@ -103,7 +103,7 @@ impl Service {
     }
 
     /// Sends a request. Repeats the same bytes while the server is busy, starts, stops or restarts.
-    /// Before the first response of the server, repeats them only a few times.
+    /// A server that has never responded gets only a few repetitions.
     pub(crate) async fn send(&self, io: &Io, request: Request) -> Result<Response> {
         let platform = &*self.platform;
         let mut retries = Retries::new(platform, self.patience);
@@ -134,7 +134,7 @@ impl Service {
         }
     }
 
-    /// Sends a GET request.
+    /// Sends a GET request. Any status other than 200 to 299 is an error.
     pub(crate) async fn get(&self, io: &Io, path: &str, accepted: Accepted) -> Result<Response> {
         let response = self
             .send(io, self.authorized(Request::get(path, accepted)))
@@ -146,7 +146,7 @@ impl Service {
         }
     }
 
-    /// Fetches JSON.
+    /// Fetches JSON of at most [`limit::JSON_BYTES`] bytes.
     pub(crate) async fn json<T: DeserializeOwned>(&self, io: &Io, path: &str) -> Result<T> {
         self.json_up_to(io, path, limit::JSON_BYTES).await
     }
@@ -181,8 +181,8 @@ impl Service {
         self.body(path, response, limit).map(Some)
     }
 
-    /// Checks a copy of one version: [`Bytes::Unchanged`] if the server confirms it, else fetches
-    /// at most `limit` bytes. `None` if the server has another version.
+    /// Asks the server to confirm the client's copy of one version. Returns [`Bytes::Unchanged`] if
+    /// it does, else fetches at most `limit` bytes. `None` if the server has another version.
     pub(crate) async fn confirm_or_fetch(
         &self,
         io: &Io,
@@ -209,7 +209,7 @@ impl Service {
         Ok(Some(Bytes::Fetched(bytes)))
     }
 
-    /// Returns whether a response is of this version.
+    /// Returns true if a response names this version. A response that names none is an error.
     fn is_of_version(&self, path: &str, version: &str, response: &Response) -> Result<bool> {
         match response.header(header::VERSION) {
             Some(found) => Ok(found == version),
@@ -220,7 +220,7 @@ impl Service {
         }
     }
 
-    /// The JSON of a successful response, at most `limit` bytes.
+    /// Decodes the JSON of a successful response of at most `limit` bytes.
     pub(crate) fn decode<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -236,7 +236,7 @@ impl Service {
         })
     }
 
-    /// The body of a response, at most `limit` bytes.
+    /// The body of a response. More than `limit` bytes are an error.
     pub(crate) fn body(&self, path: &str, response: Response, limit: u64) -> Result<Vec<u8>> {
         let limit = bounded(limit);
         let bytes = response.body.map_err(|source| Error::Transport {
@@ -254,7 +254,7 @@ impl Service {
         Ok(bytes)
     }
 
-    /// The error for a refusal, with the server's message if it is a papir service.
+    /// The error for a refusal. It contains the server's message if the server is a papir service.
     pub(crate) fn refusal(&self, path: &str, response: Response) -> Error {
         self.refusal_of(path, response, None)
     }
@@ -282,7 +282,8 @@ impl Service {
     }
 }
 
-/// The error for a refusal that no papir service sent: a proxy, or a server of another kind.
+/// The error for a refusal that does not come from a papir service but from a proxy or another
+/// server.
 fn foreign(url: String, status: u16, location: Option<&str>, sent: Option<usize>) -> Error {
     let reason = match status {
         // Redirections are not followed: the next server would get the token and the queries.
@@ -308,7 +309,7 @@ fn foreign(url: String, status: u16, location: Option<&str>, sent: Option<usize>
     }
 }
 
-/// Code and message of a refusal that no papir service sent.
+/// Code and message for a refusal that does not come from a papir service.
 struct Foreign {
     code: &'static str,
     message: String,
@@ -322,7 +323,8 @@ impl Foreign {
         }
     }
 
-    /// The refusal names no limit, so that the length is the only hint at it.
+    /// The reason for a request that is too long. A refusal names no limit, so the message states
+    /// the length of the request as a hint.
     fn too_long(sent: Option<usize>) -> Self {
         let bytes = sent.map(|sent| format!(" of {sent} bytes"));
         Self {
@@ -334,7 +336,8 @@ impl Foreign {
         }
     }
 
-    /// A redirection is not followed: it could send a token or a query to another machine.
+    /// The reason for a redirection. It is not followed, since it could send a token or a query to
+    /// another machine.
     fn redirect(location: Option<&str>) -> Self {
         // From the network: a terminal must not be controlled by it.
         let shown = location.filter(|text| {

@@ -23,8 +23,8 @@ use super::settings::Settings;
 use super::task::{Io, Task};
 use crate::error::{Error, Result};
 
-/// A private client of one database of a service. Clones share the public part and start with the
-/// same costs.
+/// A private client of one database of a service. A clone shares the public part. It counts its own
+/// costs, starting from the costs of the original.
 #[derive(Clone)]
 pub struct Session {
     service: Service,
@@ -34,36 +34,37 @@ pub struct Session {
     lookup: Lookup,
     costs: Costs,
     trust: OwnerTrust,
-    /// Set from the first lookup on, in schemes with client keys.
+    /// The registration, in schemes with client keys; `None` before the first lookup of a version.
     registration: Option<Registration>,
-    /// Time of the last request for the newest version.
+    /// The platform's time at the last request for the newest version.
     seen: Duration,
-    /// Set once a version of this session had a delta.
+    /// Set if any version of this session had a delta.
     had_delta: bool,
-    /// Set once this session has pinned the database's name, or found it pinned.
+    /// Set if this session has pinned the database's name, or has found it pinned.
     named: bool,
 }
 
-/// The outcome of one query request.
+/// The outcome of one exchange with the service.
 enum Outcome<'a> {
-    /// The answered lookups, and the lookups that did not fit into the request.
+    /// The answered lookups, and the remaining lookups, which did not fit into the request.
     Done(AnsweredLookups, &'a [Wanted<'a>]),
-    /// The database has another version.
+    /// The service does not answer this version. Contains the refusal.
     VersionChanged(Error),
-    /// The client with this id does not exist any more, or its ticket was used.
+    /// The service has no client with this id any more, or the client's ticket was used. Contains
+    /// the refusal.
     ClientGone(String, Error),
 }
 
 /// Queries ready to be sent.
 struct Prepared {
-    /// The registered client's id.
+    /// The registered client's id; `None` in schemes without client keys.
     client: Option<String>,
     batch: LookupBatch,
     /// Time spent waiting for tickets.
     waited: Duration,
 }
 
-/// The first of the wanted lookups, with their queries.
+/// Queries for the first of the wanted lookups.
 struct LookupBatch {
     lookups: Pending,
     /// The number of lookups.
@@ -71,12 +72,13 @@ struct LookupBatch {
 }
 
 impl Session {
-    /// Connects to a database and fetches its public part.
+    /// Connects to a database, fetches its public part, and verifies it under the settings.
     ///
     /// # Errors
-    /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network,
-    /// [`Error::NoCheckpoint`], [`Error::Checkpoint`], and [`Error::Core`] if the public part is
-    /// damaged or its scheme is unknown or not private.
+    /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network and of the
+    /// storage; [`Error::NoCheckpoint`], [`Error::Checkpoint`], [`Error::Root`] and
+    /// [`Error::OtherName`] if the database does not verify; [`Error::TooLarge`]; [`Error::Core`]
+    /// if the public part is damaged or its scheme is unknown or not private.
     pub fn open(service: Service, settings: Settings) -> Task<'static, Result<Self>> {
         Task::new(|io| async move { Self::connect(&io, service, settings).await })
     }
@@ -113,8 +115,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Checks the database's name against the pinned one, and pins it if it protects a signature or
-    /// a root.
+    /// Checks the database's name against the pinned one. Pins it if a signature or a root depends
+    /// on it.
     pub(crate) async fn keep_name(&self, pin: &NamePin<'_>) -> Result<()> {
         if self.protects_name() {
             pin.keep(&self.name).await
@@ -123,7 +125,7 @@ impl Session {
         }
     }
 
-    /// Returns whether the database's name protects a signature or a root.
+    /// Returns true if the database is signed or has a trusted root: their pins depend on its name.
     fn protects_name(&self) -> bool {
         self.trust.is_signed() || self.settings.root.is_some()
     }
@@ -161,7 +163,7 @@ impl Session {
     }
 
     /// In schemes with client keys, registers with the service or resumes the saved registration.
-    /// If the database changes meanwhile, it starts again from the new public part, at most three
+    /// If the database changes meanwhile, it starts again from the new public part, at most six
     /// times.
     ///
     /// # Errors
@@ -170,8 +172,8 @@ impl Session {
         Task::new(|io| async move { self.ensure_registered(&io).await })
     }
 
-    /// Does in advance the work of `lookups` lookups that does not depend on what is looked up.
-    /// Nothing is sent except a missing registration.
+    /// Does in advance the work of `lookups` lookups that does not depend on the keys or indices.
+    /// Sends nothing except a missing registration.
     ///
     /// # Errors
     /// Errors of the network and of client state.
@@ -188,12 +190,13 @@ impl Session {
         }
     }
 
-    /// Sends the keys of up to `lookups` later lookups ahead, as many as fit in a request. Returns
-    /// the number of lookups that are prepared in this way: they are short, and need no ticket.
+    /// Sends the LWE keys of up to `lookups` later lookups ahead, at most those that fit in one
+    /// request. Returns the number of lookups for which the state then has keys: these lookups are
+    /// short, and need no ticket.
     ///
     /// # Errors
     /// Errors of the network, of the service and of client state; [`papir_core::Error::Parameters`]
-    /// for a scheme without such keys.
+    /// for a scheme that sends no keys ahead.
     pub fn hold_ahead(&mut self, lookups: usize) -> Task<'_, Result<usize>> {
         Task::new(move |io| async move { self.hold_keys(&io, lookups).await })
     }
@@ -251,7 +254,7 @@ impl Session {
         Ok(held / each)
     }
 
-    /// The registration, if clients of the scheme send keys ahead.
+    /// The registration. Fails if clients of the scheme send no keys ahead.
     fn sending_ahead(&self) -> Result<&Registration> {
         let description = self.lookup.describe();
         match &self.registration {
@@ -264,7 +267,7 @@ impl Session {
         }
     }
 
-    /// Sends queries, and counts the request.
+    /// Sends queries, and adds the request to the costs.
     async fn send_queries(&mut self, io: &Io, request: &QueryRequest<'_>) -> Result<QueryReply> {
         // Before it is sent: a request that fails was seen by the service, too.
         self.costs.requests += 1;
@@ -278,7 +281,7 @@ impl Session {
     /// learns the number of lookups.
     ///
     /// # Errors
-    /// Errors of the network, of the service and of [`Pending::finish_all`]. One
+    /// Errors of the network, of the service, of client state and of [`Pending::finish_all`]. One
     /// failure fails all lookups.
     pub fn get<'s>(
         &'s mut self,
@@ -287,8 +290,8 @@ impl Session {
         Task::new(move |io| async move { self.look_up(&io, wanted).await })
     }
 
-    /// Sends all requests, and decodes answers only after the last one has arrived. The traffic
-    /// therefore does not depend on whether answers decode.
+    /// Looks up keys or indices. Sends all requests, and decodes answers only after the last one
+    /// has arrived, so that the traffic does not depend on whether answers decode.
     pub(crate) async fn look_up(
         &mut self,
         io: &Io,
@@ -318,12 +321,12 @@ impl Session {
         Ok(batches.into_iter().flatten().collect())
     }
 
-    /// Sends one request for as many of `wanted` as fit. Returns them with the lookups that are
-    /// left.
+    /// Sends one request for the first lookups of `wanted`, up to the number that fits. Returns
+    /// them with the remaining lookups.
     ///
     /// If the database changes, it starts again from the new public part, at most [`MAX_CHANGES`]
-    /// times. If the registered client does not exist any more, it registers again, once. Both use
-    /// fresh queries. The number of requests depends on the server alone, not on the lookups.
+    /// times. If the service has no such client any more, it registers again, once. Both use fresh
+    /// queries. The number of requests depends on the server alone, not on the lookups.
     async fn exchange<'a>(
         &mut self,
         io: &Io,
@@ -406,8 +409,8 @@ impl Session {
         })
     }
 
-    /// Makes the queries once the service has their tickets. While keys are held, it makes only
-    /// queries with held keys, even if more queries fit. The changes to the client's state are
+    /// Makes queries once the service has their tickets. While there are held keys, it makes only
+    /// queries with held keys, even if more queries fit. The changes of the client's state are
     /// durable on return.
     async fn prepare(&mut self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Prepared> {
         let start = self.service.platform.now();
@@ -447,7 +450,7 @@ impl Session {
         })
     }
 
-    /// The number of tickets for `lookups` lookups of a client that holds `held` keys.
+    /// The number of tickets for `lookups` lookups of a client with `held` held keys.
     fn tickets_for(&self, lookups: usize, held: usize) -> usize {
         if held > 0 {
             0
@@ -456,7 +459,7 @@ impl Session {
         }
     }
 
-    /// Makes the queries of a registered client: with its held keys if it has any, else all.
+    /// Makes queries of a registered client. If it has held keys, it makes only queries with them.
     fn make_registered_batch(
         &self,
         state: &mut ErasedState,
@@ -492,7 +495,7 @@ impl Session {
         })
     }
 
-    /// The number of keys or indices in one request.
+    /// Maximum number of keys or indices in one request, at least 1.
     fn lookups_per_request(&self) -> usize {
         let registration = self.registration.as_ref();
         let queries = registration.map_or(usize::MAX, |one| one.queries_per_request(&self.lookup));
@@ -502,7 +505,8 @@ impl Session {
             .max(1)
     }
 
-    /// Registers, if the scheme has client keys and this session is not registered.
+    /// Registers or resumes the saved registration, if the scheme has client keys and this session
+    /// has not done so for its version.
     pub(crate) async fn ensure_registered(&mut self, io: &Io) -> Result<()> {
         let mut changes = 0;
 
@@ -521,16 +525,16 @@ impl Session {
         Ok(())
     }
 
-    /// Starts again from the public part of the new version.
+    /// Moves to the new version after a refusal, and registers for it.
     async fn follow_change(&mut self, io: &Io, changes: u32, refusal: &Error) -> Result<()> {
         self.fetch_again(io, changes, refusal.current_version())
             .await?;
         self.ensure_registered(io).await
     }
 
-    /// Moves to the newest version if this session has seen deltas, and has not asked for the
-    /// newest version for [`Settings::freshness`]. Old versions are answered too, so no refusal
-    /// would move it. If its own checkpoint has become too old, it needs a newer one.
+    /// Moves to the newest version if this session has seen deltas and has not requested the newest
+    /// version for [`Settings::freshness`]: since the service also answers old versions, no refusal
+    /// would tell the session to move. Also moves if the session's checkpoint has become too old.
     async fn stay_fresh(&mut self, io: &Io) -> Result<()> {
         if self.trust.is_too_old(&self.service, &self.settings) {
             return self.fetch_again(io, 0, None).await;
@@ -549,8 +553,8 @@ impl Session {
         }
     }
 
-    /// Fetches the public part of the version that a refusal names, or of the newest. The
-    /// registration is checked again, since it may not be valid for that version.
+    /// Moves to the version that a refusal names, or to the newest one. Discards the registration,
+    /// which may not be valid for that version, so that it is opened again.
     async fn fetch_again(&mut self, io: &Io, changes: u32, named: Option<Version>) -> Result<()> {
         let begin = self.service.platform.now();
         if changes > 0 {
@@ -581,7 +585,7 @@ impl Session {
         Ok(())
     }
 
-    /// Moves to the version that a refusal names, or to the newest. Fetches again if another
+    /// Fetches the version that a refusal names, or the newest one. Fetches again if another
     /// session of this client has changed the pin meanwhile.
     async fn move_to(&mut self, io: &Io, named: Option<Version>) -> Result<()> {
         let service = &self.service;
@@ -620,8 +624,9 @@ impl Session {
         }
     }
 
-    /// Registers again in place of a client that does not exist any more. If the ticket was used by
-    /// another query, the state was copied: it is removed, and the caller gets the error.
+    /// Registers again in place of a client that the service does not have any more. If another
+    /// query used the ticket, a copy of the state is in use: removes the state, and returns
+    /// [`Error::StateCopied`].
     async fn replace_client(&mut self, io: &Io, client: &str, refusal: Error) -> Result<()> {
         let Some(registration) = &self.registration else {
             return Err(refusal);

@@ -16,60 +16,61 @@ use crate::error::{Error, Result};
 /// Settings of a session with a database.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The database's name; `None` for the one in the address, else the service's only one.
+    /// The database's name; `None` for the name in the address, else that of the service's only
+    /// database.
     pub database: Option<String>,
     /// Allows schemes that reveal to the server which record is read.
     pub allow_not_private: bool,
     /// The trusted root. The database must have it, and every record is verified against it.
     pub root: Option<Root>,
-    /// Kept from the first use of a database, and compared from then on.
+    /// The trust in a database that the client keeps from its first use.
     pub pin: Pin,
     /// The owner's key of an encrypted database.
     pub owner_key: Option<OwnerKey>,
     /// Requirements on the owner's signed checkpoints.
     pub checkpoint: CheckpointSettings,
-    /// Stores no copy of the public part, and uses none.
+    /// Disables stored copies of the public part.
     pub no_cache: bool,
     /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
     /// Maximum age of a version, for databases with frequent changes.
     pub freshness: Freshness,
-    /// Longest download of a public part or of the filter of a set.
+    /// Longest accepted public part, delta or filter of a set.
     pub download_limit: DownloadLimit,
     /// The schemes whose databases this session may use.
     pub schemes: Schemes,
-    /// Receives the progress of long work on the client.
+    /// Receives the progress of long computations of the client.
     pub watcher: Watcher,
 }
 
 /// The trust in a database that a client keeps from its first use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
-    /// None. Nothing is stored, and pins of other sessions are neither read nor changed. A given
-    /// key then counts as if no rotation of it had been seen.
+    /// No pin. The session stores no pins, and neither reads nor changes pins of other sessions. It
+    /// treats a given key as if it had seen no rotation of the key.
     Nothing,
-    /// The owner's key of a signed database, and the highest sequence seen. Updates and rotations
-    /// keep it valid.
+    /// The owner's key of a signed database, and the highest sequence that the client has seen. It
+    /// stays valid through updates and rotations.
     #[default]
     Owner,
-    /// Also the root of a verifiable database. If the database is not signed, every update is
-    /// refused until the caller gives the new root.
+    /// The owner's key as above, and the root of a verifiable database. If the database is not
+    /// signed, every update is refused until the caller gives the new root.
     OwnerAndRoot,
 }
 
 /// Limits after which a registered client replaces its keys. It registers anew before its next
-/// lookup. If the service refuses, it keeps the old keys, and tries again after a sixteenth of
-/// these limits.
+/// lookup. If the service refuses, it keeps the old keys, and tries again after a further sixteenth
+/// of these limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// Number of queries under one registration.
+    /// Maximum number of queries under one registration.
     pub queries: u64,
-    /// Age of a registration.
+    /// Maximum age of a registration.
     pub age: Duration,
 }
 
 impl Default for Rotation {
-    /// 65,536 queries and 30 days.
+    /// The default limits: 65,536 queries and 30 days.
     fn default() -> Self {
         Self {
             queries: 1 << 16,
@@ -78,36 +79,35 @@ impl Default for Rotation {
     }
 }
 
-/// Maximum age of a session's version before a lookup asks for a newer one. It applies to sessions
-/// that have seen changes beside a base (`papir update --delta`, `papir follow`). Other sessions
-/// stay at their version until the service refuses it. If the service cannot be asked, the session
-/// keeps its version.
+/// Maximum age of a session's version before a lookup requests a newer one. It applies to sessions
+/// that have seen a delta (`papir update --delta`, `papir follow`). Other sessions stay at their
+/// version until the service refuses it. If the request fails, the session keeps its version.
 ///
-/// The requests depend on the time and on the service alone.
+/// The requests depend only on the time and on the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freshness(pub Duration);
 
 impl Default for Freshness {
-    /// Ten seconds.
+    /// The default age: ten seconds.
     fn default() -> Self {
         Self(Duration::from_secs(10))
     }
 }
 
-/// Longest download whose length the service chooses, in bytes: of a public part, a delta or the
-/// filter of a set. A longer one is refused before it is fetched.
+/// Longest accepted download in bytes of a public part, a delta or the filter of a set, whose
+/// lengths the service chooses. The client refuses a longer one before it fetches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DownloadLimit(pub u64);
 
 impl Default for DownloadLimit {
-    /// 1 GiB.
+    /// The default limit: 1 GiB.
     fn default() -> Self {
         Self(1 << 30)
     }
 }
 
 impl DownloadLimit {
-    /// Checks the length that a service states of what is at `url`.
+    /// Checks the length in bytes that a service states for the download at `url`.
     pub(crate) fn check(self, url: &str, length: u64) -> Result<()> {
         let Self(limit) = self;
         if length <= limit {
@@ -121,40 +121,40 @@ impl DownloadLimit {
     }
 }
 
-/// Requirements on the signed checkpoints of a database's owner. With a key, an age or a number of
-/// cosignatures, a database that is not signed is refused.
+/// Requirements on the signed checkpoints of a database's owner. A key, a maximum age or a number
+/// of cosignatures implies that a database that is not signed is refused.
 #[derive(Clone, Debug, Default)]
 pub struct CheckpointSettings {
-    /// The owner's public key. The database must be signed under it, or under a key to which its
-    /// owner's rotations lead. If a key is pinned, the given one must be the key that was trusted
-    /// first, the newest key, or one that the shown rotations connect with it. `None` trusts the
-    /// pinned key, or the key of the first checkpoint.
+    /// The owner's public key. The database must be signed under it, or under a later key to which
+    /// its owner's rotations lead. If a key is pinned, the given one must be the first pinned key,
+    /// the newest one, or a key that the rotations in the proof connect with the newest one. `None`
+    /// trusts the pinned key, or the key of the first checkpoint.
     pub owner: Option<VerifyingKey>,
-    /// Maximum age of a checkpoint, whenever one is fetched and at every lookup; `None` accepts
-    /// any.
+    /// Maximum age of a checkpoint, both when it is fetched and at every lookup; `None` accepts any
+    /// age.
     pub max_age: Option<Duration>,
     /// Public keys of known witnesses, whose cosignatures are verified and counted.
     pub witnesses: Vec<VerifyingKey>,
     /// Minimum number of known witnesses that must have cosigned.
     pub cosignatures: usize,
-    /// Time for retries if the service shows an older version than this client has seen; `None` for
-    /// 30 seconds.
+    /// Time for retries if the service shows an older version than this client has seen; `None`
+    /// stands for 30 seconds.
     pub catch_up: Option<Duration>,
 }
 
 impl CheckpointSettings {
-    /// Returns whether a database without a checkpoint is refused.
+    /// Returns true if a database without a checkpoint is refused.
     pub(crate) fn is_required(&self) -> bool {
         self.owner.is_some() || self.max_age.is_some() || self.cosignatures > 0
     }
 }
 
-/// Receives the progress of long work. By default it discards all reports.
+/// A receiver of progress reports. The default discards them.
 #[derive(Clone)]
 pub struct Watcher(Arc<dyn Progress + Send + Sync>);
 
 impl Watcher {
-    /// Reports to `progress`.
+    /// A watcher that passes all reports to `progress`.
     pub fn new(progress: impl Progress + Send + 'static) -> Self {
         Self(Arc::new(progress))
     }
@@ -176,17 +176,18 @@ impl fmt::Debug for Watcher {
     }
 }
 
-/// A bearer token. It is wiped when dropped and never printed.
+/// A bearer token, wiped when dropped and never printed.
 ///
 /// Copies that the HTTP library makes while it sends the token are not wiped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(Zeroizing<String>);
 
 impl Token {
-    /// A token from its text. Surrounding white space is removed.
+    /// Makes a token from its text. Removes surrounding white space.
     ///
     /// # Errors
-    /// [`Error::BadToken`] for text that is not valid in a header.
+    /// [`Error::BadToken`] for a text that is empty, longer than 4096 bytes, or has white space or
+    /// other characters that are not printable ASCII.
     pub fn new(text: &str) -> Result<Self> {
         // Files of tokens end with a line break, and it is not valid in a header.
         let text = text.trim();
@@ -202,7 +203,7 @@ impl Token {
         }
     }
 
-    /// The value of the header `Authorization`.
+    /// The value of the header `Authorization` with this token.
     pub(crate) fn bearer(&self) -> Zeroizing<String> {
         Zeroizing::new(format!("Bearer {}", *self.0))
     }
@@ -221,7 +222,7 @@ pub struct Schemes {
     registered: Option<Registered>,
 }
 
-/// The registry's schemes, by number and by name.
+/// The registry's functions that find a scheme by number and by name.
 #[derive(Clone, Copy)]
 struct Registered {
     by_id: fn(u16) -> papir_core::Result<&'static dyn ErasedScheme>,
@@ -229,7 +230,8 @@ struct Registered {
 }
 
 impl Schemes {
-    /// The listed schemes alone. A program that names its schemes contains no other.
+    /// Allows only the listed schemes. A program that uses only this constructor is linked without
+    /// other schemes.
     pub fn only(listed: Vec<&'static dyn ErasedClientScheme>) -> Self {
         Self {
             listed,
@@ -237,7 +239,7 @@ impl Schemes {
         }
     }
 
-    /// The listed schemes, and the registry's schemes that have other numbers.
+    /// Allows the listed schemes, and the registry's schemes with other numbers.
     pub fn and(listed: Vec<&'static dyn ErasedClientScheme>) -> Self {
         Self {
             listed,
@@ -248,7 +250,7 @@ impl Schemes {
         }
     }
 
-    /// The scheme with this number.
+    /// The allowed scheme with this number.
     pub(crate) fn by_id(&self, id: u16) -> papir_core::Result<&'static dyn ErasedClientScheme> {
         // The application's own come first: they may replace one of the registry.
         if let Some(scheme) = self
@@ -265,7 +267,7 @@ impl Schemes {
         }
     }
 
-    /// Checks that there is a scheme of this name.
+    /// Checks that a scheme with this name is allowed.
     pub(crate) fn check_name(&self, name: &str) -> papir_core::Result<()> {
         if self.listed.iter().any(|scheme| scheme.name() == name) {
             return Ok(());
@@ -290,7 +292,7 @@ impl Schemes {
 }
 
 impl Default for Schemes {
-    /// All in the registry.
+    /// All schemes of the registry.
     fn default() -> Self {
         Self::and(Vec::new())
     }

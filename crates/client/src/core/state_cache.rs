@@ -1,4 +1,4 @@
-//! Cache of client state in memory.
+//! In-memory cache of client state.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +8,8 @@ use zeroize::Zeroizing;
 
 use crate::error::Result;
 
-/// The state of a registration as last stored, with work done in advance. Clones share the cache.
+/// The decoded state of a registration as it was last stored, with work done in advance. Clones
+/// share the cache.
 #[derive(Clone, Default)]
 pub(crate) struct StateCache(Arc<Mutex<Option<Cached>>>);
 
@@ -20,8 +21,8 @@ struct Cached {
 }
 
 impl StateCache {
-    /// Takes the state whose stored encoding is `bytes`: from the cache if it matches, else
-    /// decoded.
+    /// Returns the state whose stored encoding is `bytes`: from the cache, which it leaves empty,
+    /// or else decoded.
     pub(crate) fn take(&self, client: &dyn ErasedClient, bytes: &[u8]) -> Result<ErasedState> {
         let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Compared with the stored bytes: another process may have used the state meanwhile.
@@ -31,7 +32,7 @@ impl StateCache {
         }
     }
 
-    /// Caches a state whose stored encoding is `bytes`.
+    /// Caches the state whose stored encoding is `bytes`.
     pub(crate) fn put(&self, client: &dyn ErasedClient, bytes: &[u8], state: ErasedState) {
         let cached = Cached {
             version: client.version(),

@@ -11,14 +11,14 @@ use super::store::{StoreAction, StoreLock, StoreRequest, Stored};
 use super::task::Io;
 use crate::error::{Error, Result, unexpected};
 
-/// An unlocked slot.
+/// A storage slot, without its lock.
 #[derive(Clone, Copy)]
 pub(crate) struct Storage<'a> {
     io: &'a Io,
     slot: &'a str,
 }
 
-/// A locked slot. The lock is released when dropped.
+/// A storage slot with its lock, which is released when this is dropped.
 pub(crate) struct Locked<'a> {
     storage: Storage<'a>,
     lock: StoreLock,
@@ -40,7 +40,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// Returns whether a root is pinned.
+    /// Returns true if a root is pinned in the slot.
     pub(crate) async fn has_root(self) -> Result<bool> {
         match self.perform(StoreAction::HasRoot).await? {
             Stored::Found(found) => Ok(found),
@@ -48,7 +48,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The pinned owner's key.
+    /// Reads the pinned owner's key; `None` if no key is pinned.
     pub(crate) async fn owner(self) -> Result<Option<PinnedOwner>> {
         match self.perform(StoreAction::Owner).await? {
             Stored::Owner(owner) => Ok(owner),
@@ -56,7 +56,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The pinned name of the service's database.
+    /// Reads the pinned name of the service's database; `None` if no name is pinned.
     pub(crate) async fn name(self) -> Result<Option<String>> {
         let name = self.bytes(StoreAction::Name).await?;
         Ok(name.map(|name| {
@@ -68,22 +68,22 @@ impl<'a> Storage<'a> {
         }))
     }
 
-    /// The stored filter, at most `limit` bytes of it.
+    /// Reads at most `limit` bytes of the stored filter; `None` if there is no filter.
     pub(crate) async fn filter(self, limit: u64) -> Result<Option<Vec<u8>>> {
         self.bytes(StoreAction::Filter(limit)).await
     }
 
-    /// Stores a filter and replaces an earlier one.
+    /// Stores a filter in place of an earlier one.
     pub(crate) async fn keep_filter(self, bytes: Vec<u8>) -> Result<()> {
         self.change(StoreAction::KeepFilter(bytes)).await
     }
 
-    /// The stored public part, at most `limit` bytes of it.
+    /// Reads at most `limit` bytes of the stored public part; `None` if there is no copy.
     pub(crate) async fn public_part(self, limit: u64) -> Result<Option<Vec<u8>>> {
         self.bytes(StoreAction::PublicPart(limit)).await
     }
 
-    /// Stores a public part and replaces an earlier one.
+    /// Stores a public part in place of an earlier one.
     pub(crate) async fn keep_public_part(self, bytes: Vec<u8>) -> Result<()> {
         self.change(StoreAction::KeepPublicPart(bytes)).await
     }
@@ -120,17 +120,17 @@ impl<'a> Storage<'a> {
 }
 
 impl Locked<'_> {
-    /// The slot's identity.
+    /// The slot's identity, which names its database and service.
     pub(crate) fn slot(&self) -> &str {
         self.storage.slot
     }
 
-    /// The slot's place; `None` if the platform cannot tell.
+    /// The slot's place; `None` if the platform does not know it.
     pub(crate) fn place(&self) -> Option<Place> {
         self.lock.place()
     }
 
-    /// The registration; `None` if the slot has none.
+    /// Reads the registration; `None` if the slot has no registration.
     pub(crate) async fn read(&self) -> Result<Option<SavedRegistration>> {
         let saved = match self.storage.perform(StoreAction::Read).await? {
             Stored::Registration(saved) => saved,
@@ -157,24 +157,25 @@ impl Locked<'_> {
         self.storage.change(StoreAction::Forget).await
     }
 
-    /// Stores keys while they are uploaded. They are durable on return.
+    /// Stores client keys for the time of their upload. They are durable on return.
     pub(crate) async fn keep_keys(&self, keys: &Arc<Vec<u8>>) -> Result<()> {
         self.storage
             .change(StoreAction::KeepKeys(Arc::clone(keys)))
             .await
     }
 
-    /// The keys that are being uploaded; `None` unless they have exactly `length` bytes.
+    /// Reads the client keys that are being uploaded; `None` unless they have exactly `length`
+    /// bytes.
     pub(crate) async fn keys(&self, length: u64) -> Result<Option<Vec<u8>>> {
         self.storage.bytes(StoreAction::Keys(length)).await
     }
 
-    /// Removes the keys.
+    /// Removes the stored client keys.
     pub(crate) async fn drop_keys(&self) -> Result<()> {
         self.storage.change(StoreAction::DropKeys).await
     }
 
-    /// The pinned root.
+    /// Reads the pinned root; `None` if no root is pinned.
     pub(crate) async fn root(&self) -> Result<Option<Root>> {
         match self.storage.perform(StoreAction::Root).await? {
             Stored::Root(root) => Ok(root),
@@ -182,7 +183,7 @@ impl Locked<'_> {
         }
     }
 
-    /// The pinned owner's key.
+    /// Reads the pinned owner's key; `None` if no key is pinned.
     pub(crate) async fn owner(&self) -> Result<Option<PinnedOwner>> {
         self.storage.owner().await
     }
@@ -192,7 +193,7 @@ impl Locked<'_> {
         self.storage.change(StoreAction::KeepOwner(owner)).await
     }
 
-    /// The pinned name of the service's database.
+    /// Reads the pinned name of the service's database; `None` if no name is pinned.
     pub(crate) async fn name(&self) -> Result<Option<String>> {
         self.storage.name().await
     }

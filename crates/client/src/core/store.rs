@@ -1,8 +1,8 @@
 //! Requests to the storage of client state.
 //!
-//! A slot holds the data of one database of one service, or the name of a service's only database.
-//! A query uses up state that must never be used again. Therefore a change must be durable before
-//! the storage replies, and only one task at a time may hold a slot's lock.
+//! A slot has the data of one database of one service, or the name of a service's only database. A
+//! query uses up state that must never be used again. Therefore a change must be durable before the
+//! storage replies, and only one task at a time may have a slot's lock.
 
 use std::any::Any;
 use std::fmt;
@@ -18,14 +18,14 @@ use super::record::SavedRegistration;
 #[derive(Debug)]
 pub struct StoreRequest {
     /// The slot's identity, unique to one database of one service, or to the service. It contains
-    /// the service's address: storage that others can list should hash it.
+    /// the service's address, so a storage whose names others can read should hash it.
     pub slot: String,
     /// The action.
     pub action: StoreAction,
 }
 
-/// Action on a slot. The actions from `Read` to `Pin` are requested with the lock held, except
-/// `HasRoot`.
+/// An action on a slot. The core performs the actions from `Read` to `Pin` with the lock held,
+/// except `HasRoot`.
 #[derive(Debug)]
 pub enum StoreAction {
     /// Creates the slot if necessary and waits for its lock. The reply is [`Stored::Locked`].
@@ -36,67 +36,69 @@ pub enum StoreAction {
     Write(SavedRegistration),
     /// Removes the registration and its keys.
     Forget,
-    /// Stores keys while they are uploaded.
+    /// Stores client keys for the time of their upload.
     KeepKeys(Arc<Vec<u8>>),
-    /// Reads the keys if they have exactly this length. The reply is [`Stored::Bytes`].
+    /// Reads the client keys if they have exactly this length in bytes. The reply is
+    /// [`Stored::Bytes`].
     Keys(u64),
-    /// Removes the keys.
+    /// Removes the client keys.
     DropKeys,
     /// Checks for a pinned root, without creating the slot. The reply is [`Stored::Found`].
     HasRoot,
     /// Reads the pinned root. The reply is [`Stored::Root`].
     Root,
-    /// Pins a root and replaces an earlier one.
+    /// Pins a root in place of an earlier one.
     Pin(Root),
     /// Reads the pinned owner's key, without creating the slot or taking its lock. The reply is
     /// [`Stored::Owner`].
     Owner,
-    /// Pins an owner's key and replaces an earlier one. Requested with the lock held.
+    /// Pins an owner's key in place of an earlier one. The core performs it with the lock held.
     KeepOwner(PinnedOwner),
     /// Reads the pinned name of a service's database, without creating the slot or taking its lock.
     /// The reply is [`Stored::Bytes`].
     Name,
-    /// Pins the name of a service's database. Requested with the lock held.
+    /// Pins the name of a service's database. The core performs it with the lock held.
     KeepName(String),
-    /// Reads a set's filter, up to a maximum of bytes. The reply is [`Stored::Bytes`].
+    /// Reads at most this number of bytes of a set's filter. The reply is [`Stored::Bytes`].
     Filter(u64),
-    /// Stores the filter of a set and replaces an earlier one. The storage takes the lock itself.
+    /// Stores the filter of a set in place of an earlier one. The storage takes the lock itself.
     KeepFilter(Vec<u8>),
-    /// Reads the stored public part, up to a maximum of bytes, without creating the slot or taking
-    /// its lock. The reply is [`Stored::Bytes`]. A storage may lose it at any time.
+    /// Reads at most this number of bytes of the stored public part, without creating the slot or
+    /// taking its lock. The reply is [`Stored::Bytes`]. A storage may lose the public part at any
+    /// time.
     PublicPart(u64),
-    /// Stores a public part and replaces an earlier one, without the lock.
+    /// Stores a public part in place of an earlier one, without the lock.
     KeepPublicPart(Vec<u8>),
 }
 
 #[cfg(feature = "transport")]
 impl StoreAction {
-    /// Returns whether the storage waits for the slot's lock.
+    /// Returns true if the storage waits for the slot's lock during this action.
     pub(crate) fn takes_lock(&self) -> bool {
         matches!(self, Self::Lock | Self::KeepFilter(_))
     }
 }
 
-/// Reply of the storage. Actions without their own reply return [`Stored::Done`].
+/// The storage's reply. The reply is [`Stored::Done`] unless the action names another one.
 #[derive(Debug)]
 pub enum Stored {
     /// The change is durable.
     Done,
-    /// The lock is held until this is dropped.
+    /// The slot's lock, which is released when this is dropped.
     Locked(StoreLock),
-    /// The registration; `None` if the slot has none.
+    /// The registration; `None` if the slot has no registration.
     Registration(Option<SavedRegistration>),
-    /// The bytes; `None` if the slot has none.
+    /// The bytes of the entry; `None` if the slot does not have it.
     Bytes(Option<Vec<u8>>),
-    /// The pinned root; `None` if none is pinned.
+    /// The pinned root; `None` if no root is pinned.
     Root(Option<Root>),
-    /// The pinned owner's key; `None` if none is pinned.
+    /// The pinned owner's key; `None` if no key is pinned.
     Owner(Option<PinnedOwner>),
-    /// Set if a root is pinned.
+    /// True if a root is pinned.
     Found(bool),
 }
 
-/// A held lock of a slot. The lock is released when dropped.
+/// The held lock of a slot, which is released when this is dropped.
 pub struct StoreLock {
     place: Option<Place>,
     #[expect(dead_code, reason = "held for its drop")]
@@ -104,7 +106,7 @@ pub struct StoreLock {
 }
 
 impl StoreLock {
-    /// A lock that is released when `guard` is dropped. Its state is bound to no place.
+    /// A lock that dropping `guard` releases. The slot's state is bound to no place.
     pub fn new(guard: impl Any + Send + Sync) -> Self {
         Self {
             place: None,
@@ -112,7 +114,7 @@ impl StoreLock {
         }
     }
 
-    /// The same lock of a slot at `place`; `None` if the platform cannot tell the place.
+    /// Returns the same lock, with the slot's place, or `None` if the platform does not know it.
     #[must_use]
     pub fn at(self, place: Option<Place>) -> Self {
         Self { place, ..self }

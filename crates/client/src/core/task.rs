@@ -1,8 +1,8 @@
-//! Tasks: state machines of the protocol.
+//! Tasks, the state machines of the protocol.
 //!
 //! A task produces requests and consumes responses. Its logic is an `async fn`, which the compiler
-//! turns into a state machine. No executor is involved. The transport polls the task whenever it
-//! has the result that the task waits for, and each pending `await` leaves exactly one effect for
+//! turns into a state machine, but no executor is involved. The transport polls the task whenever
+//! it has the result that the task waits for. Each pending `await` leaves exactly one effect for
 //! the transport to perform.
 
 use std::future::{Future, poll_fn};
@@ -15,7 +15,7 @@ use super::request::{Failure, Request, Response};
 use super::store::{StoreRequest, Stored};
 use crate::error::Result;
 
-/// A running operation. Dropping it cancels the operation and releases its locks.
+/// An operation in progress. Dropping it cancels the operation and releases its locks.
 #[must_use = "a task does nothing until it is started"]
 pub struct Task<'a, T> {
     future: Pin<Box<dyn Future<Output = T> + Send + 'a>>,
@@ -25,13 +25,13 @@ pub struct Task<'a, T> {
 /// The next step of a task, for the transport to perform.
 #[must_use]
 pub enum Step<'a, T> {
-    /// Send a request.
+    /// Send the request, and resume with its response.
     Send(Request, AfterSend<'a, T>),
-    /// Wait this long.
+    /// Wait for the duration, and resume.
     Wait(Duration, AfterWait<'a, T>),
-    /// Read or change client state.
+    /// Perform the request to the storage, and resume with its reply.
     Store(StoreRequest, AfterStore<'a, T>),
-    /// The task is finished.
+    /// The task is done, with this output.
     Done(T),
 }
 
@@ -43,7 +43,7 @@ pub struct AfterWait<'a, T>(Task<'a, T>);
 pub struct AfterStore<'a, T>(Task<'a, T>);
 
 impl<'a, T> AfterSend<'a, T> {
-    /// Resumes with the response, or with the failure to get one.
+    /// Resumes with the response, or with the failure of the request.
     pub fn resume(self, response: Result<Response, Failure>) -> Step<'a, T> {
         self.0.io.state().response = Some(response);
         self.0.advance()
@@ -67,7 +67,7 @@ impl<'a, T> AfterStore<'a, T> {
 }
 
 impl<'a, T> Task<'a, T> {
-    /// A task that runs the future of `make`.
+    /// A task that runs the future that `make` returns.
     pub(crate) fn new<F: Future<Output = T> + Send + 'a>(make: impl FnOnce(Io) -> F) -> Self {
         let io = Io::default();
         Self {
@@ -76,7 +76,7 @@ impl<'a, T> Task<'a, T> {
         }
     }
 
-    /// Runs the task to its first step.
+    /// Runs the task up to its first step.
     pub fn start(self) -> Step<'a, T> {
         self.advance()
     }
@@ -101,11 +101,11 @@ impl<'a, T> Task<'a, T> {
     }
 }
 
-/// Connects the operations of the core to the transport.
+/// The core's access to the transport. Each method leaves an effect, and waits for its result.
 #[derive(Clone, Default)]
 pub(crate) struct Io(Arc<Mutex<State>>);
 
-/// The last requested effect, and its result. At most one of the fields is set.
+/// The last requested effect, or its result. At most one of the fields is set.
 #[derive(Default)]
 struct State {
     effect: Option<Effect>,
@@ -127,7 +127,7 @@ impl Io {
             .await
     }
 
-    /// Waits.
+    /// Waits for a duration.
     pub(crate) async fn wait(&self, duration: Duration) {
         self.perform(Effect::Wait(duration), |state| {
             std::mem::take(&mut state.waited).then_some(())

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use papir_core::Error;
 
-/// Decimal digits to which percentiles are accurate.
+/// Number of significant decimal digits of a percentile.
 const DIGITS: u8 = 3;
 
-/// Counts of durations, in nanoseconds. Uses less than 500 KB, regardless of their number.
+/// A histogram of durations in nanoseconds. It uses less than 500 KB for any number of durations.
 pub(crate) struct Histogram {
     counts: hdrhistogram::Histogram<u64>,
     longest: Duration,
 }
 
-/// Percentiles of durations.
+/// Percentiles and maximum of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
     /// The median: at least half of the durations are at most this.
@@ -39,19 +39,19 @@ impl Histogram {
         })
     }
 
-    /// Counts a duration.
+    /// Adds a duration.
     pub(crate) fn record(&mut self, duration: Duration) {
         self.counts
             .saturating_record(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
         self.longest = self.longest.max(duration);
     }
 
-    /// The number of durations counted.
+    /// The number of durations.
     pub(crate) fn total(&self) -> u64 {
         self.counts.len()
     }
 
-    /// The percentiles; all zero if nothing was counted.
+    /// The percentiles; all zero without durations.
     pub(crate) fn percentiles(&self) -> Percentiles {
         Percentiles {
             p50: self.at(0.5),
@@ -61,7 +61,7 @@ impl Histogram {
         }
     }
 
-    /// The duration that this share of the durations does not exceed.
+    /// The duration that the fraction `share` of the durations does not exceed.
     fn at(&self, share: f64) -> Duration {
         let rounded = Duration::from_nanos(self.counts.value_at_quantile(share));
         // The histogram rounds up, possibly beyond the longest duration.

@@ -1,4 +1,4 @@
-//! Load tests: many clients at once, for a bounded time.
+//! Load tests of a service with many concurrent clients.
 //!
 //! Every lookup is real, with fresh queries. Results are checked against known values.
 
@@ -26,22 +26,22 @@ use tally::{Sample, Tally};
 pub const MAX_CLIENTS: usize = 1024;
 /// Longest load test, in seconds.
 pub const MAX_SECONDS: u64 = 3600;
-/// Number of timed lookups before the load, to measure the unloaded service.
+/// Number of timed lookups before the load, which measure the unloaded service.
 const UNLOADED_LOOKUPS: usize = 9;
 /// A client's pause after a failed request, so that it does not flood a service that is down.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Size of a load test.
+/// The number of clients and the length of a load test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Number of concurrent clients, 1 to [`MAX_CLIENTS`]. Each has its own thread and connections.
     pub clients: usize,
-    /// Seconds during which lookups start: 1 to [`MAX_SECONDS`].
+    /// Seconds during which clients start lookups: 1 to [`MAX_SECONDS`].
     pub seconds: u64,
 }
 
 impl Default for LoadOptions {
-    /// 16 clients for 10 s.
+    /// The default: 16 clients for 10 s.
     fn default() -> Self {
         Self {
             clients: 16,
@@ -66,13 +66,14 @@ fn check_within(what: &'static str, found: u64, most: u64) -> Result<()> {
     Err(CoreError::out_of_bounds(what, found, format!("1 to {most}")).into())
 }
 
-/// Runs `workload` against the service of `connection`: first a few single lookups, then many
-/// concurrent clients. Returns when the last lookup that started in time has ended. The report
-/// counts failed lookups.
+/// Runs a load test with `workload` against the service of `connection`: first a few single
+/// lookups, then many concurrent clients. Returns after the last lookup that started in time has
+/// ended. The report counts failed lookups of the load.
 ///
 /// # Errors
-/// [`CoreError::OutOfBounds`] for options out of bounds, and the error of a lookup that fails
-/// before the load.
+/// [`CoreError::OutOfBounds`] for options out of bounds; [`papir_lookup::Error::NotKeyed`] or
+/// [`CoreError::Malformed`] for a workload that the database does not support; the error of a
+/// lookup that fails before the load, or of options that have become unusable.
 pub fn load(
     connection: &Connection,
     workload: &Workload,
@@ -112,7 +113,8 @@ pub fn load(
     ))
 }
 
-/// The median time of single lookups. The first lookup opens the socket and does not count.
+/// The median time of [`UNLOADED_LOOKUPS`] single lookups. A lookup before them opens the socket
+/// and does not count.
 fn unloaded(connection: &Connection, workload: &Workload) -> Result<Duration> {
     let mut connection = connection.with_own_sockets()?;
 
@@ -126,7 +128,7 @@ fn unloaded(connection: &Connection, workload: &Workload) -> Result<Duration> {
     Ok(counted[UNLOADED_LOOKUPS / 2])
 }
 
-/// Runs one client: repeats lookups until `end`.
+/// Runs one client, which repeats lookups until `end`.
 fn look_up_until(
     end: Instant,
     mut connection: Connection,

@@ -7,18 +7,19 @@ use std::time::Duration;
 use super::histogram::Percentiles;
 use super::tally::Tally;
 
-/// The results of a load test. Times are of correctly answered lookups.
+/// The results of a load test. The times are times of correctly answered lookups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadReport {
     /// Number of concurrent clients.
     pub clients: usize,
-    /// Time from the start of the first lookup to the end of the last.
+    /// Time from the start of the load to the end of its last lookup.
     pub elapsed: Duration,
     /// Number of correctly answered lookups.
     pub lookups: u64,
-    /// Number of failed lookups by error code; `wrong_answer` if the value is not the known one.
+    /// Number of failed lookups by error code; `wrong_answer` counts values that differ from the
+    /// known ones.
     pub errors: BTreeMap<String, u64>,
-    /// Number of lookups during which the database changed to another version.
+    /// Number of correctly answered lookups during which the database changed to another version.
     pub version_changes: u64,
     /// Median time of single lookups before the load.
     pub unloaded: Duration,
@@ -58,7 +59,7 @@ impl LoadReport {
         self.errors.values().sum()
     }
 
-    /// Lookups per second.
+    /// Correctly answered lookups per second.
     pub fn throughput(&self) -> f64 {
         self.lookups as f64 / self.elapsed.as_secs_f64()
     }

@@ -1,4 +1,4 @@
-//! Counts and times of lookups.
+//! Counts and times of a load test's lookups.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,10 +9,10 @@ use super::workload::Workload;
 use crate::blocking::Connection;
 use crate::error::Result;
 
-/// The code under which wrong values are counted.
+/// The error code that stands for wrong values.
 const WRONG_ANSWER: &str = "wrong_answer";
 
-/// A lookup that was answered.
+/// The times and the outcome of an answered lookup.
 pub(super) struct Sample {
     /// Time from the call to the value.
     pub(super) whole: Duration,
@@ -49,7 +49,7 @@ impl Sample {
     }
 }
 
-/// All lookups of all clients.
+/// The counts and times of all lookups of all clients.
 pub(super) struct Tally {
     pub(super) whole: Histogram,
     pub(super) round_trip: Histogram,
@@ -59,7 +59,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// No lookups.
+    /// A tally without lookups.
     pub(super) fn new() -> Result<Self> {
         Ok(Self {
             whole: Histogram::new()?,
@@ -70,7 +70,7 @@ impl Tally {
         })
     }
 
-    /// Counts a lookup.
+    /// Adds the outcome of a lookup.
     pub(super) fn add(tally: &Mutex<Self>, outcome: Result<Sample>) {
         let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
 

@@ -1,4 +1,4 @@
-//! Lookups of a load test, and the check of their results.
+//! Lookups of a load test, with checks of their results.
 
 use papir_core::Error as CoreError;
 use rand_core::Rng;
@@ -7,7 +7,7 @@ use crate::blocking::Connection;
 use crate::error::{Error, Result};
 use crate::rng::system_rng;
 
-/// Bytes of a random key.
+/// Length of a random key in bytes.
 const KEY_BYTES: usize = 16;
 
 /// A key with its value; `None` if the value is not known.
@@ -18,13 +18,13 @@ pub type KnownKey = (Vec<u8>, Option<Vec<u8>>);
 pub enum Workload {
     /// Records at random indices. Only the length of a result is checked.
     Indices,
-    /// Random keys, absent from every database.
+    /// Random keys, which a database practically never has.
     AbsentKeys,
-    /// Keys drawn at random from these.
+    /// Keys drawn at random from this list, which must not be empty.
     Keys(Vec<KnownKey>),
 }
 
-/// One lookup.
+/// A drawn lookup, with the known value if there is one.
 pub(super) enum Drawn<'a> {
     Index(u64),
     Absent(Vec<u8>),
@@ -32,7 +32,7 @@ pub(super) enum Drawn<'a> {
 }
 
 impl Workload {
-    /// Refuses lookups that the database does not support. Nothing is sent.
+    /// Checks that the database supports the lookups. Sends nothing.
     pub(super) fn check(&self, connection: &Connection) -> Result<()> {
         match (self, connection.info().keyed) {
             (Self::Indices, true) => {
@@ -47,7 +47,7 @@ impl Workload {
         }
     }
 
-    /// Draws a lookup.
+    /// Draws a random lookup.
     pub(super) fn draw(&self, connection: &Connection) -> Drawn<'_> {
         let mut rng = system_rng();
 
@@ -70,7 +70,8 @@ impl Workload {
 }
 
 impl Drawn<'_> {
-    /// Makes the lookup. Returns whether the result is correct, as far as that is known.
+    /// Makes the lookup. Returns false if the result differs from the known one. Without a known
+    /// value, an index needs a record of the right length, and a key passes.
     pub(super) fn run(&self, connection: &mut Connection) -> Result<bool, Error> {
         Ok(match self {
             Self::Index(index) => {

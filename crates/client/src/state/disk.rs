@@ -17,7 +17,8 @@ pub(super) fn create_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Replaces a file by these parts. The file is on disk on return. `partial` is in the same folder.
+/// Replaces a file atomically by the concatenation of `parts`, which is on disk on return.
+/// `partial` is the path of a temporary file in the same folder.
 pub(super) fn replace(path: &Path, partial: &Path, parts: &[&[u8]]) -> io::Result<()> {
     // On disk before the rename: after a crash the name has the old file or the whole new one.
     write(partial, parts)?.sync_all()?;
@@ -25,7 +26,7 @@ pub(super) fn replace(path: &Path, partial: &Path, parts: &[&[u8]]) -> io::Resul
     sync_directory(path)
 }
 
-/// Writes a new file of these parts, which may not be on disk on return.
+/// Writes a new file with the concatenation of `parts`. It may not be on disk on return.
 pub(super) fn write(path: &Path, parts: &[&[u8]]) -> io::Result<File> {
     // A killed process may have left one, with other permissions.
     let _ = fs::remove_file(path);
@@ -34,7 +35,7 @@ pub(super) fn write(path: &Path, parts: &[&[u8]]) -> io::Result<File> {
     Ok(file)
 }
 
-/// At most `limit` bytes of a file, wiped when dropped; `None` if the file does not exist.
+/// Reads at most `limit` bytes of a file, wiped when dropped; `None` if the file does not exist.
 pub(super) fn read(path: &Path, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -55,14 +56,15 @@ pub(super) fn read(path: &Path, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>
     Ok(Some(bytes))
 }
 
-/// Restricts a file to its owner, on systems with such permissions.
+/// Restricts access to a new file to its owner, on Unix.
 pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
 }
 
-/// Makes a rename durable. Only Unix can sync directories.
+/// Makes a rename in the folder of `path` durable. Does nothing outside Unix, where directories
+/// cannot be synchronized.
 fn sync_directory(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(directory) if cfg!(unix) => File::open(directory)?.sync_all(),

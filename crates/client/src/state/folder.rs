@@ -1,6 +1,6 @@
 //! Storage of client state in the files of one directory.
 //!
-//! A slot is locked while it changes. Its files are replaced atomically, and are durable.
+//! A slot is locked while it changes. Its files are replaced atomically and are durable.
 
 use std::env;
 use std::fs::{self, OpenOptions};
@@ -17,14 +17,14 @@ use super::storage::{StateEntry, StateStorage};
 use crate::core::StoreLock;
 use crate::error::{Error, Result};
 
-/// Stores client state in files of one directory, named after the slot and the entry. Beside them
-/// are a slot's `.lock` and, while a file is written, `.partial`. Copies of public parts have a
-/// folder.
+/// A storage in the files of one directory. A file is named after the slot, and its extension after
+/// the entry. Beside them are a slot's `.lock` and, while a file is written, its `.partial`. Copies
+/// of public parts are in a folder of their own.
 #[derive(Debug)]
 pub(super) struct Folder(Option<PathBuf>);
 
 impl Folder {
-    /// Stores in `directory`, by default in [`default_state_directory`]. Creates nothing yet.
+    /// A storage in `directory`, by default in [`default_state_directory`]. Creates nothing yet.
     pub(super) fn new(directory: Option<PathBuf>) -> Self {
         Self(directory.or_else(default_state_directory))
     }
@@ -112,7 +112,7 @@ pub fn default_state_directory() -> Option<PathBuf> {
     Some(data.join("papir"))
 }
 
-/// The folder in a variable of the environment; `None` if it is not set or empty.
+/// The folder that a variable of the environment names; `None` if the variable is not set or empty.
 fn folder_in(name: &str) -> Option<PathBuf> {
     env::var_os(name)
         .filter(|value| !value.is_empty())

@@ -1,4 +1,4 @@
-//! Client state, one slot for each database of a service.
+//! Storage of client state, with a slot for each database.
 //!
 //! | file | contents |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `storage` | the trait `StateStorage`, and a slot's entries |
 //! | `slot` | the state of one database in a storage |
 //! | `folder` | storage in files: locked, replaced atomically, durable; the default directory |
-//! | `place` | the place of the files, which their state is bound to |
+//! | `place` | the place of a slot's files, to which a registration's state is bound |
 //! | `public_parts` | copies of public parts |
 //! | `disk` | private files, replaced atomically |
 //!
@@ -47,7 +47,7 @@ pub use storage::{StateEntry, StateStorage};
 
 pub(crate) use sealed::{OpenError, parse, write};
 
-/// State of a client: a storage, and the passphrase of its registrations.
+/// A client's storage, and the passphrase of its registrations.
 #[derive(Clone)]
 pub(crate) struct ClientState {
     storage: Arc<dyn StateStorage>,
@@ -62,13 +62,13 @@ impl ClientState {
         }
     }
 
-    /// State in the files of `directory`, by default of [`default_state_directory`].
+    /// A storage in the files of `directory`, by default of [`default_state_directory`].
     pub(crate) fn in_files(directory: Option<PathBuf>, passphrase: Option<Passphrase>) -> Self {
         Self::new(Arc::new(Folder::new(directory)), passphrase)
     }
 
-    /// The location of a slot. All connections of this process that share the slot get the same
-    /// location.
+    /// The location of a slot's registration. All connections of this process that share the slot
+    /// get the same location.
     #[cfg(feature = "transport")]
     pub(crate) fn location(&self, slot: &str) -> PathBuf {
         Slot::new(&*self.storage, slot, None).location()
@@ -88,17 +88,17 @@ impl ClientState {
 
 #[cfg(feature = "transport")]
 impl ClientState {
-    /// The pinned owner's key of a slot.
+    /// Reads the pinned owner's key of a slot; `None` if no key is pinned.
     pub(crate) fn owner(&self, slot: &str) -> Result<Option<PinnedOwner>> {
         self.slot(slot).owner()
     }
 
-    /// The pinned root of a slot.
+    /// Reads the pinned root of a slot; `None` if no root is pinned.
     pub(crate) fn root(&self, slot: &str) -> Result<Option<Root>> {
         self.slot(slot).root()
     }
 
-    /// The pinned name in the slot of a service.
+    /// Reads the pinned name in the slot of a service; `None` if no name is pinned.
     pub(crate) fn name(&self, slot: &str) -> Result<Option<String>> {
         self.slot(slot).pinned_name()
     }
@@ -114,8 +114,8 @@ impl ClientState {
     }
 }
 
-/// Runs work that waits for the lock at `location` on a thread of its own, so that its caller can
-/// stop waiting.
+/// Runs `work`, which waits for the lock at `location`, on a thread of its own, so that the caller
+/// can stop waiting.
 #[cfg(feature = "transport")]
 pub(crate) fn on_lock_thread(location: &Path, work: impl FnOnce() + Send + 'static) -> Result<()> {
     let spawned = thread::Builder::new().spawn(work);
@@ -125,7 +125,7 @@ pub(crate) fn on_lock_thread(location: &Path, work: impl FnOnce() + Send + 'stat
     })
 }
 
-/// The error of a thread that ended before it had the lock at `location`.
+/// The error for a thread that ended before it had the lock at `location`.
 #[cfg(feature = "transport")]
 pub(crate) fn lock_thread_ended(location: PathBuf) -> Error {
     Error::StateFile {

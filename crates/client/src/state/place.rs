@@ -1,6 +1,6 @@
-//! Place of a slot: hashes of lock file, machine and boot.
+//! Place of a slot: hashes of lock file, machine, boot.
 //!
-//! Only hashes are stored: the identity of a machine is for its own use (`man machine-id`).
+//! Only hashes are stored, because the identity of a machine is confidential (`man machine-id`).
 
 use std::fs::{self, File, Metadata};
 use std::time::UNIX_EPOCH;
@@ -12,14 +12,14 @@ const MACHINE: &str = "/etc/machine-id";
 /// Identity of a boot of Linux, made when the kernel starts.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The identities of this machine and its boot; `None` where the system has none.
+/// The identities of this machine and its boot; `None` on systems that do not have them.
 pub(super) struct Host {
     machine: Option<Vec<u8>>,
     boot: Option<Vec<u8>>,
 }
 
 impl Host {
-    /// This machine. Only Linux tells both.
+    /// Reads the identities of this machine. Only Linux has both.
     pub(super) fn this() -> Self {
         Self {
             machine: fs::read(MACHINE).ok(),
@@ -28,7 +28,7 @@ impl Host {
     }
 }
 
-/// The place of the slot with this lock file; `None` if the system cannot tell files apart.
+/// The place of the slot with this lock file; `None` if the system has no identities of files.
 pub(super) fn place(lock: &File, host: &Host) -> Option<Place> {
     let file = lock
         .metadata()
@@ -43,8 +43,8 @@ pub(super) fn place(lock: &File, host: &Host) -> Option<Place> {
     })
 }
 
-/// Device, inode and time of creation, as far as the system has them. A system may give the inode
-/// of a removed file to its copy, but not the time of its creation.
+/// Device, inode and time of creation of a file, as far as the system has them. A system may give
+/// the inode of a removed file to its copy, but not its time of creation.
 fn file_identity(metadata: &Metadata) -> Option<Vec<u8>> {
     let created = metadata
         .created()
@@ -68,7 +68,7 @@ fn file_identity(metadata: &Metadata) -> Option<Vec<u8>> {
     created.map(|time| time.to_vec())
 }
 
-/// The hash of parts that may be missing, for one purpose.
+/// The hash of parts, some of which may be missing, with a context string for one purpose.
 fn hash(purpose: &str, parts: &[Option<&[u8]>]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key(purpose);
     for part in parts {

@@ -1,9 +1,9 @@
-//! Copies of public parts, in a folder of bounded size.
+//! Stored copies of public parts, of bounded total size.
 //!
 //! ```text
 //! "papir-public-1\n" (15 bytes); BLAKE3 hash of the rest (32); the version (16); the public part
 //! ```
-//! A file may be lost, damaged or removed at any time: its public part is fetched again.
+//! A file may be lost, damaged or removed at any time. Its public part is then fetched again.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -14,18 +14,18 @@ use std::time::SystemTime;
 
 use super::disk::{create_folder, write};
 
-/// The folder in the directory of client state.
+/// Name of the folder in the directory of client state.
 const FOLDER: &str = "public";
-/// The first bytes of a file.
+/// The magic at the start of a file.
 const MAGIC: &[u8] = b"papir-public-1\n";
-/// Length of the hash in bytes.
+/// Length of a file's hash in bytes.
 const HASH: usize = blake3::OUT_LEN;
 /// Maximum number of files.
 const MAX_FILES: usize = 32;
 /// Maximum size of all files in bytes: 1 GiB.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// One file of the folder, ordered by its age.
+/// A file of the folder, ordered by its time of last use.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct StoredFile {
     modified: SystemTime,
@@ -33,7 +33,7 @@ struct StoredFile {
     path: PathBuf,
 }
 
-/// The copies in one directory of client state.
+/// The stored copies in one directory of client state.
 pub(super) struct PublicParts {
     folder: PathBuf,
     most_files: usize,
@@ -41,7 +41,7 @@ pub(super) struct PublicParts {
 }
 
 impl PublicParts {
-    /// The copies in `directory`. Creates nothing.
+    /// The stored copies in `directory`. Creates nothing yet.
     pub(super) fn new(directory: &Path) -> Self {
         Self {
             folder: directory.join(FOLDER),
@@ -50,7 +50,8 @@ impl PublicParts {
         }
     }
 
-    /// The copy of this slot, at most `limit` bytes of it; `None` if it is missing or damaged.
+    /// Reads the copy of this slot: version and public part; `None` if it is missing, damaged or
+    /// longer than `limit` bytes.
     pub(super) fn read(&self, slot: &str, limit: u64) -> Option<Vec<u8>> {
         let file = File::open(self.path(slot)).ok()?;
         let mut head = [0; MAGIC.len() + HASH];
@@ -68,7 +69,8 @@ impl PublicParts {
         Some(bytes)
     }
 
-    /// Stores a copy in place of an earlier one, and removes the oldest copies until all fit.
+    /// Stores a copy in place of an earlier one, and removes the least recently used copies until
+    /// the others fit. Does not store a copy that exceeds the maximum of all files.
     pub(super) fn keep(&self, slot: &str, bytes: &[u8]) -> io::Result<()> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
 
@@ -95,7 +97,8 @@ impl PublicParts {
         replaced
     }
 
-    /// Removes the oldest files until the others fit, also those that a killed process left.
+    /// Removes the least recently used files until the others fit, including files that a killed
+    /// process left.
     fn trim(&self) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.folder)? {

@@ -17,7 +17,7 @@
 //!   62+n     16  tag
 //! ```
 //!
-//! In format 1 the associated data do not have the slot's name.
+//! In format 1 the associated data do not contain the slot's name.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,36 +42,36 @@ const FORMATS: Formats = Formats {
     written: 2,
     renew: "remove it to register again",
 };
-/// The first format whose associated data have the slot's name.
+/// The first format whose associated data contain the slot's name.
 const BOUND: u8 = 2;
 const CLEAR: u8 = 0;
 const PASSPHRASE: u8 = 1;
 const CHECKSUM: usize = 8;
-/// The second recommendation of RFC 9106 for Argon2id: 64 MiB and 3 passes. One lane instead of
-/// four, since it runs on one thread.
+/// The costs of a new file: the second recommendation of RFC 9106 for Argon2id, 64 MiB and 3
+/// passes, but with one lane instead of four, since it runs on one thread.
 const COST: Cost = Cost {
     memory: 64 * 1024,
     passes: 3,
     lanes: 1,
 };
-/// Highest accepted costs in a file: 1 GiB, 64 passes, 16 lanes.
+/// The highest accepted costs in a file: 1 GiB, 64 passes, 16 lanes.
 const MAX_COST: Cost = Cost {
     memory: 1 << 20,
     passes: 64,
     lanes: 16,
 };
-/// Longest accepted state file: 64 MiB.
+/// Longest accepted state file in bytes: 64 MiB.
 pub(super) const MAX_BYTES: u64 = 64 << 20;
 
-/// A passphrase for state files. It is never printed, and wiped when the last clone is dropped.
+/// A passphrase for state files, never printed, and wiped when the last clone is dropped.
 #[derive(Clone)]
 pub struct Passphrase {
     text: Arc<Zeroizing<Vec<u8>>>,
-    /// The last derived key, kept because deriving a key takes a large part of a second.
+    /// The last derived key. Deriving a key takes a large part of a second.
     derived: Arc<Mutex<Option<Derived>>>,
 }
 
-/// Costs of Argon2id.
+/// Costs of Argon2id: KiB of memory, passes, lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Cost {
     memory: u32,
@@ -120,8 +120,8 @@ impl Passphrase {
         Ok(key)
     }
 
-    /// The salt of the derived key, so that writing a file again needs no other key; otherwise a
-    /// random salt.
+    /// Returns the salt of the last derived key, so that writing a file again needs no other key.
+    /// Without a derived key, the salt is random.
     fn salt(&self) -> [u8; 16] {
         let derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
         derived
@@ -139,16 +139,16 @@ impl fmt::Debug for Passphrase {
     }
 }
 
-/// Reason for a state file that cannot be opened.
+/// The reason why a state file cannot be opened.
 #[derive(Debug)]
 pub(crate) enum OpenError {
     /// The file needs a passphrase, and none was given.
     NoPassphrase,
     /// The passphrase is wrong, or the file was modified.
     WrongPassphrase,
-    /// A passphrase was given, and the file is not encrypted: anyone could have written it.
+    /// A passphrase was given, but the file is not encrypted, so that anyone could have written it.
     NotEncrypted,
-    /// The file is not a state file, is damaged, or has another format.
+    /// The file is no state file, is damaged, or has another format.
     Core(CoreError),
 }
 
@@ -158,7 +158,7 @@ impl From<CoreError> for OpenError {
     }
 }
 
-/// The error for parameters of Argon2id that are not valid.
+/// The error for invalid parameters of Argon2id.
 fn bad_parameters(error: impl ToString) -> CoreError {
     CoreError::malformed("a state file's Argon2id parameters", error, "valid ones")
 }
@@ -169,8 +169,8 @@ fn random_salt() -> [u8; 16] {
     salt
 }
 
-/// A fresh nonce. It depends on the record too: two records under one nonce would show their
-/// difference.
+/// A fresh nonce. It depends on the record too, because two records with one nonce would reveal
+/// their difference.
 fn fresh_nonce(slot: &str, record: &[u8], rng: &mut dyn CryptoRng) -> [u8; 24] {
     let mut nonce = [0; 24];
     Hedge::new("nonce of a state file")
@@ -182,7 +182,7 @@ fn fresh_nonce(slot: &str, record: &[u8], rng: &mut dyn CryptoRng) -> [u8; 24] {
     nonce
 }
 
-/// A registration that was read from a file.
+/// A registration that was parsed from a file.
 pub(crate) struct ParsedFile {
     pub(crate) saved: SavedRegistration,
     /// Set if the file has an earlier format than [`write`] makes.
@@ -211,7 +211,7 @@ pub(crate) fn parse(
     })
 }
 
-/// Encodes a record as the file of a slot.
+/// Encodes a record, an encoded registration, as the file of a slot.
 fn seal(
     record: &[u8],
     slot: &str,
@@ -255,13 +255,14 @@ fn seal(
     Ok(file)
 }
 
-/// The associated data of an encrypted record. The header has a fixed length.
+/// The associated data of an encrypted record: the header, which has a fixed length, and in later
+/// formats the slot's name.
 fn associated_data(header: &[u8], slot: &str, format: u8) -> Vec<u8> {
     let bound = if format >= BOUND { slot } else { "" };
     [header, bound.as_bytes()].concat()
 }
 
-/// A file that was opened.
+/// The record and the format of an opened file.
 struct OpenedFile {
     record: Zeroizing<Vec<u8>>,
     format: u8,
@@ -321,7 +322,7 @@ fn open_clear(file: &[u8], rest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError>
     Ok(Zeroizing::new(record.to_vec()))
 }
 
-/// A file with an encrypted record.
+/// A file with an encrypted record, and the name of its slot.
 struct SealedFile<'a> {
     file: &'a [u8],
     slot: &'a str,

@@ -1,4 +1,4 @@
-//! State of one database, in the entries of a storage.
+//! State of one database, as entries of a storage.
 
 use std::path::PathBuf;
 
@@ -11,19 +11,19 @@ use super::storage::{StateEntry, StateStorage};
 use crate::core::{PinnedOwner, SavedRegistration, StoreAction, StoreLock, Stored};
 use crate::error::{Error, Result};
 
-/// Longest accepted entry of a pinned root, in bytes.
+/// Maximum number of bytes read from the entry of a pinned root.
 const ROOT_BYTES: u64 = 256;
 
-/// Longest accepted entry of a pinned owner's key, in bytes.
+/// Maximum number of bytes read from the entry of a pinned owner's key.
 const OWNER_BYTES: u64 = 4096;
 
-/// Longest accepted entry of a database's name, in bytes.
+/// Maximum number of bytes read from the entry of a database's name.
 const NAME_BYTES: u64 = 4096;
 
-/// The state of one database. Callers hold the lock while they change it.
+/// The slot of one database. Callers must have its lock while they change it.
 pub(super) struct Slot<'a> {
     storage: &'a dyn StateStorage,
-    /// The database's identity, which a registration repeats.
+    /// The database's identity, which a stored registration must contain.
     identity: String,
     name: String,
     passphrase: Option<&'a Passphrase>,
@@ -31,8 +31,8 @@ pub(super) struct Slot<'a> {
 
 impl<'a> Slot<'a> {
     /// The slot of the database with this identity. Creates nothing. Its name is a hash, so that
-    /// names do not reveal the services that a client uses. Under a passphrase the contents do not
-    /// reveal them either, except for a pinned root or owner's key.
+    /// names do not reveal the services that a client uses. The contents of encrypted registrations
+    /// do not reveal them either, but pinned roots, owner's keys and names may.
     pub(super) fn new(
         storage: &'a dyn StateStorage,
         identity: &str,
@@ -48,13 +48,13 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// The location of the registration, which may be missing.
+    /// The location of the registration, which may not exist yet.
     #[cfg(feature = "transport")]
     pub(super) fn location(&self) -> PathBuf {
         self.storage.location(&self.name, StateEntry::Registration)
     }
 
-    /// Performs an action of the protocol core. An entry that cannot be read is left unchanged.
+    /// Performs an action of the protocol core. An entry that cannot be read stays unchanged.
     pub(super) fn perform(&self, action: StoreAction) -> Result<Stored> {
         match action {
             StoreAction::Lock => return Ok(Stored::Locked(self.lock()?)),
@@ -142,7 +142,8 @@ impl<'a> Slot<'a> {
         self.storage.remove(&self.name, StateEntry::Registration)
     }
 
-    /// The keys that are being uploaded; `None` unless they have exactly `length` bytes.
+    /// Reads the client keys that are being uploaded; `None` unless they have exactly `length`
+    /// bytes.
     fn keys(&self, length: u64) -> Result<Option<Vec<u8>>> {
         let keys = self.bytes(StateEntry::Keys, length.saturating_add(1))?;
         Ok(keys.filter(|keys| keys.len() as u64 == length))
@@ -194,7 +195,7 @@ impl<'a> Slot<'a> {
 
 #[cfg(feature = "transport")]
 impl Slot<'_> {
-    /// The pinned name of the service's database, as the protocol core reads it.
+    /// Reads the pinned name of the service's database; `None` if no name is pinned.
     pub(super) fn pinned_name(&self) -> Result<Option<String>> {
         let name = self.read(StateEntry::Name, NAME_BYTES)?;
         Ok(name.map(|name| {
@@ -224,7 +225,7 @@ impl Slot<'_> {
     }
 }
 
-/// The error for the registration at `path`, which cannot be opened.
+/// The error for a registration at `path` that cannot be opened.
 fn not_opened(path: PathBuf, error: OpenError) -> Error {
     let reason = match error {
         OpenError::NoPassphrase => "a passphrase is required",

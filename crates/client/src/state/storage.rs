@@ -1,4 +1,4 @@
-//! Storage of client state.
+//! Interface of storages of client state.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -8,19 +8,19 @@ use zeroize::Zeroizing;
 use crate::core::StoreLock;
 use crate::error::Result;
 
-/// One part of the state that is kept for a database.
+/// An entry of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StateEntry {
     /// The registration, with the client's secrets.
     Registration,
-    /// Keys while they are uploaded.
+    /// The client keys, for the time of their upload.
     Keys,
     /// The pinned root.
     Root,
     /// The pinned owner's key.
     Owner,
-    /// The name of a service's only database, in a slot of the service.
+    /// The pinned name of a service's only database, in a slot of the service.
     Name,
     /// The filter of a set.
     Filter,
@@ -29,7 +29,7 @@ pub enum StateEntry {
 }
 
 impl StateEntry {
-    /// A short stable name, also the extension of its file.
+    /// A short stable name of the entry, which is also the extension of its file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Registration => "state",
@@ -43,45 +43,46 @@ impl StateEntry {
     }
 }
 
-/// Storage of client state, which an application may provide itself. A slot has the entries of one
-/// database or of one service; its name is 32 hexadecimal digits and does not reveal the service.
+/// A storage of client state. An application may provide its own. A slot has the entries of one
+/// database or of one service. Its name has 32 hexadecimal digits and does not reveal the service.
 ///
-/// Registrations, keys, roots, owner's keys and names are changed with the slot's lock held.
-/// Everything may be read without it, and a public part is also replaced without it, by several
-/// threads at once.
+/// Registrations, client keys, roots, owner's keys, names and filters change only under the slot's
+/// lock. Every entry may be read without the lock. A public part may also be replaced without it,
+/// by several threads at once.
 ///
-/// A registered client must never use a part of its state twice, so a copy of an earlier state must
-/// not come back: keep the storage out of backups and synchronization.
+/// A registered client must never use a part of its state twice. A copy of an earlier state must
+/// therefore not come back: exclude the storage from backups and synchronization.
 pub trait StateStorage: Debug + Send + Sync {
-    /// Waits until no other process or thread holds the slot's lock, and takes it. The lock has a
-    /// [place](StoreLock::at) if the storage has one; a copy elsewhere is then not used. Copies of
-    /// a storage without places are detected by the service only, when a ticket is used again.
+    /// Waits until no other process or thread has the slot's lock, and takes it. If the storage
+    /// knows the slot's [place](StoreLock::at), the lock has it, and the client refuses a state
+    /// that was copied from another place. Copies of a storage without places are detected only by
+    /// the service, when a ticket is used twice.
     ///
-    /// Under a timeout this waits on a thread of its own. A lock that comes too late is released at
-    /// once.
+    /// For a call with a timeout, this runs on a thread of its own. A lock that comes too late is
+    /// released at once.
     ///
     /// # Errors
-    /// The storage fails.
+    /// Errors of the storage.
     fn lock(&self, slot: &str) -> Result<StoreLock>;
 
     /// Reads at most `limit` bytes of an entry; `None` if it is missing.
     ///
     /// # Errors
-    /// The storage fails.
+    /// Errors of the storage.
     fn read(&self, slot: &str, entry: StateEntry, limit: u64)
     -> Result<Option<Zeroizing<Vec<u8>>>>;
 
-    /// Stores an entry, or replaces it as a whole. It is durable on return, except for a public
-    /// part.
+    /// Stores an entry, in place of an earlier one as a whole. It is durable on return, except for
+    /// a public part.
     ///
     /// # Errors
-    /// The storage fails. The earlier entry is then unchanged.
+    /// Errors of the storage. The earlier entry is then unchanged.
     fn replace(&self, slot: &str, entry: StateEntry, bytes: &[u8]) -> Result<()>;
 
-    /// Removes an entry. A missing entry is no error.
+    /// Removes an entry. It is no error if the entry is missing.
     ///
     /// # Errors
-    /// The storage fails.
+    /// Errors of the storage.
     fn remove(&self, slot: &str, entry: StateEntry) -> Result<()>;
 
     /// The location of an entry, for messages.

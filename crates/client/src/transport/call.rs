@@ -11,7 +11,7 @@ use super::retry_observer::{RetryObserver, RetryPause};
 use crate::core::{Address, Failure, Response};
 use crate::error::{Error, Result};
 
-/// A timer of the system may fire this much before its time.
+/// Tolerance for timers of the system, which may fire this long before their time.
 const EARLY: Duration = Duration::from_millis(5);
 
 /// Time limits and reports of all calls to one service.
@@ -33,13 +33,13 @@ impl CallRules {
         }
     }
 
-    /// Ends later calls at this time, in place of an earlier given one.
+    /// Sets the time at which later calls end, in place of an earlier deadline.
     #[cfg(feature = "aio")]
     pub(crate) fn end_by(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
     }
 
-    /// A call that starts now.
+    /// A call that starts now, with the earlier one of its timeout and the deadline.
     pub(crate) fn start(&self) -> Call {
         let now = Instant::now();
         // A time that no clock reaches is no limit.
@@ -64,19 +64,19 @@ impl CallRules {
     }
 }
 
-/// The end of a call, and the timeout that it comes from.
+/// The end of a call, and the timeout to name in an error.
 #[derive(Clone, Copy)]
 struct CallLimit {
     end: Instant,
     timeout: Duration,
 }
 
-/// A call: when it ends, and why it is not done yet.
+/// A call in progress: its end, and its last failure.
 pub(crate) struct Call {
     url: Arc<str>,
     limit: Option<CallLimit>,
     observer: RetryObserver,
-    /// The last failure; `None` after a response without one.
+    /// The last failure or refusal; `None` after a successful response.
     trouble: Mutex<Option<Trouble>>,
 }
 
@@ -92,10 +92,10 @@ impl Call {
         self.limit.map(|limit| limit.end)
     }
 
-    /// The time left, more than zero; `None` without a limit.
+    /// The time left, which is more than [`EARLY`]; `None` without a limit.
     ///
     /// # Errors
-    /// [`Error::TimedOut`] if none is left.
+    /// [`Error::TimedOut`] if no time is left.
     pub(crate) fn left(&self) -> Result<Option<Duration>> {
         let Some(limit) = self.limit else {
             return Ok(None);
@@ -108,7 +108,7 @@ impl Call {
         Ok(Some(left))
     }
 
-    /// Remembers the outcome of a request for reports.
+    /// Stores the outcome of a request, for reports and errors.
     ///
     /// # Errors
     /// [`Error::TimedOut`] if the request failed because no time is left.
@@ -133,10 +133,11 @@ impl Call {
         Ok(())
     }
 
-    /// Reports a pause before it starts, if it follows a failure.
+    /// Checks that there is time for a pause before it starts, and reports the pause if it follows
+    /// a failure.
     ///
     /// # Errors
-    /// [`Error::TimedOut`] at once if the call would end during the pause.
+    /// [`Error::TimedOut`] if the call would end during the pause.
     pub(crate) fn pause(&self, pause: Duration) -> Result<()> {
         let left = self.left()?;
         if left.is_some_and(|left| left <= pause) {
@@ -156,7 +157,7 @@ impl Call {
         Ok(())
     }
 
-    /// The error of a call without time left.
+    /// The error for a call without time left.
     pub(crate) fn late(&self) -> Error {
         Error::TimedOut {
             url: self.url.to_string(),
@@ -173,7 +174,7 @@ impl Call {
     }
 }
 
-/// The reason of a refusal; `None` for other responses.
+/// The reason of a refusal, for messages; `None` for a status below 400.
 fn refusal(response: &Response) -> Option<String> {
     let status = response.status;
     if status < 400 {

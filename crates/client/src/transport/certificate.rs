@@ -1,4 +1,4 @@
-//! Subject, issuer and validity period of a certificate.
+//! Summary of a certificate: subject, issuer and validity period.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,29 +7,30 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use x509_parser::prelude::{ASN1Time, FromDer, X509Certificate, X509Name};
 
-/// Longest name that is shown, in characters. The server chooses it.
+/// Longest name that is shown, in characters. The server chooses the name.
 const MAX_SHOWN: usize = 80;
 
-/// Fields of a server's certificate. None of them is verified.
+/// Fields of a certificate, which are not verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateSummary {
-    /// The name of its owner, such as `CN=localhost`; may be empty.
+    /// The name of the certificate's owner, for example `CN=localhost`; may be empty.
     pub subject: String,
-    /// The name of its issuer; may be empty.
+    /// The name of the certificate's issuer; may be empty.
     pub issuer: String,
-    /// The time from which it is valid.
+    /// The time from which the certificate is valid.
     pub not_before: SystemTime,
-    /// The time until which it is valid.
+    /// The time until which the certificate is valid.
     pub not_after: SystemTime,
 }
 
 impl CertificateSummary {
-    /// The first certificate of a PEM file; `None` if there is none, or if it is malformed.
+    /// The summary of the first certificate in a PEM file; `None` if there is no certificate or it
+    /// is malformed.
     pub fn of_pem(pem: &[u8]) -> Option<Self> {
         Self::parse(&CertificateDer::from_pem_slice(pem).ok()?)
     }
 
-    /// Parses a certificate in DER; `None` if it is malformed.
+    /// The summary of a certificate in DER; `None` if it is malformed.
     pub(crate) fn parse(der: &[u8]) -> Option<Self> {
         let (_, certificate) = X509Certificate::from_der(der).ok()?;
         let validity = certificate.validity();
@@ -50,7 +51,7 @@ impl fmt::Display for CertificateSummary {
     }
 }
 
-/// The name, or words in its place.
+/// The name, or `no name` if it is empty.
 fn or_no_name(name: &str) -> &str {
     if name.is_empty() { "no name" } else { name }
 }
@@ -63,7 +64,7 @@ fn shown(name: &X509Name<'_>) -> String {
         .collect()
 }
 
-/// A time from 1970 on.
+/// The system's form of a time; `None` before 1970.
 fn time(time: ASN1Time) -> Option<SystemTime> {
     Some(UNIX_EPOCH + Duration::from_secs(time.timestamp().try_into().ok()?))
 }

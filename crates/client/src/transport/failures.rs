@@ -1,4 +1,4 @@
-//! Failures that no retry resolves.
+//! Conversion of errors into failures that no retry resolves.
 
 use papir_tls::RootSource;
 use rustls::{AlertDescription, CertificateError};
@@ -8,8 +8,8 @@ use crate::error::FinalFailure;
 
 const DAY: u64 = 86_400;
 
-/// The failure for an error of TLS; `None` if a retry may resolve it. `base` is the service's
-/// address.
+/// The failure for an error of TLS; `None` if a retry may resolve the error. `base` is the
+/// service's address.
 pub(crate) fn of_tls(error: &rustls::Error, base: &str) -> Option<FinalFailure> {
     match error {
         rustls::Error::InvalidCertificate(CertificateError::Other(other)) => {
@@ -24,7 +24,7 @@ pub(crate) fn of_tls(error: &rustls::Error, base: &str) -> Option<FinalFailure> 
     }
 }
 
-/// The failure for an alert about the client's certificate; `None` for other alerts.
+/// The failure for a server's alert about the client's certificate; `None` for other alerts.
 fn client_certificate(alert: AlertDescription) -> Option<FinalFailure> {
     use AlertDescription as A;
 
@@ -48,9 +48,9 @@ fn client_certificate(alert: AlertDescription) -> Option<FinalFailure> {
     })
 }
 
-/// The failure for a response that is not HTTP; `None` over TLS.
+/// The failure for a response that is not HTTP; `None` if the address `base` is `https`.
 ///
-/// A TLS server answers a request without TLS with an alert.
+/// A TLS server answers a plain HTTP request with an alert of TLS, which is not HTTP.
 pub(crate) fn of_no_http(base: &str) -> Option<FinalFailure> {
     base.starts_with("http://").then(|| FinalFailure::NoHttp {
         instead: base.replacen("http", "https", 1),
@@ -70,7 +70,7 @@ fn refusal(refused: &RefusedCertificate) -> FinalFailure {
     }
 }
 
-/// Returns whether neither the certificate nor its issuer is trusted.
+/// Returns true if neither the certificate nor its issuer is trusted.
 fn is_unknown(error: &CertificateError) -> bool {
     match error {
         // An issuer with the name of a trusted one, and another key.
@@ -82,7 +82,8 @@ fn is_unknown(error: &CertificateError) -> bool {
     }
 }
 
-/// The reason in words. `trusted` is the origin of the certificates that the client trusts.
+/// The reason of a refusal in words. `trusted` is the origin of the certificates that the client
+/// trusts.
 fn reason(error: &CertificateError, trusted: &RootSource) -> String {
     match error {
         CertificateError::UnknownIssuer => {
@@ -122,13 +123,13 @@ fn reason(error: &CertificateError, trusted: &RootSource) -> String {
     }
 }
 
-/// Returns whether an authority's certificate was presented as a server's. webpki says so only in
-/// words.
+/// Returns true if a server presented an authority's certificate as its own. webpki reports this
+/// only in words.
 fn is_authority(error: &CertificateError) -> bool {
     error.to_string().contains("CaUsedAsEndEntity")
 }
 
-/// The name in `DnsName("localhost")` or `IpAddress(127.0.0.1)`.
+/// The name in a text such as `DnsName("localhost")` or `IpAddress(127.0.0.1)`.
 fn bare(name: &str) -> &str {
     let inner = name
         .split_once('(')

@@ -1,4 +1,4 @@
-//! Certificate of the client.
+//! The client's own certificate and key.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,23 +12,23 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 
-/// Longest accepted file, in bytes.
+/// Maximum number of bytes read from a file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A certificate that the client presents to a service that asks for one, with its private key.
-/// Both files are PEM, and are read once for each connection that is opened.
+/// The files of a certificate and its private key, which the client presents to a service that asks
+/// for one. Both files are PEM, and are read whenever a connection is opened.
 ///
-/// The service recognizes the client by it across connections.
+/// The service can recognize the client by its certificate across connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The chain, starting with the client's own certificate.
+    /// The file of the certificate chain, which starts with the client's own certificate.
     pub certificate: PathBuf,
-    /// The private key: PKCS#8, PKCS#1 or SEC1.
+    /// The file of the private key: PKCS#8, PKCS#1 or SEC1.
     pub key: PathBuf,
 }
 
 impl Identity {
-    /// The files of a certificate and its key.
+    /// An identity with these files.
     pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         Self {
             certificate: certificate.into(),
@@ -37,7 +37,7 @@ impl Identity {
     }
 }
 
-/// Completes a configuration with the client's certificate, if it has one. The errors name the
+/// Completes a configuration of TLS with the client's certificate, if there is one. Errors name the
 /// file.
 pub(super) fn present(
     builder: ConfigBuilder<ClientConfig, WantsClientCert>,
@@ -65,7 +65,7 @@ pub(super) fn present(
         })
 }
 
-/// A file's bytes, wiped when dropped.
+/// Reads a file's bytes, wiped when dropped.
 fn contents(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
     // Allocated at full size: growing the buffer would leave copies of the key in memory.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_BYTES as usize));

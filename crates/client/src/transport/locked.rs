@@ -1,4 +1,4 @@
-//! A storage whose lock is held by another process, for tests of the transports.
+//! A storage with a held lock, for tests of both transports.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -10,17 +10,17 @@ use crate::core::{StoreAction, StoreLock, StoreRequest, Task};
 use crate::error::{Error, Result};
 use crate::state::{StateEntry, StateStorage};
 
-/// A storage whose lock is taken. Once it is free, every wait ends.
+/// A storage whose lock another process seems to have. Once it is free, every wait for it ends.
 #[derive(Debug, Default)]
 pub(crate) struct LockedStorage {
     is_free: Mutex<bool>,
     freed: Condvar,
-    /// Number of locks that were taken after all.
+    /// Number of locks that waiting callers have taken.
     taken: Mutex<usize>,
     released: Arc<Released>,
 }
 
-/// Counts locks that were released.
+/// The number of released locks.
 #[derive(Debug, Default)]
 struct Released {
     count: Mutex<usize>,
@@ -46,7 +46,7 @@ impl LockedStorage {
         }
     }
 
-    /// Options with this storage and a timeout.
+    /// Options with this storage and a timeout of 100 ms.
     pub(crate) fn options(self: &Arc<Self>) -> Options {
         Options {
             timeout: Some(Duration::from_millis(100)),
@@ -54,7 +54,8 @@ impl LockedStorage {
         }
     }
 
-    /// Frees the lock, and waits until a lock that came too late is released.
+    /// Frees the lock, waits until a waiting caller has taken and released it, and checks that it
+    /// was only one.
     pub(crate) fn is_released_once_free(&self) {
         *self.is_free.lock().unwrap() = true;
         self.freed.notify_all();
@@ -87,7 +88,7 @@ impl StateStorage for LockedStorage {
     }
 }
 
-/// A task that takes the lock.
+/// A task that takes the storage's lock.
 pub(crate) fn locking() -> Task<'static, Result<()>> {
     Task::new(|io| async move {
         let request = StoreRequest {
@@ -98,7 +99,7 @@ pub(crate) fn locking() -> Task<'static, Result<()>> {
     })
 }
 
-/// Checks the outcome of [`locking`].
+/// Checks that [`locking`] timed out.
 pub(crate) fn assert_timed_out(outcome: &Result<()>) {
     assert!(
         matches!(outcome, Err(Error::TimedOut { reason: None, .. })),

@@ -27,9 +27,9 @@ pub(crate) mod verifier;
 
 use std::time::Duration;
 
-/// The header `user-agent` of every request.
+/// The value of the header `user-agent` of every request.
 pub(crate) const USER_AGENT: &str = concat!("papir/", env!("CARGO_PKG_VERSION"));
-/// Timeout of connecting.
+/// Timeout for connecting.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Timeout of a read or a write. A read waits while the server computes an answer.
+/// Timeout for a read or a write. A read waits while the server computes an answer.
 pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(120);

@@ -18,77 +18,79 @@ use crate::core::{
 use crate::error::{Error, Result};
 use crate::state::{ClientState, Passphrase, StateStorage};
 
-/// Options of a connection. Every field has a default.
+/// Options of a connection. Every field has a default value.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The database's name; `None` for the one in the address, else the service's only one.
+    /// The database's name; `None` for the name in the address, else that of the service's only
+    /// database.
     pub database: Option<String>,
     /// Allows schemes that reveal to the server which record is read.
     pub allow_not_private: bool,
     /// The trusted root. The database must have it, and every record is verified against it.
     pub root: Option<Root>,
-    /// Kept from the first use of a database, in the directory of client state: by default the
-    /// owner's key of a signed database. From then on the database must be signed under this key,
-    /// or under one to which its owner's rotations lead. A given key of another owner is refused
-    /// until [`remove_pins`](crate::remove_pins) forgets the pinned one. A given `root` replaces
-    /// the pinned one.
+    /// The trust in a database that the client keeps from its first use; by default the owner's key
+    /// of a signed database. It is stored in the directory of client state. From then on the
+    /// database must be signed under this key, or under a later key to which its owner's rotations
+    /// lead. A given key of another owner is refused until [`remove_pins`](crate::remove_pins)
+    /// removes the pinned one. A given `root` replaces the pinned one.
     pub pin: Pin,
     /// Requirements on the owner's signed checkpoints, among them the owner's public key.
     pub checkpoint: CheckpointSettings,
     /// The bearer token, if the service requires one.
     pub token: Option<Token>,
-    /// Allows the token over plain HTTP to another machine, or through a proxy. Others on the
-    /// network can then read it.
+    /// Allows sending the token over plain HTTP to another machine or through a proxy. Others on
+    /// the network can then read it.
     pub insecure_http: bool,
-    /// PEM file of certificates to trust: of issuers, or the server's own. `None` for those that
-    /// the user's environment trusts: of `SSL_CERT_FILE` and `SSL_CERT_DIR`, else of the system,
-    /// else bundled ones.
+    /// PEM file of the certificates to trust: of issuers, or the server's own. `None` trusts the
+    /// certificates that the user's environment trusts: in the files that `SSL_CERT_FILE` and
+    /// `SSL_CERT_DIR` name, else of the system, else bundled ones.
     pub ca: Option<PathBuf>,
-    /// The client's certificate and key, for a service that asks for one.
+    /// The client's certificate and key, for a service that asks for them.
     pub identity: Option<Identity>,
-    /// The proxy that carries the connections; by default the one of the environment's variables.
+    /// The proxy for the connections; by default the one that the environment's variables name.
     pub proxy: ProxySetting,
-    /// The directory of client state; `None` for [`crate::default_state_directory`]. It holds the
-    /// state of registered clients, pins, and copies of public parts.
+    /// The directory of client state: the state of registered clients, pins, and copies of public
+    /// parts. `None` for [`crate::default_state_directory`].
     pub state: Option<PathBuf>,
-    /// A storage of the application for this state, in place of the directory.
+    /// The application's own storage of client state, in place of the directory.
     pub storage: Option<Arc<dyn StateStorage>>,
-    /// Stores no copy of the public part in the directory of client state, and uses none. By
-    /// default a public part of 16 KiB or more is stored, and fetched again only when the database
-    /// changes.
+    /// Disables stored copies of the public part. By default a public part of 16 KiB or more is
+    /// stored in the directory of client state, and fetched again only when the database changes.
     pub no_cache: bool,
-    /// The passphrase that encrypts the state on disk; `None` relies on the files' permissions.
+    /// The passphrase that encrypts registrations in the storage; `None` relies on the files'
+    /// permissions.
     pub passphrase: Option<Passphrase>,
-    /// The key of the database's owner. It is needed to register with an encrypted database, but
-    /// not once the state is stored. A database that is not encrypted, or encrypted under another
-    /// key, is then refused.
+    /// The key of the database's owner. Registering with an encrypted database needs it, but not
+    /// the use of stored state. With a key, a database that is not encrypted, or encrypted under
+    /// another key, is refused.
     pub owner_key: Option<OwnerKey>,
-    /// Time after which no request is tried again while the service is busy, starts, stops or
-    /// cannot be reached; `None` for a minute.
+    /// Time after a request's first attempt at which it is not retried any more while the service
+    /// is busy, starts, stops or cannot be reached; `None` for one minute.
     pub patience: Option<Duration>,
     /// Time after which a call ends with [`Error::TimedOut`](crate::Error::TimedOut): opening a
-    /// connection, a lookup, a registration, with all their waits and retries. `None` for no limit.
-    /// A computation that has started ends first.
+    /// connection, a lookup or a registration, with all waits and retries. `None` for no limit. A
+    /// computation that is running finishes first.
     pub timeout: Option<Duration>,
-    /// The moment at which calls end, all together, beside `timeout`.
+    /// The moment at which all calls end, in addition to `timeout`; `None` for no limit.
     pub deadline: Option<Instant>,
-    /// Receives the pauses before requests are tried again.
+    /// Receives the pauses before retries.
     pub retries: RetryObserver,
     /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
     /// Maximum age of a version, for databases with frequent changes.
     pub freshness: Freshness,
-    /// Longest download of a public part or of the filter of a set.
+    /// Longest accepted public part, delta or filter of a set.
     pub download_limit: DownloadLimit,
     /// The schemes whose databases the connection may use.
     pub schemes: Schemes,
-    /// Receives the progress of long work on the client, such as the decryption of ZipPIR's masks,
-    /// which takes seconds for each query.
+    /// Receives the progress of long computations of the client, for example the decryption of
+    /// ZipPIR's masks, which takes seconds for each query.
     pub watcher: Watcher,
 }
 
 impl Options {
-    /// The default options, for the database of this name.
+    /// The default options for the database with this name; `None` for the one in the address, else
+    /// the service's only one.
     pub fn of_database(database: Option<&str>) -> Self {
         Self {
             database: database.map(str::to_owned),
@@ -96,13 +98,13 @@ impl Options {
         }
     }
 
-    /// The same options with this proxy.
+    /// Returns the same options with this choice of a proxy.
     #[must_use]
     pub fn proxy(self, proxy: ProxySetting) -> Self {
         Self { proxy, ..self }
     }
 
-    /// The service at an address.
+    /// The service at the address `url`, with these options.
     pub(crate) fn service(&self, url: &str) -> Result<Service> {
         let service = Service::new(
             url,
@@ -115,8 +117,8 @@ impl Options {
         Ok(service.with_patience(self.usable_patience()))
     }
 
-    /// The patience within the time limits: a failure that no retry resolves in time is the call's
-    /// error, in place of the timeout.
+    /// The patience, limited by the time limits of calls, so that a failure that no retry resolves
+    /// in time becomes the call's error in place of the timeout.
     fn usable_patience(&self) -> Duration {
         let left = self
             .deadline
@@ -127,8 +129,8 @@ impl Options {
             .fold(self.patience.unwrap_or(PATIENCE), Duration::min)
     }
 
-    /// Refuses a token that a proxy would carry over plain HTTP: an address of this machine is then
-    /// the proxy's.
+    /// Refuses a token that would go through a proxy over plain HTTP, even to a loopback address,
+    /// which is then an address of the proxy's machine.
     fn check_carried_token(&self, address: &Address) -> Result<()> {
         let is_carried =
             matches!(self.proxy, ProxySetting::Through(_)) && address.socket().is_none();
@@ -159,7 +161,7 @@ impl Options {
         }
     }
 
-    /// The state of the client, and where it is stored.
+    /// The storage of client state, with the passphrase.
     pub(crate) fn client_state(&self) -> ClientState {
         match &self.storage {
             Some(storage) => ClientState::new(Arc::clone(storage), self.passphrase.clone()),

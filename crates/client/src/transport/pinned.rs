@@ -1,4 +1,4 @@
-//! Pins of a database, shown and removed by the user.
+//! Listing and removal of a database's pins.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -20,16 +20,16 @@ const LOCK_TIME: Duration = Duration::from_secs(60);
 pub struct Pins {
     /// The database's name.
     pub database: String,
-    /// The owner's key, and the newest version that was seen under it.
+    /// The pinned owner's key, and the newest version that the client has seen under it.
     pub owner: Option<PinnedOwner>,
-    /// The root of a verifiable database.
+    /// The pinned root of a verifiable database.
     pub root: Option<Root>,
-    /// Set if the service's only database must have this name.
+    /// Set if the database's name is pinned as that of the service's only database.
     pub named: bool,
 }
 
-/// Returns the pins of a database; `None` if nothing is pinned. The database is the named one, else
-/// the one in the address, else the one whose name is pinned for the service. Connects to nothing.
+/// Reads the pins of a database; `None` if nothing is pinned. The database is the one named by the
+/// options, else by `url`, else by the name that is pinned for the service. Connects to nothing.
 ///
 /// # Errors
 /// [`Error::BadUrl`](crate::Error::BadUrl), and errors of the client's state.
@@ -167,7 +167,7 @@ fn database_of(
     Ok(None)
 }
 
-/// The slots that hold pinned names: of the service, and of its set.
+/// The slots with pinned names: of the service's only database, and of its set's database.
 fn slots_of_names(address: &Address) -> [String; 2] {
     let service = address.identity("");
     let set = service.clone() + " set";

@@ -1,4 +1,4 @@
-//! Reports of pauses before requests are tried again.
+//! Reports of pauses before retries.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,14 +17,15 @@ pub struct RetryPause {
     pub pause: Duration,
 }
 
-/// Receives the pauses before requests are tried again. By default it discards them.
+/// A receiver of the pauses before retries. The default discards them.
 #[derive(Clone, Default)]
 pub struct RetryObserver(Option<Arc<ReportPause>>);
 
 type ReportPause = dyn Fn(&RetryPause) + Send + Sync;
 
 impl RetryObserver {
-    /// Calls `report` at the start of every pause, on the thread or task that waits.
+    /// An observer that calls `report` at the start of every pause, on the thread or task that
+    /// waits.
     pub fn new(report: impl Fn(&RetryPause) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(report)))
     }

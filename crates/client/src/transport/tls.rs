@@ -1,4 +1,4 @@
-//! TLS of both transports.
+//! Configuration of TLS for both transports.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use super::verifier::{ObservedVerifier, Presented};
 use crate::core::Address;
 use crate::error::{Error, Result};
 
-/// Settings of TLS that trust the root certificates in the file `options.ca` or, without it, those
-/// that the user's environment trusts, and present the client's certificate, if it has one. The
-/// certificates of servers are stored in `presented`.
+/// The configuration of TLS for connections to `address`. It trusts the certificates in the file
+/// `options.ca` or, without it, those that the user's environment trusts. It presents the client's
+/// certificate, if there is one, and stores the certificates of servers in `presented`.
 pub(crate) fn config(
     address: &Address,
     options: &Options,
@@ -29,11 +29,12 @@ pub(crate) fn config(
     identity::present(builder, options.identity.as_ref())
 }
 
-/// The certificates that a connection to this address trusts. A given file is read for every
-/// address, so that a wrong one is found; the others are read only where they are used.
+/// The certificates that a connection to this address trusts. The file `options.ca` is read for
+/// every address, so that errors in it are found. Other certificates are read only for connections
+/// with TLS.
 ///
 /// # Errors
-/// [`Error::BadCa`] if the file, or the file that a variable names, holds no certificate, and
+/// [`Error::BadCa`] if the file, or a file that a variable names, has no valid certificate, and
 /// [`Error::BadProxy`].
 pub(crate) fn roots(address: &Address, options: &Options) -> Result<RootList> {
     if options.ca.is_none() && !uses_tls(address, options)? {
@@ -42,7 +43,7 @@ pub(crate) fn roots(address: &Address, options: &Options) -> Result<RootList> {
     RootList::choose(options.ca.as_deref()).map_err(bad_ca)
 }
 
-/// Returns whether a connection uses TLS: with the service, or with its proxy.
+/// Returns true if a connection uses TLS, with the service or with its proxy.
 fn uses_tls(address: &Address, options: &Options) -> Result<bool> {
     let proxy = options.proxy.for_address(address)?;
     Ok(address.is_https() || proxy.is_some_and(|proxy| proxy.address.is_https()))
@@ -58,7 +59,7 @@ fn bad_ca(error: RootsError) -> Error {
     }
 }
 
-/// Settings of TLS that verify servers' certificates against `roots`.
+/// Starts a configuration of TLS that verifies servers' certificates against `roots`.
 fn verifying(
     roots: &RootList,
     presented: Presented,

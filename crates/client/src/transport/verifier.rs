@@ -1,4 +1,4 @@
-//! Verification of servers' certificates.
+//! Verification of servers' certificates, for useful messages.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use rustls::{CertificateError, DigitallySignedStruct, OtherError, SignatureSchem
 
 use super::certificate::CertificateSummary;
 
-/// Verifies certificates, and keeps the last one for messages, accepted or refused.
+/// A verifier of servers' certificates that stores the last one, accepted or refused, for messages.
 #[derive(Debug)]
 pub(crate) struct ObservedVerifier {
     inner: RootVerifier,
@@ -24,7 +24,7 @@ pub(crate) struct ObservedVerifier {
 pub(crate) struct Presented(Arc<Mutex<Option<CertificateSummary>>>);
 
 impl Presented {
-    /// The certificate, if one was presented that parses.
+    /// The certificate that was presented last; `None` if there is none, or it does not parse.
     #[cfg(feature = "blocking")]
     pub(crate) fn get(&self) -> Option<CertificateSummary> {
         self.0
@@ -38,14 +38,14 @@ impl Presented {
     }
 }
 
-/// A refused certificate.
+/// The error for a refused certificate.
 #[derive(Clone, Debug)]
 pub(crate) struct RefusedCertificate {
     /// The name or the address that it was presented for.
     pub(crate) server: String,
     /// Its fields; `None` if it is malformed.
     pub(crate) summary: Option<CertificateSummary>,
-    /// The reason.
+    /// The reason of the refusal.
     pub(crate) reason: CertificateError,
     /// The origin of the certificates that the client trusts.
     pub(crate) trusted: RootSource,
@@ -60,7 +60,8 @@ impl fmt::Display for RefusedCertificate {
 }
 
 impl ObservedVerifier {
-    /// Trusts the certificates of `roots`. Stores the certificates of servers in `presented`.
+    /// A verifier that trusts the certificates of `roots` and stores the certificates of servers in
+    /// `presented`.
     pub(super) fn new(
         roots: &RootList,
         presented: Presented,

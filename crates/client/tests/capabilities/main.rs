@@ -1,4 +1,5 @@
-//! The options and calls of the clients in each language are those of the tables in the manual.
+//! Checks that the options and calls of the clients in each language are the options and calls in
+//! the tables of the manual.
 //!
 //! An option that one client gains is then added to the others, or its absence is written down.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -7,20 +8,20 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The page with the tables.
+/// Page with the tables.
 const PAGE: &str = "docs/operate.md";
 const OPTIONS: &str = "### Options of the clients\n";
 const CALLS: &str = "### Calls of the clients\n";
 
 type Names = BTreeSet<String>;
 
-/// The text of a file of the repository.
+/// Returns the text of a file of the repository.
 fn read(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     fs::read_to_string(root.join(path)).expect(path)
 }
 
-/// The text of `file` from the line that contains `start` to the next line that is `end`.
+/// Returns the text of `file` from the line that contains `start` to the next line that is `end`.
 fn block(file: &str, start: &str, end: &str) -> String {
     let text = read(file);
     let lines = text.lines().skip_while(|line| !line.contains(start));
@@ -30,7 +31,7 @@ fn block(file: &str, start: &str, end: &str) -> String {
     inside.join("\n")
 }
 
-/// The words that follow `before` in a line and end before one of `ends`.
+/// Returns the words that follow `before` in a line and end before one of `ends`.
 fn words(text: &str, before: &str, ends: &[char]) -> Names {
     let found = text.lines().filter_map(|line| {
         let rest = line.trim_start().strip_prefix(before)?;
@@ -46,7 +47,7 @@ fn is_name(text: &str) -> bool {
             .all(|one| one.is_ascii_alphanumeric() || one == '_')
 }
 
-/// The names in backticks in a column, from 0, of the table below a heading.
+/// Returns the names in backticks in a column, from 0, of the table below a heading.
 fn column(heading: &str, number: usize) -> Names {
     let text = read(PAGE);
     let (_, after) = text.split_once(heading).expect(heading);
@@ -140,7 +141,7 @@ fn the_calls_of_all_clients_are_in_the_manual() {
     assert_same("Kotlin", CALLS, 3, &names);
 }
 
-/// A name as Kotlin and Swift write it.
+/// Returns a name as Kotlin and Swift write it.
 fn camel_case(name: &str) -> String {
     let mut parts = name.split('_');
     let first = parts.next().unwrap().to_owned();

@@ -15,9 +15,9 @@ use sha2::{Digest, Sha256};
 
 use crate::peer::{Call, Peer, rng};
 
-/// Set to write the file in place of comparing with it.
+/// Variable that is set to write the file instead of comparing with it.
 const WRITE: &str = "PAPIR_WRITE_EXCHANGES";
-/// Without `double`, whose public part is long.
+/// Schemes of the exchanges. `double` is not among them, since its public part is long.
 const SCHEMES: [&str; 4] = ["simple", "inspire", "inspire2", "inspire1"];
 const INDICES: [u64; 2] = [3, 49];
 
@@ -25,7 +25,7 @@ fn record(index: u64) -> Vec<u8> {
     vec![index as u8 ^ 0x5a; 8]
 }
 
-/// The exchange of a session that opens a database and looks up records.
+/// Returns the exchange of a session that opens a database and looks up records.
 fn exchange(scheme: &str) -> Value {
     let records = RecordBuffer::from_records((0..50).map(record)).unwrap();
     let prepared = registry::by_name(scheme).unwrap().setup(

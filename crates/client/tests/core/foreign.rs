@@ -1,4 +1,4 @@
-//! Refusals of servers and proxies that are no papir service.
+//! Refusals of servers and proxies that are not papir services.
 
 use papir_client::Error;
 use papir_client::core::{Response, Session, Settings};
@@ -6,7 +6,7 @@ use papir_lookup::Wanted;
 
 use crate::peer::{Peer, simple};
 
-/// The error of a session whose every request is answered by this status and header.
+/// Returns the error of a session whose every request is answered by this status and header.
 fn refused(status: u16, location: Option<&str>) -> Error {
     let mut peer = Peer::new(simple(1));
     let opening = Session::open(peer.service().unwrap(), Settings::default());

@@ -202,7 +202,7 @@ fn without_advice_each_pause_is_twice_as_long_until_the_patience_ends() {
     assert!((350..525).contains(&waited), "{waited} ms");
 }
 
-/// The requests for more lookups than one request holds, and the outcome.
+/// Returns the requests for more lookups than one request holds, and the outcome.
 fn several_batches(damage: fn(&mut Vec<u8>)) -> (Vec<Event>, Result<(), Error>) {
     let (mut peer, mut session) = open(1);
     peer.damage = damage;
@@ -328,7 +328,7 @@ fn a_token_is_not_sent_in_the_clear_to_another_machine() {
     assert!(service("http://127.0.0.1:7470", false).is_ok());
 }
 
-/// The requests of a task whose connections all break, and its error.
+/// Returns the requests of a task whose connections all break, and its error.
 fn breaking<T>(
     mut step: Step<'_, Result<T, Error>>,
     platform: &FixedPlatform,
@@ -350,8 +350,8 @@ fn breaking<T>(
     }
 }
 
-/// A service that never responded is given up soon. One that did may restart: the same bytes are
-/// sent again for a minute.
+/// A client gives up soon on a service that never responded. A service that did respond may
+/// restart: the client sends the same bytes again for a minute.
 #[test]
 fn broken_connections_are_retried_longer_after_a_response() {
     let platform = Arc::new(FixedPlatform::default());

@@ -14,7 +14,7 @@ const HERE: Place = Place {
     boot: [2; 32],
 };
 
-/// Places of a copied folder, of another boot or machine, and of both.
+/// Returns the places of a copied folder, of another boot or machine, and of both.
 fn elsewhere() -> [Place; 3] {
     let slot = [3; 32];
     let boot = [4; 32];
@@ -25,7 +25,7 @@ fn elsewhere() -> [Place; 3] {
     ]
 }
 
-/// Returns whether a request names this client.
+/// Returns true if a request names this client.
 fn names(event: &Event, client: &str) -> bool {
     let number = |id: &str| id.parse().ok() == client.parse::<u64>().ok();
     matches!(event, Event::Sent(call)
@@ -33,7 +33,7 @@ fn names(event: &Event, client: &str) -> bool {
             || call.path.split('/').skip_while(|part| *part != "clients").nth(1).is_some_and(number))
 }
 
-/// The events of a lookup, with which a client registers anew.
+/// Returns the events of a lookup, with which a client registers anew.
 fn registers_anew(peer: &mut Peer, session: &mut Session, old: &str) -> Vec<Event> {
     assert_eq!(
         peer.run(session.get(&[Wanted::Index(4)])).unwrap(),
@@ -105,7 +105,7 @@ fn state_at_its_place_is_resumed() {
     }
 }
 
-/// State that was saved where the platform could not tell its place.
+/// The state was saved on a platform that could not tell its place.
 #[test]
 fn state_that_is_bound_to_no_place_registers_anew_where_there_is_one() {
     let (mut peer, mut session) = open();
@@ -130,7 +130,7 @@ fn state_from_elsewhere_is_not_used_even_if_the_service_refuses_a_new_client() {
     assert!(!events.iter().any(|event| names(event, "0")));
 }
 
-/// Its keys are long, and two queries from copies of its state have their own masks.
+/// The keys of this state are long, and two queries from copies of the state have their own masks.
 #[test]
 fn state_without_tickets_is_bound_to_no_place() {
     let records = RecordBuffer::from_records((0..40u8).map(|index| [index])).unwrap();

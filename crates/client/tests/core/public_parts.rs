@@ -14,7 +14,7 @@ fn stored(seed: u64) -> Offer {
     server.into()
 }
 
-/// A copy with the version of one database and the public part of another.
+/// Returns a copy with the version of one database and the public part of another.
 fn copy(version: &Offer, part: &Offer) -> Vec<u8> {
     [
         version.server.version().to_string().as_bytes(),
@@ -23,8 +23,8 @@ fn copy(version: &Offer, part: &Offer) -> Vec<u8> {
     .concat()
 }
 
-/// Opens a session, looks up a record, and returns the version that was offered and the bytes that
-/// were fetched.
+/// Opens a session and looks up a record. Returns the version that was offered and the number of
+/// bytes that were fetched.
 fn offered(peer: &mut Peer, settings: Settings) -> (Option<String>, u64) {
     peer.take();
     let mut session = peer.open(settings).unwrap();

@@ -36,7 +36,7 @@ pub fn open_with(rotation: Rotation) -> (Peer, Session) {
     (peer, session)
 }
 
-/// The client and the tickets of each query request.
+/// Returns the client and the ticket of each query request.
 pub fn tickets(events: &[Event]) -> Vec<(String, String)> {
     let pairs = queries(events).into_iter().map(|call| {
         let client: u64 = call.header("papir-client").unwrap().parse().unwrap();
@@ -103,7 +103,7 @@ fn a_registration_whose_response_was_lost_sends_the_same_keys() {
     assert_eq!(sent[0], sent[1]);
 }
 
-/// Copies of a machine whose generators draw the same bytes.
+/// Copies of a machine may have generators that draw the same bytes.
 #[test]
 fn state_at_another_place_has_other_keys() {
     let keys = |place| {
@@ -235,7 +235,7 @@ fn a_ticket_is_used_once_even_if_the_answer_is_lost() {
     assert_eq!(tickets(&peer.take()), pairs(&[("0", "0"), ("0", "1")]));
 }
 
-/// Looks up one record; returns the client and ticket of the query.
+/// Looks up one record. Returns the client and the ticket of the query.
 pub fn look_up(peer: &mut Peer, session: &mut Session) -> (String, String) {
     let values = peer.run(session.get(&[Wanted::Index(4)])).unwrap();
     assert_eq!(values, [Some(record(1, 4))]);

@@ -1,4 +1,4 @@
-//! Pinned roots of verifiable databases, in those that are signed.
+//! Pinned roots of verifiable databases, some of which are signed.
 
 use papir_client::Error;
 use papir_client::core::{Pin, Settings};
@@ -81,7 +81,7 @@ fn a_session_that_pinned_a_root_pins_no_key() {
     assert_eq!((peer.root, peer.pin), (Some(root(1)), None));
 }
 
-/// The root does not cover a delta, and nobody is trusted who could sign it.
+/// The root does not cover a delta, and no key is trusted to sign it.
 #[test]
 fn a_delta_beside_a_pinned_root_is_refused() {
     let mut peer = Peer::new(verifiable(1));
@@ -105,7 +105,7 @@ fn the_root_of_a_database_that_was_always_signed_may_change() {
     peer.open(pinning()).unwrap();
 }
 
-/// The top of a hash tree. No lookup of these tests reaches a proof.
+/// Returns the top of a hash tree. No lookup of these tests reaches a proof.
 fn top(seed: u64) -> [u8; 32] {
     [seed as u8; 32]
 }
@@ -120,7 +120,7 @@ fn root(seed: u64) -> Root {
         .root(None)
 }
 
-/// A database whose records are long enough for proofs.
+/// Returns a database whose records are long enough for proofs.
 fn long(seed: u64) -> Box<dyn ErasedServer> {
     prepared(seed, seed)
 }
@@ -135,7 +135,7 @@ fn prepared(records: u64, version: u64) -> Box<dyn ErasedServer> {
         .unwrap()
 }
 
-/// A verifiable database.
+/// Returns a verifiable database.
 fn verifiable(seed: u64) -> Offer {
     Offer::new(long(seed), None).with_top(top(seed))
 }

@@ -10,11 +10,11 @@ use papir_lookup::Wanted;
 use crate::peer::{Call, EPOCH, Peer, record, short, simple};
 use crate::signing::{append, given, owner, pinning, sign, signed};
 
-/// The key that is stolen, and replaced.
+/// Seed of the key that is stolen and replaced.
 const STOLEN: u64 = 1;
-/// The key that replaces it.
+/// Seed of the key that replaces it.
 const NEXT: u64 = 2;
-/// The key of another owner of the same name.
+/// Seed of the key of another owner of the same name.
 const OTHER: u64 = 3;
 
 /// A service whose owner has rotated a stolen key, and the logs that it may show.
@@ -87,7 +87,7 @@ impl World {
     }
 }
 
-/// The given key of an owner, with each way of pinning.
+/// Returns settings with the given key of an owner, and with each way of pinning.
 fn given_and_pinned(seed: u64) -> [Settings; 2] {
     [Pin::Owner, Pin::OwnerAndRoot].map(|pin| Settings {
         pin,

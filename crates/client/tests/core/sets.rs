@@ -1,4 +1,4 @@
-//! Set intersection: what the service sees of it, and the sets that are refused.
+//! Set intersection: the service's view of it, and the sets that are refused.
 
 use papir_client::Error;
 use papir_client::core::{Response, Settings, psi};
@@ -49,7 +49,7 @@ fn another_name_of_a_sets_database_does_not_escape_the_pins() {
     }
 }
 
-/// A keyed database.
+/// Returns a keyed database.
 fn keyed(seed: u64) -> Offer {
     let (records, layout) = table(60);
     let scheme = registry::by_name("simple").unwrap();
@@ -83,7 +83,7 @@ fn a_new_version_is_followed_whether_or_not_answers_decode() {
     assert_eq!(intact.iter().filter(described).count(), 2);
 }
 
-/// The description of a set whose elements are looked up in the peer's database.
+/// Returns the description of a set whose elements are looked up in the peer's database.
 fn set_in(peer: &Peer, named: bool) -> PsiInfo {
     PsiInfo {
         kind: "retrieval".into(),
@@ -96,7 +96,8 @@ fn set_in(peer: &Peer, named: bool) -> PsiInfo {
     }
 }
 
-/// Only the database of a retrieval set is signed and verifiable. The service says which kind its set has.
+/// Only the database of a retrieval set is signed and verifiable. The service says the kind of its
+/// set.
 #[test]
 fn a_filter_is_refused_if_the_set_must_be_signed_or_verifiable() {
     let refused = |peer: &mut Peer, settings: Settings| {

@@ -9,7 +9,7 @@ use papir_protocol::DeltaInfo;
 
 use crate::peer::{EPOCH, Offer, Peer, rng};
 
-/// An owner's key.
+/// Returns an owner's key.
 pub fn owner(seed: u64) -> SigningKey {
     SigningKey::generate(
         "example.org/owner".parse().unwrap(),
@@ -18,7 +18,7 @@ pub fn owner(seed: u64) -> SigningKey {
     )
 }
 
-/// The statement of a version.
+/// Returns the statement of a version.
 fn statement(offer: &Offer) -> Statement {
     let base = Base::Content([1; 32]);
     let public_part = public_part_hash(&offer.bundle);
@@ -36,7 +36,7 @@ pub fn append(former: Option<&Log>, offer: &Offer, key: &SigningKey, more: &[Cer
     Log::append(former, &statement(offer), key, more).unwrap()
 }
 
-/// Appends the same version with some delta to a log.
+/// Appends the same version with a delta to a log.
 pub fn append_delta(former: Option<&Log>, offer: &Offer, key: &SigningKey) -> Log {
     Log::append(
         former,
@@ -50,7 +50,7 @@ pub fn append_delta(former: Option<&Log>, offer: &Offer, key: &SigningKey) -> Lo
     .unwrap()
 }
 
-/// The description of a delta of one record.
+/// Returns the description of a delta of one record.
 pub fn delta_of(offer: &Offer) -> DeltaInfo {
     DeltaInfo {
         version: offer.server.version().to_string(),
@@ -73,14 +73,14 @@ pub fn sign_again(peer: &mut Peer, key: &SigningKey, seconds: u64) {
     peer.log = Some(Log::append(peer.log.as_ref(), &again, key, &[]).unwrap());
 }
 
-/// A service whose database is signed.
+/// Returns a service whose database is signed.
 pub fn signed(offer: impl Into<Offer>, key: &SigningKey) -> Peer {
     let mut peer = Peer::new(offer);
     sign(&mut peer, key, &[]);
     peer
 }
 
-/// Signs a further version: the newest of the service.
+/// Signs a further version, which is the newest of the service.
 pub fn sign(peer: &mut Peer, key: &SigningKey, more: &[Certificate]) {
     peer.log = Some(append(peer.log.as_ref(), peer.newest(), key, more));
 }
@@ -93,7 +93,7 @@ pub fn pinning() -> Settings {
     }
 }
 
-/// Trusts a key.
+/// Returns settings that trust a key.
 pub fn given(owner: VerifyingKey) -> Settings {
     let checkpoint = CheckpointSettings {
         owner: Some(owner),

@@ -10,8 +10,8 @@ use papir_protocol::code;
 /// Number of tickets prepared ahead for each client.
 pub const AHEAD: u64 = 2;
 
-/// The tickets of one client. They are prepared one after the other, and the first query with a
-/// number claims it, as at the real service.
+/// Tickets of one client. They are prepared one after the other. The first query with a number
+/// claims the number's ticket, as at the real service.
 #[derive(Clone, Default)]
 pub struct TicketTable {
     /// The largest claimed number plus one.

@@ -11,7 +11,7 @@ use crate::registered::{look_up, open, pairs, tickets};
 
 const EACH: Duration = Duration::from_secs(20);
 
-/// A service that needs [`EACH`] for a ticket.
+/// Returns a service that needs [`EACH`] for a ticket.
 fn slow() -> (Peer, Session) {
     let (mut peer, session) = open();
     peer.ticket_time = EACH;
@@ -28,7 +28,7 @@ fn get(peer: &mut Peer, session: &mut Session, indices: &[u64]) {
     assert_eq!(peer.run(session.get(&wanted)).unwrap(), expected);
 }
 
-/// Loses the queries of a lookup: the service does not see them.
+/// Loses the queries of a lookup, so that the service does not see them.
 fn lose(peer: &mut Peer, session: &mut Session) {
     let task = session.get(&[Wanted::Index(4)]);
     let lost = peer.run_through(
@@ -132,7 +132,8 @@ fn a_wait_without_end_takes_no_number() {
     assert_eq!([look_up(&mut peer, &mut session)], pairs(&[("0", "0")])[..]);
 }
 
-/// The service prepares no ticket so far ahead by itself: waiting would be for ever.
+/// The service does not prepare this ticket by itself, since it is too far ahead. A client that
+/// waited would wait for ever.
 #[test]
 fn a_client_ahead_of_the_service_does_not_wait_for_ever() {
     let (mut peer, mut session) = slow();

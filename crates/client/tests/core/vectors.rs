@@ -1,4 +1,5 @@
-//! Test vectors for docs/formats.md, under docs/vectors: for clients that are written from that page.
+//! Test vectors for docs/formats.md, under docs/vectors. They are for clients that are written from
+//! that page.
 
 use std::path::PathBuf;
 use std::{env, fs};
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::peer::rng;
 
-/// Set to write the files in place of comparing with them.
+/// Variable that is set to write the files instead of comparing with them.
 const WRITE: &str = "PAPIR_WRITE_VECTORS";
 const RECORDS: u64 = 60;
 const INDEX: u64 = 42;
@@ -37,7 +38,8 @@ fn record(index: u64) -> Vec<u8> {
     (0..7).map(|byte| (index * 31 + byte * 17) as u8).collect()
 }
 
-/// One lookup: payloads without envelopes, and the secret, by which the query can be checked.
+/// Returns one lookup: payloads without envelopes, and the secret, with which the query can be
+/// checked.
 fn lookup<S: Scheme>(secret_of: impl Fn(&S::Secret) -> Vec<i64>) -> Value {
     let records = RecordBuffer::from_records((0..RECORDS).map(record)).unwrap();
     let params = S::Params::choose(records.shape(), Goal::Balanced).unwrap();

@@ -1,4 +1,4 @@
-//! Every call ends within its timeout, whatever the service does.
+//! Every call ends within its timeout, for any behaviour of the service.
 #![cfg(feature = "blocking")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -15,9 +15,10 @@ use papir_client::{Connection, Error, Options, Registrations, Result, RetryObser
 
 use services::Service;
 
-/// Far longer than any timeout here, even on a busy machine: a call that takes longer hangs.
+/// Time after which a call counts as hanging. It is far longer than any timeout here, even on a
+/// busy machine.
 const HANGS: Duration = Duration::from_secs(300);
-/// The timeout of the calls.
+/// Timeout of the calls.
 const TIMEOUT: Duration = Duration::from_millis(400);
 /// A timeout within which any service responds, and which is shorter than the pause that a busy one
 /// asks for.
@@ -61,7 +62,7 @@ fn ends<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static
     outcome.recv_timeout(HANGS).expect(what)
 }
 
-/// The error of a call.
+/// Returns the error of a call.
 fn error(what: &str, call: Call, url: &str, options: Options) -> Error {
     let url = url.to_owned();
     ends(what, move || call(&url, &options)).unwrap_err()

@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-/// A service, for as long as it is not dropped.
+/// A service, which stops when it is dropped.
 pub struct Service {
     /// Its address.
     pub url: String,

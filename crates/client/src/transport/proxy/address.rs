@@ -8,23 +8,23 @@ use papir_protocol::path::{escape, unescape};
 use crate::core::Endpoint;
 use crate::error::{Error, Result};
 
-/// Longest name and longest password of SOCKS5 (RFC 1929), in bytes.
+/// Maximum length in bytes of a name and of a password in SOCKS5 (RFC 1929).
 const MAX_LOGIN_BYTES: usize = 255;
 
-/// The source of a proxy that an option names.
+/// The name of the option, as the source of a proxy.
 pub(super) const OPTION: &str = "the option for a proxy";
 
-/// The address of a proxy: `http`, `https` or `socks5`, host, port, and optionally name and
-/// password. Its login is never printed.
+/// The address of a proxy: scheme `http`, `https` or `socks5`, host, port, and optionally a login
+/// of name and password. The login is never printed.
 ///
-/// `socks5` and `socks5h` are the same: the proxy resolves the names of hosts.
+/// `socks5` and `socks5h` mean the same: the proxy resolves the names of hosts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProxyAddress {
     kind: ProxyKind,
-    /// With the brackets of an IPv6 address.
+    /// The host, with the brackets of an IPv6 address.
     host: String,
     port: u16,
-    /// Name and password with percent signs, as in an address.
+    /// Percent-encoded `name:password`.
     login: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl ProxyKind {
         }
     }
 
-    /// The scheme that HTTP clients read as names resolved by the proxy.
+    /// The scheme for HTTP clients. For SOCKS it is `socks5h`, which lets the proxy resolve names.
     fn scheme(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -64,7 +64,7 @@ impl ProxyKind {
 }
 
 impl ProxyAddress {
-    /// The whole address, with its login: `scheme://name:password@host:port`.
+    /// The address with its login: `scheme://name:password@host:port`.
     pub fn url(&self) -> String {
         let scheme = self.kind.scheme();
         let at = self.login.as_ref().map(|login| format!("{login}@"));
@@ -76,7 +76,7 @@ impl ProxyAddress {
         )
     }
 
-    /// Returns whether the connection to the proxy itself is encrypted.
+    /// Returns true if the connection to the proxy itself is encrypted.
     pub(crate) fn is_https(&self) -> bool {
         self.kind == ProxyKind::Https
     }
@@ -95,7 +95,7 @@ impl ProxyAddress {
 impl FromStr for ProxyAddress {
     type Err = Error;
 
-    /// Parses `scheme://[name:password@]host[:port]`. Without a scheme it is `http`.
+    /// Parses `scheme://[name:password@]host[:port]`. The default scheme is `http`.
     fn from_str(text: &str) -> Result<Self> {
         parse(text).map_err(|reason| Error::BadProxy {
             name: OPTION.to_owned(),
@@ -104,7 +104,8 @@ impl FromStr for ProxyAddress {
     }
 }
 
-/// The reason is written without the text, which may have a password.
+/// Parses an address. The error is a reason, which does not contain the text, since it may have a
+/// password.
 fn parse(text: &str) -> Result<ProxyAddress, String> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
     let kind = ProxyKind::of_scheme(scheme).ok_or_else(|| unknown_scheme(scheme))?;
@@ -128,7 +129,8 @@ fn parse(text: &str) -> Result<ProxyAddress, String> {
     })
 }
 
-/// The reason for an unknown scheme. A text of another form is not shown: it may have a password.
+/// The reason for an unknown scheme. It shows only alphanumeric text: other text may contain a
+/// password.
 fn unknown_scheme(scheme: &str) -> String {
     let expected = "expected http, https, socks5 or socks5h";
     if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -138,7 +140,7 @@ fn unknown_scheme(scheme: &str) -> String {
     }
 }
 
-/// The host as in an address: a name, or an IP address.
+/// Checks a host: a name, or an IP address, to which it adds the brackets of IPv6.
 fn host(text: &str) -> Result<String, &'static str> {
     if text.parse::<std::net::Ipv6Addr>().is_ok() {
         return Ok(format!("[{text}]"));
@@ -154,7 +156,8 @@ fn host(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Checks `name:password` and encodes it again. HTTP also has names without a password.
+/// Checks a login `name:password` and percent-encodes it again. With an HTTP proxy the password may
+/// be missing.
 fn check_login(kind: ProxyKind, login: &str) -> Result<String, &'static str> {
     let (name, password) = login.split_once(':').unwrap_or((login, ""));
     // Decoded and encoded again: HTTP libraries read characters that should have been escaped in
@@ -182,7 +185,7 @@ fn check_login(kind: ProxyKind, login: &str) -> Result<String, &'static str> {
 }
 
 impl fmt::Display for ProxyAddress {
-    /// The address without its login.
+    /// Prints the address without its login.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = self.kind.scheme();
         write!(f, "{scheme}://{}:{}", self.host, self.port)
@@ -195,12 +198,12 @@ impl fmt::Debug for ProxyAddress {
     }
 }
 
-/// The proxy that applies to a connection.
+/// The proxy for a connection, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenProxy {
-    /// Its address.
+    /// The proxy's address.
     pub address: ProxyAddress,
-    /// The variable that names it, or words for the option.
+    /// The variable that names the proxy, or a name of the option.
     pub source: &'static str,
 }
 
@@ -215,7 +218,7 @@ impl ChosenProxy {
 }
 
 impl fmt::Display for ChosenProxy {
-    /// The address without its login, and its source.
+    /// Prints the address without its login, and its source.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.address, self.source)
     }

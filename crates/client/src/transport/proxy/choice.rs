@@ -1,4 +1,4 @@
-//! The proxy that applies to a connection.
+//! Choice of the proxy for a connection.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,23 +13,24 @@ use crate::error::{Error, Result};
 /// The choice of a proxy for connections to other machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ProxySetting {
-    /// Through the proxy that the environment's variables name: `HTTPS_PROXY` for `https`,
-    /// `HTTP_PROXY` for `http`, else `ALL_PROXY`, in lower or upper case. Directly to this machine,
-    /// and to the hosts in `NO_PROXY`.
+    /// Uses the proxy that the environment's variables name: `HTTPS_PROXY` for `https`,
+    /// `HTTP_PROXY` for `http`, else `ALL_PROXY`, in lower or upper case. Connects directly to this
+    /// machine, and to the hosts in `NO_PROXY`.
     #[default]
     Environment,
-    /// Directly, whatever the variables contain.
+    /// Connects directly, and ignores the variables.
     Direct,
-    /// Through this proxy, to every host.
+    /// Uses this proxy for every host.
     Through(ProxyAddress),
 }
 
-/// The proxy for connections to hosts that are not known in advance, as object stores have them.
+/// The proxy for connections to several hosts that are not known in advance, for example of an
+/// object store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedProxy {
     /// The proxy; `None` for direct connections.
     pub chosen: Option<ChosenProxy>,
-    /// The hosts to connect to directly, in the form of `NO_PROXY`.
+    /// The hosts to connect to directly, in the syntax of `NO_PROXY`.
     pub exclusions: String,
 }
 
@@ -47,7 +48,7 @@ impl FromStr for ProxySetting {
 }
 
 impl fmt::Display for ProxySetting {
-    /// Prints the setting in the form that is parsed, without a login.
+    /// Prints the setting as it is parsed, but without a login.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Environment => f.write_str("environment"),
@@ -58,10 +59,11 @@ impl fmt::Display for ProxySetting {
 }
 
 impl ProxySetting {
-    /// The proxy for connections to the service at `url`; `None` if they are direct.
+    /// The proxy for connections to the service at `url`; `None` for direct connections.
     ///
     /// # Errors
-    /// [`Error::BadUrl`], and [`Error::BadProxy`] if a proxy applies that cannot be used.
+    /// [`Error::BadUrl`] for an invalid address, and [`Error::BadProxy`] if the proxy for it cannot
+    /// be used.
     pub fn for_url(&self, url: &str) -> Result<Option<ChosenProxy>> {
         self.for_address(&Address::parse(url)?)
     }
@@ -71,17 +73,17 @@ impl ProxySetting {
         choose(self, &Variables::of_process(), address)
     }
 
-    /// The proxy for connections by HTTP to hosts that are not known in advance. `https` selects
-    /// the variables.
+    /// The proxy for HTTP connections to hosts that are not known in advance. `https` selects the
+    /// variables for `https` in place of those for `http`.
     ///
     /// # Errors
-    /// [`Error::BadProxy`] if a proxy applies that cannot be used.
+    /// [`Error::BadProxy`] if the proxy cannot be used.
     pub fn for_many_hosts(&self, https: bool) -> Result<SharedProxy> {
         shared(self, &Variables::of_process(), https)
     }
 
-    /// The variable or option that asks for a proxy for connections to `host` which are not HTTP;
-    /// `None` if they may be direct. Of the variables, `ALL_PROXY` alone counts.
+    /// The variable or option that requires a proxy for connections to `host` that are not HTTP;
+    /// `None` if they may be direct. Among the variables, only `ALL_PROXY` and `NO_PROXY` count.
     ///
     /// # Errors
     /// [`Error::BadProxy`] for a variable that is not text.
@@ -94,7 +96,7 @@ impl ProxySetting {
     }
 }
 
-/// The host, the port and the protocol of connections.
+/// The target of connections: host, port and protocol.
 #[derive(Clone, Copy)]
 pub(super) struct ProxiedTarget<'a> {
     protocol: ProxiedProtocol,
@@ -120,10 +122,10 @@ impl<'a> ProxiedTarget<'a> {
     }
 }
 
-/// The proxy for connections to a service; `None` if they are direct.
+/// The proxy for connections to a service; `None` for direct connections.
 ///
 /// # Errors
-/// [`Error::BadProxy`] if a proxy applies that cannot be used.
+/// [`Error::BadProxy`] if the proxy cannot be used.
 pub(super) fn choose(
     setting: &ProxySetting,
     variables: &Variables,
@@ -146,7 +148,7 @@ pub(super) fn choose(
     }
 }
 
-/// Like [`choose`], for hosts that are not known in advance.
+/// The proxy for HTTP connections to hosts that are not known in advance.
 pub(super) fn shared(
     setting: &ProxySetting,
     variables: &Variables,
@@ -173,7 +175,8 @@ pub(super) fn shared(
     }
 }
 
-/// The variable or option that names a proxy for these connections.
+/// The name of the variable, or the option, that sets a proxy for these connections; `None` for
+/// direct connections.
 pub(super) fn named(
     setting: &ProxySetting,
     variables: &Variables,
@@ -198,8 +201,8 @@ fn given(proxy: &ProxyAddress) -> ChosenProxy {
 }
 
 impl Variables {
-    /// The variable that names the proxy of these connections; `None` if they are direct. Its text
-    /// is not parsed yet.
+    /// The variable that names the proxy for these connections; `None` for direct connections. Its
+    /// value is not parsed yet.
     fn applying(&self, target: ProxiedTarget<'_>) -> Result<Option<Variable<'_>>> {
         // Traffic of this machine must not be carried to another one.
         if is_loopback(target.host) {

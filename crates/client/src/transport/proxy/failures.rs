@@ -6,8 +6,8 @@ use super::address::ChosenProxy;
 use crate::core::{Address, Failure};
 use crate::error::FinalFailure;
 
-/// Parts of the messages of HTTP libraries after which the proxy wants a login, or another one. The
-/// libraries have no types for them.
+/// Parts of the messages of HTTP libraries if the proxy requires a login, or refuses the given one.
+/// The libraries have no error types for it.
 const LOGIN_MESSAGES: [&str; 8] = [
     // ureq: CONNECT, then SOCKS5.
     "proxy server responded 407",

@@ -1,4 +1,4 @@
-//! Choice of the proxy that carries a client's connections.
+//! Choice of the proxy for a client's connections.
 //!
 //! | file | contents |
 //! |---|---|

@@ -18,7 +18,7 @@ fn variables(set: &[(&str, &str)]) -> Variables {
     })
 }
 
-/// The proxy of the environment for a service: its address and its variable.
+/// Returns the proxy of the environment for a service: its address and its variable.
 fn chosen(set: &[(&str, &str)], url: &str) -> Result<Option<String>> {
     let address = Address::parse(url).unwrap();
     let chosen = choose(&ProxySetting::Environment, &variables(set), &address)?;

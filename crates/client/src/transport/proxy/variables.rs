@@ -1,21 +1,21 @@
-//! The variables of the environment that name proxies.
+//! Environment variables that name proxies.
 
 use std::ffi::OsString;
 
 use super::address::ChosenProxy;
 use crate::error::{Error, Result};
 
-/// Variables for `https`. Of two that are set, the first counts.
+/// Variables for `https`. If both are set, the first one counts, here and below.
 const FOR_HTTPS: [&str; 2] = ["https_proxy", "HTTPS_PROXY"];
 /// Variables for `http`.
 const FOR_HTTP: [&str; 2] = ["http_proxy", "HTTP_PROXY"];
 /// Variables for every protocol without a variable of its own.
 const FOR_ALL: [&str; 2] = ["all_proxy", "ALL_PROXY"];
-/// Variables with the hosts that are reached directly.
+/// Variables with the hosts that need no proxy.
 const EXCLUSIONS: [&str; 2] = ["no_proxy", "NO_PROXY"];
-/// This machine, in the form of these variables.
+/// Names of this machine, in the syntax of `NO_PROXY`.
 const THIS_MACHINE: [&str; 3] = ["localhost", "127.0.0.0/8", "::1"];
-/// Set for programs that a web server starts by CGI.
+/// A variable that is set in programs that a web server runs by CGI.
 const CGI: &str = "REQUEST_METHOD";
 
 /// The protocol of connections, which selects the variables.
@@ -49,7 +49,7 @@ pub(super) struct Variable<'a> {
 }
 
 impl Variable<'_> {
-    /// The proxy that it names.
+    /// Parses the proxy that the variable names.
     pub(super) fn proxy(&self) -> Result<ChosenProxy> {
         let address = self.value.parse().map_err(|error| match error {
             Error::BadProxy { reason, .. } => bad(self.name, reason),
@@ -68,7 +68,8 @@ impl Variables {
         Self::read(|name| std::env::var_os(name))
     }
 
-    /// The variables that `value` returns for their names. Empty ones count as not set.
+    /// Reads the variables by `value`, which returns the value for a name. Empty values count as
+    /// not set.
     pub(super) fn read(value: impl Fn(&str) -> Option<OsString>) -> Self {
         let names = [FOR_HTTPS, FOR_HTTP, FOR_ALL, EXCLUSIONS];
         let set = names.into_iter().flatten().chain([CGI]).filter_map(|name| {
@@ -78,7 +79,7 @@ impl Variables {
         Self(set.collect())
     }
 
-    /// The first variable that names a proxy for this protocol, whatever the host.
+    /// The first variable that names a proxy for this protocol, before exclusions of hosts.
     pub(super) fn first(&self, protocol: ProxiedProtocol) -> Result<Option<Variable<'_>>> {
         let own: &[&str] = match protocol {
             ProxiedProtocol::Https => &FOR_HTTPS,
@@ -101,7 +102,7 @@ impl Variables {
         }
     }
 
-    /// The hosts that are reached directly. A text that is not UTF-8 excludes none.
+    /// The value of `NO_PROXY`; empty if it is not set or not UTF-8.
     pub(super) fn exclusions(&self) -> &str {
         EXCLUSIONS
             .iter()
@@ -110,8 +111,9 @@ impl Variables {
             .unwrap_or_default()
     }
 
-    /// These hosts and this machine, as HTTP libraries read them: separated by commas, without a
-    /// star before a domain, and with all networks beside the star for all names.
+    /// This machine and the hosts in `NO_PROXY`, in the syntax that HTTP libraries read: separated
+    /// by commas, without a star before a domain, and with all networks beside the star that stands
+    /// for all names.
     pub(super) fn exclusions_with_this_machine(&self) -> String {
         let given = self
             .exclusions()

@@ -1,4 +1,4 @@
-//! The clients of the service: keys, status and tickets.
+//! Clients of the service: keys, status and tickets.
 
 use std::sync::Arc;
 

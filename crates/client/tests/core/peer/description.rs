@@ -1,4 +1,4 @@
-//! The description of a database that the peer sends.
+//! Description of a database that the peer sends.
 
 use papir_checkpoint::Log;
 use papir_client::core::Response;

@@ -1,4 +1,4 @@
-//! The steps of a task, as the service sees them.
+//! Steps of a task, as the service sees them.
 
 use papir_client::core::{Method, Request};
 
@@ -61,7 +61,8 @@ impl Call {
     }
 }
 
-/// The events in short: `POST /query`, `wait 7`, `lock`, with the ids of clients as numbers.
+/// Returns the events in short: `POST /query`, `wait 7`, `lock`, with the ids of clients as
+/// numbers.
 pub fn short(events: &[Event]) -> Vec<String> {
     let descriptions = events.iter().map(|event| match event {
         Event::Sent(call) => {
@@ -77,7 +78,7 @@ pub fn short(events: &[Event]) -> Vec<String> {
     descriptions.collect()
 }
 
-/// The query requests among the events.
+/// Returns the query requests among the events.
 pub fn queries(events: &[Event]) -> Vec<Call> {
     let calls = events.iter().filter_map(|event| match event {
         Event::Sent(call) if call.path.ends_with("/query") => Some(call.clone()),

@@ -49,10 +49,10 @@ use replies::read;
 
 pub const RECORDS: u64 = 50;
 pub const MAX_BATCH: usize = 4;
-/// The time of day at the start of a test, in seconds since 1970.
+/// Time of day at the start of a test, in seconds since 1970.
 pub const EPOCH: u64 = 1_800_000_000;
 
-/// Record `index` of the version made from `seed`.
+/// Returns record `index` of the version made from `seed`.
 pub fn record(seed: u64, index: u64) -> Vec<u8> {
     vec![(index + seed) as u8; 8]
 }

@@ -46,7 +46,7 @@ impl Offer {
         }
     }
 
-    /// The same version with the top of a hash tree.
+    /// Returns the same version with the top of a hash tree.
     pub fn with_top(self, top: [u8; 32]) -> Self {
         let scheme_public = self.server.public();
         let bundle = Bundle {

@@ -25,7 +25,7 @@ impl Reply {
     }
 }
 
-/// The part of a response that the request accepts.
+/// Returns the part of a response that the request accepts.
 pub(super) fn read(request: &Request, mut response: Response) -> Response {
     match (
         request.body_limit(response.status, response.header(header::VERSION)),
@@ -46,7 +46,7 @@ pub fn json(status: u16, body: &impl serde::Serialize) -> Response {
     }
 }
 
-/// A refusal with a code of `papir_protocol::code`.
+/// Returns a refusal with a code of `papir_protocol::code`.
 pub fn refusal(status: u16, code: &str) -> Response {
     json(status, &ErrorBody::new(status, code, "scripted".into()))
 }

@@ -1,4 +1,4 @@
-//! The storage of the scripted peer's client.
+//! Storage of the scripted peer's client.
 
 use std::sync::{Arc, Mutex};
 
@@ -82,7 +82,7 @@ impl Peer {
     }
 }
 
-/// Logs the release of the lock.
+/// Guard that logs the release of the lock.
 struct Unlock(Arc<Mutex<Vec<Event>>>);
 
 impl Drop for Unlock {

@@ -69,7 +69,7 @@ pub enum Lie {
     LastBit,
     /// The two halves of the body in the other order: the answers to two queries.
     Swapped,
-    /// The body of the previous response to such a request.
+    /// Body of the previous response to a request of the same kind.
     Replayed,
     /// Other JSON.
     Json(fn(&mut serde_json::Value)),

@@ -1,4 +1,4 @@
-//! Requests do not depend on what is looked up, whatever the server does.
+//! Requests do not depend on the looked-up index or key, even if the server lies.
 //!
 //! A lying server stands between the client and the service. For each of its scripts, the client
 //! makes the same lookups with different indices, with different keys, and with a present and an
@@ -30,13 +30,14 @@ use scripts::Script;
 use socket::Transport;
 use world::World;
 
-/// Against most schemes, every ninth of the scripts played is also played over HTTP.
+/// Inverse share of the played scripts that are also played over HTTP, against most schemes.
 const SOME: usize = 9;
-/// Every 45th is played over the asynchronous transport.
+/// Inverse share of the played scripts that are also played over the asynchronous transport.
 #[cfg(feature = "aio")]
 const FEW: usize = 45;
 
-/// One test for each private scheme, so that a failure names it, and one with every script.
+/// Makes a test for each private scheme, so that a failure names it, and one test with every
+/// script.
 macro_rules! traces {
     ($($name:ident: $scheme:ty { $privacy:ident, $($word:ident),* })*) => {
         $(traces_of! { $privacy $name some_of_the_scripts })*

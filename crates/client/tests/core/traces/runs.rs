@@ -1,4 +1,4 @@
-//! Lookups under a script, and what the server sees of them.
+//! Lookups under a script, and the server's view of them.
 
 use std::fmt::Debug;
 
@@ -10,11 +10,11 @@ use super::scripts::{Script, Start};
 use super::world::{Side, Want, World};
 use crate::peer::{Call, Event, Offer, Peer};
 
-/// Most attempts to open a session.
+/// Largest number of attempts to open a session.
 pub const OPENINGS: usize = 2;
-/// Calls that every script has.
+/// Number of calls that every script has.
 const CALLS: usize = 3;
-/// Most calls besides those that every script has.
+/// Largest number of further calls of a script.
 const MORE_CALLS: usize = 40;
 
 /// A request as the server sees it, or another event between requests.
@@ -71,12 +71,13 @@ pub fn assert_same<S: PartialEq + Debug>(first: &[S], other: &[S], context: &str
     );
 }
 
-/// The calls of every script: one lookup, two, one.
+/// Returns the calls of every script: one lookup, then two, then one.
 pub fn calls<'a>(side: &'a Side, want: &'a Want) -> [Vec<&'a Want>; CALLS] {
     [vec![want], vec![want, &side.wanted[0]], vec![want]]
 }
 
-/// The calls of every script, and more until all faults were played. Errors do not stop the caller.
+/// Makes the calls of every script, and more until all faults were played. Errors do not stop the
+/// caller.
 fn observe(world: &World, side: &Side, script: &Script, want: &Want) -> Observed {
     let mut peer = script.peer(side, script.start != Start::New);
     let mut liar = Liar::new(side, &script.faults);

@@ -1,5 +1,5 @@
-//! Schemes that are quick enough to play every script: those of the registry, with short moduli or
-//! keys where those of full length are slow.
+//! Schemes that are quick enough to play every script. They are the schemes of the registry; slow
+//! ones have short moduli or keys here.
 
 use papir_client::core::Schemes;
 use papir_core::erased::{
@@ -70,7 +70,7 @@ static ZIP_DOUBLE: Private<ZipDouble<ShortZip>> = Private::new();
 static PIROUETTE: Private<Pirouette<ShortPirouette>> = Private::new();
 static ENCRYPTED: Private<Encrypted<ShortPirouette>> = Private::new();
 
-/// The names of the registry's private schemes.
+/// Returns the names of the registry's private schemes.
 pub fn private_schemes() -> Vec<&'static str> {
     let private = registry::all()
         .into_iter()
@@ -78,12 +78,12 @@ pub fn private_schemes() -> Vec<&'static str> {
     private.map(|scheme| scheme.name()).collect()
 }
 
-/// The short schemes, which clients must know besides the registry.
+/// Returns the short schemes, which clients must know besides the registry.
 pub fn short() -> Schemes {
     Schemes::and(vec![&ZIP, &ZIP_DOUBLE, &PIROUETTE, &ENCRYPTED])
 }
 
-/// The scheme of this name.
+/// Returns the scheme of this name.
 pub fn scheme(name: &str) -> &'static dyn ErasedScheme {
     match name {
         "zip" => &ZIP.0,

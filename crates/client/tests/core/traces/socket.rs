@@ -1,4 +1,4 @@
-//! The same over HTTP: the transports add no requests of their own.
+//! Scripts over HTTP: the transports add no requests of their own.
 //!
 //! The server sees connections, request lines, headers and lengths.
 
@@ -120,7 +120,7 @@ impl Transport {
     }
 }
 
-/// The usual calls. Errors do not stop the caller.
+/// Makes the usual calls. Errors do not stop the caller.
 fn look_up(url: &str, options: &Options, side: &Side, want: &Want) -> Result<(), Error> {
     let mut connection = Connection::open_with(url, options)?;
     for call in calls(side, want) {
@@ -136,7 +136,7 @@ fn look_up(url: &str, options: &Options, side: &Side, want: &Want) -> Result<(),
     Ok(())
 }
 
-/// The same calls over the asynchronous transport.
+/// Calls over the asynchronous transport.
 #[cfg(feature = "aio")]
 mod asynchronous {
     use papir_client::aio::Connection;
@@ -212,7 +212,7 @@ fn serve_connection(stream: &TcpStream, seen: &Mutex<Vec<Seen>>, deliver: &Deliv
     }
 }
 
-/// Reads a request. `None` at the end of the connection.
+/// Reads a request. Returns `None` at the end of the connection.
 fn read_call(reader: &mut impl BufRead) -> Option<(String, Call)> {
     let mut line = String::new();
     let mut headers = Vec::new();
@@ -251,8 +251,8 @@ fn read_call(reader: &mut impl BufRead) -> Option<(String, Call)> {
     ))
 }
 
-/// Writes a response. Returns false if the connection ends with it. A refusal that asks for
-/// patience asks for none.
+/// Writes a response. Returns false if the connection ends with it. It sets the waiting time that a
+/// refusal asks for to zero.
 fn write(mut stream: &TcpStream, response: Response) -> bool {
     let Response {
         status,

@@ -1,4 +1,4 @@
-//! The databases of one scheme, and other databases that a lying server may offer in their place.
+//! Databases of one scheme, and other databases that a lying server may offer in their place.
 
 use std::sync::OnceLock;
 
@@ -11,9 +11,9 @@ use papir_schemes::registry;
 use super::schemes::{scheme, short};
 use crate::peer::{Offer, Peer, Registered, rng};
 
-/// Records of the databases that are looked up by index.
+/// Number of records in the databases that are looked up by index.
 pub const RECORDS: u64 = 40;
-/// Keys of the databases that are looked up by key.
+/// Number of keys in the databases that are looked up by key.
 const KEYS: u64 = 40;
 
 fn owner() -> &'static OwnerKey {
@@ -24,15 +24,15 @@ fn owner() -> &'static OwnerKey {
 /// Another database in place of the true one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other {
-    /// The same records, prepared again.
+    /// Database of the same records, prepared again.
     Newer,
     /// Half of the records, or a table of half of the keys.
     Half,
     /// One record, or a table of one key.
     One,
-    /// The same records under another private scheme.
+    /// Database of the same records under another private scheme.
     Scheme,
-    /// The same records under `plain`, which sends the index in the clear.
+    /// Database of the same records under `plain`, which sends the index in the clear.
     Plain,
 }
 
@@ -43,7 +43,8 @@ pub struct World {
     pub sides: Vec<Side>,
 }
 
-/// A database, what a server may offer in its place, and lookups that must look the same.
+/// A database, the databases that a server may offer in its place, and lookups that must look the
+/// same.
 pub struct Side {
     pub offer: Offer,
     others: Vec<(Other, Offer)>,
@@ -176,12 +177,12 @@ impl Side {
         side
     }
 
-    /// Returns whether clients upload their keys in parts.
+    /// Returns true if clients upload their keys in parts.
     pub fn uploads(&self) -> bool {
         self.offer.server.describe().sizes.keys > 64 << 10
     }
 
-    /// Returns whether clients keep copies of the public part.
+    /// Returns true if clients keep copies of the public part.
     pub fn keeps_copies(&self) -> bool {
         self.offer.bundle.len() >= 16 << 10
     }
@@ -209,7 +210,7 @@ fn key(i: u64) -> Vec<u8> {
     format!("key {i}").into_bytes()
 }
 
-/// A table of `count` keys in short buckets.
+/// Returns a table of `count` keys in short buckets.
 pub fn table(count: u64) -> (RecordBuffer, Option<KeywordLayout>) {
     let entries = (0..count)
         .map(|i| Entry {

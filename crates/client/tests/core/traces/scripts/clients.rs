@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{ALL, FIRST, SECOND, Script, Start, script};
 use crate::traces::liar::{Lie, Place};
 
-/// Lies to a client that registers.
+/// Returns lies to a client that registers.
 pub(super) fn registering() -> Vec<Script> {
     let lies = [
         ("refused as too many", Lie::Refuse(429, "too_many")),
@@ -35,7 +35,7 @@ pub(super) fn registering() -> Vec<Script> {
     lies.into_iter().map(new).collect()
 }
 
-/// Lies to a client that is registered already.
+/// Returns lies to a client that is registered already.
 pub(super) fn resuming() -> Vec<Script> {
     let lies = [
         ("gone", Lie::Refuse(410, "client_gone")),
@@ -61,7 +61,7 @@ pub(super) fn resuming() -> Vec<Script> {
     lies.into_iter().map(resumed).collect()
 }
 
-/// Lies to a client that uploads its keys in parts.
+/// Returns lies to a client that uploads its keys in parts.
 pub(super) fn uploading() -> Vec<Script> {
     let lies = [
         ("refused as gone", Lie::Refuse(410, "client_gone")),
@@ -121,7 +121,7 @@ pub(super) fn uploading() -> Vec<Script> {
     lies.into_iter().map(upload).chain([short, empty]).collect()
 }
 
-/// Lies about the tickets of a client that is registered.
+/// Returns lies about the tickets of a client that is registered.
 pub(super) fn tickets() -> Vec<Script> {
     let never = || Lie::Json(|json| json["tickets_ready"] = 0.into());
     let always = || Lie::Json(|json| json["tickets_ready"] = u64::MAX.into());

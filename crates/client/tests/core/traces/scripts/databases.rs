@@ -5,7 +5,7 @@ use crate::traces::liar::{Lie, Place};
 use crate::traces::signed::Shown;
 use crate::traces::world::Other;
 
-/// The list of databases and the description.
+/// Returns lies about the list of databases and the description.
 pub(super) fn opening() -> Vec<Script> {
     let list = |name: &str, lie| script(format!("list: {name}"), &[(Place::List, FIRST, lie)]);
     let info = |name: &str, lie| script(format!("description: {name}"), &[(Place::Info, ALL, lie)]);
@@ -66,7 +66,7 @@ pub(super) fn opening() -> Vec<Script> {
     ]
 }
 
-/// The description of a delta.
+/// Returns the description of a delta.
 fn delta() -> serde_json::Value {
     serde_json::json!({
         "version": "0123456789abcdef", "scheme": "simple", "entries": 1, "records": null, "public": 300,
@@ -74,7 +74,8 @@ fn delta() -> serde_json::Value {
     })
 }
 
-/// Public parts that are damaged, or of another database than the description.
+/// Returns lies with public parts that are damaged, or that belong to another database than the
+/// description.
 pub(super) fn public_parts() -> Vec<Script> {
     let public =
         |name: &str, lie| script(format!("public part: {name}"), &[(Place::Public, ALL, lie)]);
@@ -105,7 +106,7 @@ pub(super) fn public_parts() -> Vec<Script> {
         .collect()
 }
 
-/// Other databases, offered with their own descriptions.
+/// Returns lies with other databases, offered with their own descriptions.
 pub(super) fn other_databases() -> Vec<Script> {
     let others = [
         ("the same records prepared again", Other::Newer),
@@ -144,7 +145,7 @@ pub(super) fn other_databases() -> Vec<Script> {
     scripts
 }
 
-/// Lies about the checkpoint of a signed database.
+/// Returns lies about the checkpoint of a signed database.
 pub(super) fn signing() -> Vec<Script> {
     let signed = |name: &str, faults: &[_]| Script {
         signed: true,
@@ -233,7 +234,7 @@ pub(super) fn signing() -> Vec<Script> {
     scripts
 }
 
-/// Lies to a client that keeps copies of public parts.
+/// Returns lies to a client that keeps copies of public parts.
 pub(super) fn copies() -> Vec<Script> {
     let with = |copy, name: &str, when, lie| Script {
         copy,

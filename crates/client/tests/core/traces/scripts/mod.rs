@@ -1,4 +1,4 @@
-//! The scripts of the lying server.
+//! Scripts of the lying server.
 
 mod clients;
 mod databases;
@@ -31,7 +31,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Returns whether the scheme has what the script lies about.
+    /// Returns true if the scheme has the feature about which the script lies.
     pub fn applies_to(&self, side: &Side) -> bool {
         let uploads = self.faults.iter().any(|fault| fault.place == Place::Upload);
         // Checkpoints come before lookups, so that one kind of lookup is enough.
@@ -109,7 +109,7 @@ const FIRST: Range<usize> = 0..1;
 const SECOND: Range<usize> = 1..2;
 const ALL: Range<usize> = 0..usize::MAX;
 
-/// Every script.
+/// Returns every script.
 pub fn all() -> Vec<Script> {
     [
         opening(),

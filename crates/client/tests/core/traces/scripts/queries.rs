@@ -36,7 +36,7 @@ const REFUSALS: [(u16, &str); 29] = [
     (599, "what"),
 ];
 
-/// Answers that are damaged, or to other queries.
+/// Returns lies with answers that are damaged, or that answer other queries.
 pub(super) fn answers() -> Vec<Script> {
     let damages = [
         ("a byte shorter", Lie::Shorter),
@@ -72,7 +72,7 @@ pub(super) fn answers() -> Vec<Script> {
         .collect()
 }
 
-/// Every refusal of a query: one after the other, and some of them for ever.
+/// Returns every refusal of a query: one after the other, and some of them for ever.
 pub(super) fn refusals() -> Vec<Script> {
     let one = |(number, &(status, code)): (usize, &(u16, &'static str))| {
         (Place::Query, number..number + 1, Lie::Refuse(status, code))
@@ -93,7 +93,7 @@ pub(super) fn refusals() -> Vec<Script> {
     scripts
 }
 
-/// Lies that make the client wait.
+/// Returns lies that make the client wait.
 pub(super) fn waiting() -> Vec<Script> {
     let waits = |name: &str, when, lie| Script {
         waits: true,
