@@ -17,12 +17,12 @@ use crate::options::TableOptions;
 use crate::placement::place_all;
 use crate::weights::Weights;
 
-/// Maximum number of placement seeds tried. Two 64-bit tags in one region, or two short ones in one
-/// bucket, are equal so rarely that few tables need a second seed.
+/// Maximum number of placement seeds that are tried. Equal 64-bit tags in one region, or equal
+/// short tags in one bucket, are so rare that few tables need a second seed.
 pub(crate) const SEEDS: usize = 64;
 
-/// Arranges pairs with distinct ids, ascending by id, under a fresh placement seed. Returns the
-/// layout and the buckets.
+/// Arranges pairs with distinct ids, ascending by id, under a fresh placement seed. `ids` is the
+/// seed of the ids. Returns the layout and the buckets.
 pub(crate) fn arrange(
     pairs: &[Pair],
     ids: [u8; SEED_BYTES],
@@ -60,7 +60,7 @@ pub(crate) fn arrange(
     Err(too_many(lengths.count))
 }
 
-/// The properties of a table that follow from the lengths of its values.
+/// The properties of a table that follow from its options and the lengths of its values.
 pub(crate) struct TablePlan {
     pub(crate) dimensions: Dimensions,
     longest: u32,
@@ -69,7 +69,7 @@ pub(crate) struct TablePlan {
 }
 
 impl TablePlan {
-    /// Plans a table. Refuses more than 2³² values: entries have 32-bit numbers.
+    /// Plans a table. Refuses more than 2³² values, since entries have 32-bit numbers.
     pub(crate) fn new(options: &TableOptions, lengths: &Lengths) -> Result<Self> {
         let dimensions = Dimensions::choose(options.bucket, lengths)?;
         let last = lengths.count.saturating_sub(1);
@@ -85,7 +85,7 @@ impl TablePlan {
         })
     }
 
-    /// Places items, and returns the layout under these seeds.
+    /// Places items under these seeds, and returns the layout.
     pub(crate) fn place(
         &self,
         items: &mut dyn Items,
@@ -112,13 +112,13 @@ impl TablePlan {
     }
 }
 
-/// The error for a table that no placement seed arranges.
+/// The error for entries that no tried placement seed arranges.
 pub(crate) fn too_many(entries: u64) -> Error {
     let expected = "few enough for the tags in a bucket to differ";
     CoreError::out_of_bounds("the number of entries", entries, expected).into()
 }
 
-/// The items of all chunks of a value.
+/// The items of all chunks of the value of entry number `entry`.
 pub(crate) fn items_of<'a>(
     entry: u32,
     pair: &Pair<&'a [u8]>,
@@ -138,7 +138,7 @@ pub(crate) fn items_of<'a>(
     })
 }
 
-/// The items of all pairs, in order.
+/// The items of all pairs, in the order of pairs and chunks.
 fn chunk_items(
     pairs: &[Pair],
     format: &EntryFormat,
@@ -156,7 +156,7 @@ fn chunk_items(
     items.collect()
 }
 
-/// The items of pairs in memory: one window.
+/// The items of pairs in memory, which form one window.
 struct PairItems<'a> {
     pairs: &'a [Pair],
     items: Vec<Item>,

@@ -1,21 +1,22 @@
 //! Format of entries in a bucket.
 //!
-//! An entry is a tag, a length if lengths differ, and a payload. Zeros fill the bucket's end. Tags
-//! have 64 bits of a hash, or fewer if a bucket is too short for them ([`EntryFormat::tag`]).
+//! An entry is a tag, a length if the lengths of values differ, and a payload. Zeros fill the rest
+//! of the bucket. Tags have 64 bits of a hash, or fewer if a bucket is too short for them
+//! ([`EntryFormat::tag`]).
 
 use papir_core::{Error, Result};
 
-/// Bytes of a tag, where a bucket has room for them.
+/// Length of a whole tag in bytes.
 pub(crate) const TAG_BYTES: u8 = 8;
-/// Bytes of the shortest tag: another key has the same with probability 2⁻³¹.
+/// Length of the shortest tag in bytes. Another key has the same short tag with probability 2⁻³¹.
 pub(crate) const LEAST_TAG_BYTES: u8 = 4;
 
 /// The format of all entries of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntryFormat {
-    /// Bytes of a tag: [`LEAST_TAG_BYTES`] to [`TAG_BYTES`].
+    /// Length of a tag in bytes: [`LEAST_TAG_BYTES`] to [`TAG_BYTES`].
     pub(crate) tag_bytes: u8,
-    /// Bytes of the length field; 0 if all values have `chunk_bytes` bytes.
+    /// Length of the length field in bytes; 0 if all values have `chunk_bytes` bytes.
     pub(crate) length_bytes: u8,
     /// Maximum payload of an entry in bytes.
     pub(crate) chunk_bytes: u32,
@@ -24,13 +25,13 @@ pub(crate) struct EntryFormat {
 /// An entry read from a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found<'a> {
-    /// Bytes of the value from this chunk on.
+    /// Number of bytes of the value from this chunk on.
     pub(crate) remaining: usize,
     /// The bytes of this chunk.
     pub(crate) payload: &'a [u8],
 }
 
-/// The first entry of some bytes, and the rest.
+/// The first entry of a bucket's bytes, and the rest.
 pub(crate) struct Split<'a> {
     /// The stored tag.
     pub(crate) tag: u64,
@@ -45,19 +46,19 @@ impl EntryFormat {
         usize::from(self.tag_bytes) + usize::from(self.length_bytes)
     }
 
-    /// The stored part of a tag: its first bytes, never 0.
+    /// The stored part of a tag: its first `tag_bytes` bytes, or 1 if they are 0.
     pub(crate) fn tag(&self, tag: u64) -> u64 {
         // A tag of zero would read as the end of the bucket.
         (tag & (u64::MAX >> (8 * (TAG_BYTES - self.tag_bytes)))).max(1)
     }
 
-    /// log₂ of the probability that another key has the same stored tag. Of its bits, 0 and 1 are
-    /// one tag.
+    /// log₂ of the probability that another key has the same stored tag: 2^(1 − 8·tag_bytes), since
+    /// both 0 and 1 are stored as 1.
     pub(crate) fn equal_tag_log2(&self) -> f64 {
         1.0 - 8.0 * f64::from(self.tag_bytes)
     }
 
-    /// Bytes of the entry for a chunk with `remaining` bytes of the value left.
+    /// Length in bytes of the entry for a chunk, from which on the value has `remaining` bytes.
     pub(crate) fn entry_bytes(&self, remaining: usize) -> usize {
         self.header_bytes() + remaining.min(self.chunk_bytes as usize)
     }
@@ -67,7 +68,7 @@ impl EntryFormat {
         length.div_ceil(self.chunk_bytes.max(1) as usize).max(1)
     }
 
-    /// The bytes of a value from this chunk on.
+    /// The bytes of a value from the chunk with this number on.
     pub(crate) fn rest<'a>(&self, value: &'a [u8], chunk: u32) -> &'a [u8] {
         value
             .get(chunk as usize * self.chunk_bytes as usize..)
@@ -85,8 +86,8 @@ impl EntryFormat {
         bucket_bytes / self.entry_bytes(shortest)
     }
 
-    /// Writes an entry for the value's bytes from this chunk on, `rest`. `bucket` starts at a free
-    /// byte and has enough room. Returns the bytes written.
+    /// Writes an entry for a chunk to the start of `bucket`, which has enough room. `rest` are the
+    /// value's bytes from this chunk on. Returns the number of bytes written.
     pub(crate) fn write(&self, bucket: &mut [u8], tag: u64, rest: &[u8]) -> usize {
         let tag_bytes = usize::from(self.tag_bytes);
         let header = self.header_bytes();
@@ -112,8 +113,9 @@ impl EntryFormat {
         entry
     }
 
-    /// Finds the entry with this tag. Reads every entry whichever matches; its time depends on the
-    /// bucket, which only the client sees, after decryption.
+    /// Finds the entry with this tag, or returns `None` if there is none. Reads every entry, even
+    /// after a match. Its time depends on the contents of the bucket, which only the client sees,
+    /// after decryption.
     pub(crate) fn find_vartime<'a>(&self, bucket: &'a [u8], tag: u64) -> Result<Option<Found<'a>>> {
         let mut found = None;
         let tag = self.tag(tag);
@@ -127,7 +129,7 @@ impl EntryFormat {
         Ok(found)
     }
 
-    /// Splits off the first entry of `bytes`; `None` at the end.
+    /// Splits off the first entry of `bytes`; `None` at the end of the entries.
     pub(crate) fn split<'a>(&self, bytes: &'a [u8]) -> Result<Option<Split<'a>>> {
         if bytes.len() < self.header_bytes() {
             return Ok(None);
@@ -162,7 +164,7 @@ impl EntryFormat {
     }
 }
 
-/// Up to eight bytes as a number.
+/// The little-endian number of up to eight bytes.
 fn little_endian(bytes: &[u8]) -> u64 {
     bytes
         .iter()

@@ -17,8 +17,9 @@ use crate::table::{KeywordTable, TableReport};
 /// Builds a table from entries. `rng` draws its public seeds.
 ///
 /// # Errors
-/// [`CoreError::EmptyDatabase`], [`crate::Error::ValueTooLong`], [`crate::Error::DuplicateKey`],
-/// [`CoreError::OutOfBounds`] for an invalid bucket length or room, or [`crate::Error::Placement`].
+/// [`CoreError::EmptyDatabase`] without entries; [`crate::Error::ValueTooLong`];
+/// [`crate::Error::DuplicateKey`]; [`CoreError::OutOfBounds`] for an invalid bucket length or room,
+/// or too many entries; or [`crate::Error::Placement`].
 pub fn build(
     entries: Vec<Entry>,
     options: &TableOptions,
@@ -55,7 +56,7 @@ fn check_values(entries: &[Entry]) -> Result<()> {
         .try_for_each(|entry| check_value(&entry.value, entry.line))
 }
 
-/// Keeps one entry for each key, in the order of the source.
+/// Keeps one entry for each key by the rule, in the order of the source.
 fn resolve_duplicates(entries: Vec<Entry>, rule: OnDuplicate) -> Result<Vec<Entry>> {
     let mut dropped = vec![false; entries.len()];
     let mut seen: HashMap<&[u8], usize> = HashMap::with_capacity(entries.len());
@@ -85,8 +86,8 @@ fn resolve_duplicates(entries: Vec<Entry>, rule: OnDuplicate) -> Result<Vec<Entr
         .collect())
 }
 
-/// Draws a seed under which all keys have different ids. Returns it with the pairs, ascending by
-/// id.
+/// Draws the seed of the ids. Returns it with the pairs of ids and values, ascending by id. Fails
+/// if two keys have one id.
 fn identify(
     entries: Vec<Entry>,
     rng: &mut dyn CryptoRng,

@@ -1,7 +1,7 @@
-//! Bundle of a database.
+//! Bundles: the public data of a database in one message.
 //!
-//! It has the scheme's public part and the keyword layout. Clients fetch it once per version of a
-//! database.
+//! A bundle has the scheme's public part and the keyword layout. Clients fetch it once per version
+//! of a database.
 //!
 //! ```text
 //! offset  bytes  field
@@ -47,7 +47,7 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Encodes the bundle as one message.
+    /// Encodes the bundle.
     pub fn encode(&self) -> Vec<u8> {
         let keyword = self
             .keyword
@@ -73,8 +73,9 @@ impl Bundle {
     /// Parses a bundle. Allocates no more than the bytes given.
     ///
     /// # Errors
-    /// [`CoreError::Malformed`] (magic, flags), [`CoreError::Format`], [`CoreError::Checksum`], or
-    /// the errors of [`KeywordLayout::decode`]. The scheme that reads the public part checks it.
+    /// [`CoreError::Malformed`] (magic, flags), [`CoreError::Length`], [`CoreError::Format`],
+    /// [`CoreError::Checksum`], or the errors of [`KeywordLayout::decode`]. The scheme's public
+    /// part is not checked here, but by the scheme.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a bundle", bytes);
         let magic: [u8; 4] = reader.array()?;
@@ -121,7 +122,7 @@ impl Bundle {
     }
 }
 
-/// The first bytes of BLAKE3 over `bytes`.
+/// The checksum of `bytes`: the first 8 bytes of their BLAKE3 hash.
 pub(crate) fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     let mut sum = [0; CHECKSUM_BYTES];
     sum.copy_from_slice(&blake3::hash(bytes).as_bytes()[..CHECKSUM_BYTES]);

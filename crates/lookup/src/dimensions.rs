@@ -1,21 +1,21 @@
 //! Lengths of buckets and entries.
 //!
-//! They are chosen from the lengths of the values.
+//! They follow from a target length and the lengths of the values.
 
 use papir_core::{Error, MAX_RECORD_BITS};
 
 use crate::bucket::{EntryFormat, LEAST_TAG_BYTES, TAG_BYTES};
 use crate::error::Result;
 
-/// Maximum length of a value: 64 KiB.
+/// Maximum length of a value in bytes: 64 KiB.
 pub const MAX_VALUE_BYTES: usize = 1 << 16;
-/// Default target length of a bucket in bytes: the unit in which InsPIRe answers.
+/// Default target length of a bucket in bytes: the length of the unit in which InsPIRe answers.
 pub const DEFAULT_BUCKET_BYTES: u32 = 4096;
-/// Minimum length in bytes, as an option, of buckets that grow.
+/// Minimum target length in bytes for [`BucketTarget::Grow`].
 const MIN_GROWING_BYTES: u32 = 8;
-/// Minimum length in bytes, as an option, of buckets that cut values.
+/// Minimum target length in bytes for [`BucketTarget::AtMost`].
 const MIN_CUTTING_BYTES: u32 = 64;
-/// Length of a bucket in bytes from which tags are never short.
+/// Target length of a bucket in bytes from which on tags are never short.
 const SHORT_BUCKET_BYTES: u32 = 64;
 /// Maximum length of a bucket in bytes: the maximum of a record in any scheme.
 pub(crate) const MAX_BUCKET_BYTES: u32 = (MAX_RECORD_BITS / 8) as u32;
@@ -23,18 +23,18 @@ pub(crate) const MAX_BUCKET_BYTES: u32 = (MAX_RECORD_BITS / 8) as u32;
 /// Target length of a bucket in bytes. One query retrieves one bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BucketTarget {
-    /// About this length, or more if the longest value needs it: one query per lookup. A longer
-    /// record costs download; a second query costs another upload and another pass over the
-    /// database, which is more in every scheme here. If the longest value fits only with a tag of
-    /// less than 64 bits, but 32 or more, the tags of buckets below 64 bytes are so short.
+    /// About this length, or more if the longest value needs it, with one query per lookup. A
+    /// longer record costs download. A second query would cost another upload and another pass over
+    /// the database, which is more in every scheme here. A target below 64 bytes allows short tags
+    /// of 32 to 56 bits if the longest value does not fit with a tag of 64 bits.
     Grow(u32),
-    /// At most this length. Longer values are cut into chunks, and every lookup makes one query per
-    /// chunk of the longest value.
+    /// At most this length. Longer values are cut into chunks, and every lookup makes one query for
+    /// each chunk of the longest value.
     AtMost(u32),
 }
 
 impl Default for BucketTarget {
-    /// [`DEFAULT_BUCKET_BYTES`].
+    /// The default: [`BucketTarget::Grow`] with [`DEFAULT_BUCKET_BYTES`].
     fn default() -> Self {
         Self::Grow(DEFAULT_BUCKET_BYTES)
     }
@@ -54,12 +54,12 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// The statistics of lengths; `None` if there are none.
+    /// The statistics of these lengths; `None` without lengths.
     pub fn of(values: impl Iterator<Item = usize>) -> Option<Self> {
         values.fold(None, Self::and)
     }
 
-    /// The statistics with one more length.
+    /// The statistics `sum` with one more length.
     pub(crate) fn and(sum: Option<Self>, length: usize) -> Option<Self> {
         let sum = sum.unwrap_or(Self {
             count: 0,
@@ -85,7 +85,7 @@ impl Lengths {
         }
     }
 
-    /// `count` values of this length each.
+    /// The statistics of `count` values of this length each.
     pub fn equal(count: u64, length: usize) -> Self {
         Self {
             count,
@@ -110,7 +110,7 @@ impl Lengths {
 pub(crate) struct Dimensions {
     pub(crate) format: EntryFormat,
     pub(crate) bucket_bytes: u32,
-    /// Number of records that every lookup fetches: the chunks of the longest value.
+    /// Number of records that every lookup fetches: the number of chunks of the longest value.
     pub(crate) lookups: u32,
 }
 
@@ -137,7 +137,8 @@ impl Dimensions {
         }
     }
 
-    /// One entry per value: buckets of about `bytes` bytes, or as long as the longest entry.
+    /// Dimensions with one entry per value: buckets of about `bytes` bytes, or as long as the
+    /// longest entry.
     fn whole_values(bytes: u32, lengths: &Lengths) -> Self {
         let length_bytes = if lengths.uniform() {
             0
@@ -182,8 +183,8 @@ impl Dimensions {
         }
     }
 
-    /// One entry per chunk: values longer than a bucket are cut into as few chunks as possible, of
-    /// nearly equal length.
+    /// Dimensions with one entry per chunk: values longer than a bucket are cut into as few chunks
+    /// as possible, of nearly equal length.
     fn chunked(bytes: u32, lengths: &Lengths) -> Self {
         let mut format = EntryFormat {
             tag_bytes: TAG_BYTES,
@@ -211,7 +212,7 @@ impl Dimensions {
     }
 }
 
-/// The bytes that hold a number: 1 for 0.
+/// Number of bytes that a number needs: 1 for 0.
 pub(crate) fn number_bytes(value: usize) -> u8 {
     (usize::BITS - value.leading_zeros()).div_ceil(8).max(1) as u8
 }

@@ -7,15 +7,15 @@ use crate::ids::KeyId;
 /// A key with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Any bytes.
+    /// The key: any bytes.
     pub key: Vec<u8>,
-    /// At most [`MAX_VALUE_BYTES`] bytes.
+    /// The value: at most [`MAX_VALUE_BYTES`] bytes.
     pub value: Vec<u8>,
     /// The entry's line in its source, for errors.
     pub line: u64,
 }
 
-/// The id of a key with its value.
+/// A pair of a key's id and its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Pair<V = Vec<u8>> {
     pub(crate) id: KeyId,
@@ -32,7 +32,7 @@ impl Pair {
     }
 }
 
-/// Refuses a value longer than [`MAX_VALUE_BYTES`].
+/// Refuses a value longer than [`MAX_VALUE_BYTES`]. `line` is for the error.
 pub(crate) fn check_value(value: &[u8], line: u64) -> Result<()> {
     let found = value.len() as u64;
     let limit = MAX_VALUE_BYTES as u64;
@@ -52,7 +52,7 @@ pub(crate) fn duplicate_key(key: &[u8], first: u64, line: u64) -> Error {
     }
 }
 
-/// A key as text for an error, shortened.
+/// A key as text for an error, cut after 64 bytes.
 fn shown(key: &[u8]) -> String {
     const LIMIT: usize = 64;
     // The cut may split a character, which is then shown as a replacement.

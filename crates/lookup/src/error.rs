@@ -10,40 +10,39 @@ pub enum Error {
     /// An error of the scheme or of a format.
     #[error(transparent)]
     Core(#[from] papir_core::Error),
-    /// Two entries with the same key, where duplicates are refused.
+    /// Two entries have the same key, and the options refuse duplicates.
     #[error("line {line}: the key `{key}` was already on line {first}: expected each key once")]
     DuplicateKey {
-        /// The key as text, shortened.
+        /// The key as text, cut after 64 bytes.
         key: String,
         /// The line of the first entry.
         first: u64,
         /// The line of the second entry.
         line: u64,
     },
-    /// A value longer than [`crate::MAX_VALUE_BYTES`].
+    /// A value longer than [`crate::MAX_VALUE_BYTES`], or, in a delta, than its limit.
     #[error("line {line}: the value has {found} bytes: expected at most {limit}")]
     ValueTooLong {
-        /// Its line.
+        /// The value's line in its source.
         line: u64,
-        /// Its length in bytes.
+        /// The value's length in bytes.
         found: u64,
         /// The maximum length in bytes.
         limit: u64,
     },
-    /// The entries do not fit the largest table tried.
+    /// The entries do not fit the largest table that was tried.
     #[error(
         "{entries} entries do not fit {records} records of {bucket_bytes} bytes: expected larger buckets"
     )]
     Placement {
         /// Number of entries, counting every chunk.
         entries: u64,
-        /// Records of the largest table tried.
+        /// Number of records of the largest table that was tried.
         records: u64,
         /// Bytes of a record.
         bucket_bytes: u64,
     },
-    /// A record that fails its proof against the database's root. Only the local caller learns
-    /// this.
+    /// The proof of a record does not match the database's root. Only the local caller learns this.
     #[error(
         "the record's proof does not match the database's root: the server answered from other records"
     )]

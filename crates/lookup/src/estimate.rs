@@ -1,4 +1,4 @@
-//! Estimated sizes of tables and the choice of bucket lengths.
+//! Estimated sizes of tables, and choice of bucket lengths.
 
 use papir_core::Error as CoreError;
 
@@ -12,11 +12,11 @@ use crate::weights::MANY_SLOTS;
 pub struct Estimate {
     /// Number of buckets, which are the scheme's records.
     pub records: u64,
-    /// Bytes of a bucket: exact.
+    /// Length of a bucket in bytes. It is exact.
     pub record_bytes: u64,
-    /// Bytes of the layout that clients fetch once.
+    /// Length in bytes of the layout, which clients fetch once.
     pub layout_bytes: u64,
-    /// Number of records that every lookup fetches: exact.
+    /// Number of records that every lookup fetches. It is exact.
     pub lookups: u64,
 }
 
@@ -24,8 +24,8 @@ impl Estimate {
     /// Estimates the table for values of these lengths.
     ///
     /// # Errors
-    /// [`CoreError::EmptyDatabase`] without keys, [`CoreError::OutOfBounds`] for values longer than
-    /// a table supports, or an invalid bucket length.
+    /// [`CoreError::EmptyDatabase`] without values, [`CoreError::OutOfBounds`] for a value longer
+    /// than [`MAX_VALUE_BYTES`], or an invalid bucket length.
     pub fn of(lengths: &Lengths, target: BucketTarget) -> Result<Self> {
         if lengths.count == 0 {
             return Err(CoreError::EmptyDatabase.into());
@@ -72,20 +72,21 @@ impl Estimate {
     }
 }
 
-/// Share by which the number of buckets may differ from its estimate, or between placement seeds:
-/// numbers in labels of parameters follow it.
+/// Fraction by which the number of buckets may differ between the estimate and the table, or
+/// between placement seeds. Numbers in labels of parameters depend on it.
 pub const LABEL_SLACK: f64 = 0.2;
-/// Lengths of buckets that are compared, the default first.
+/// Bucket lengths in bytes that are compared, the default first.
 const BUCKET_BYTES: [u32; 6] = [DEFAULT_BUCKET_BYTES, 8, 32, 256, 1024, 16384];
-/// Share of the default length's cost from which another length is chosen.
+/// Fraction of the default length's cost below which another length is chosen.
 const CLEARLY_LESS: f64 = 0.95;
 
 /// Chooses the length of a table's buckets for a scheme: the default, unless the scheme does not
-/// take it or another costs clearly less. `target` is the target for a length, and `cost` the cost
-/// of a lookup in a table of this size.
+/// support it or another length costs clearly less. `target` maps a length to a bucket target, and
+/// `cost` returns the cost of a lookup in a table of an estimated size.
 ///
 /// # Errors
-/// The errors of [`Estimate::of`]; if no length has a cost, the error of `cost` for the shortest.
+/// The errors of [`Estimate::of`]. If `cost` fails for all lengths, its error for the shortest
+/// bucket.
 pub fn choose_bucket(
     lengths: &Lengths,
     target: impl Fn(u32) -> BucketTarget,
@@ -129,9 +130,9 @@ pub fn choose_bucket(
     }
 }
 
-/// The fraction of buckets above the minimum number that could hold all entries. It is small if one
-/// entry fills a bucket, or if a bucket holds hundreds of entries and its load varies little.
-/// Fitted to tables of 20,000 keys.
+/// The estimated fraction of additional buckets above the minimum number that could hold all
+/// entries. It is small if one entry fills a bucket, or if a bucket holds hundreds of entries and
+/// its load varies little. Fitted to tables of 20,000 keys.
 fn slack(slots: f64) -> f64 {
     (0.01 + 0.012 * slots).min(1.15 / slots.sqrt()).min(0.165)
 }

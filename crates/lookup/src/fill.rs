@@ -1,4 +1,4 @@
-//! Entries written to the buckets of their regions.
+//! Writing of entries to the buckets of their regions.
 
 use papir_core::Progress;
 use rayon::prelude::*;
@@ -9,9 +9,9 @@ use crate::items::{Item, Items, Purpose, Window};
 use crate::layout::KeywordLayout;
 use crate::placement::Regions;
 
-/// Writes all entries to zeroed buckets, in each bucket in the order of ids and chunks. Returns
-/// false if two tags of a region, or two stored tags of a bucket, are equal: a present key could be
-/// mistaken for another.
+/// Writes all entries to zeroed buckets, within each bucket in the order of ids and chunks. Returns
+/// false if two tags of a region, or two stored tags of a bucket, are equal, since one key could
+/// then be mistaken for another.
 pub(crate) fn fill(
     items: &mut dyn Items,
     layout: &KeywordLayout,
@@ -37,7 +37,7 @@ pub(crate) fn fill(
     })
 }
 
-/// An item with its bucket in the region.
+/// An item with the number of its bucket in the region.
 struct Placed<'a> {
     number: u32,
     bucket: u32,
@@ -80,7 +80,7 @@ fn fill_region(
     true
 }
 
-/// Returns true if all tags of a region, and all stored tags of each bucket, differ.
+/// Returns true if all tags of a region differ, and all stored tags of each bucket.
 fn tags_differ(placed: &[Placed<'_>], layout: &KeywordLayout) -> bool {
     let tags = placed.iter().map(|placed| placed.item.hash.tag).collect();
     if !all_differ(tags) {

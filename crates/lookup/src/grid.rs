@@ -4,11 +4,12 @@ use papir_core::mix;
 
 use crate::hash::KeyHash;
 
-/// `regions` regions of `buckets` buckets each, with `pilots` pilots per region.
+/// A table's geometry: `regions` regions of `buckets` buckets each, with `pilots` pilots per
+/// region.
 ///
-/// A key belongs to one region and, within it, to one pilot; hash and pilot together choose the
-/// bucket. If buckets hold many entries, one pilot steers a whole region; if they hold few, a
-/// region has many pilots that each steer a handful of keys.
+/// A key belongs to one region and, within it, to one pilot. Hash and pilot value together
+/// determine the bucket. If buckets hold many entries, a region has one pilot. If they hold few, a
+/// region has many pilots, each for a handful of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grid {
     pub(crate) regions: u32,
@@ -22,7 +23,7 @@ impl Grid {
         u64::from(self.regions) * u64::from(self.buckets)
     }
 
-    /// Number of pilots.
+    /// Number of pilots of all regions.
     pub(crate) fn pilot_count(&self) -> u64 {
         u64::from(self.regions) * u64::from(self.pilots)
     }
@@ -43,14 +44,14 @@ impl Grid {
         self.region(hash.pilot_hash) * self.pilots + self.pilot(hash.pilot_hash)
     }
 
-    /// The bucket of a key under its pilot value, as an index into the whole table.
+    /// The bucket of a key under its pilot value, as an index in the whole table.
     pub(crate) fn record(&self, hash: &KeyHash, pilot: u16) -> u64 {
         let region = self.region(hash.pilot_hash);
         u64::from(region) * u64::from(self.buckets)
             + u64::from(self.bucket(hash.bucket_hash, pilot))
     }
 
-    /// The bucket of a key under a pilot value, within its region.
+    /// The bucket of a key under a pilot value, as an index in its region.
     pub(crate) fn bucket(&self, bucket_hash: u64, pilot: u16) -> u32 {
         // The factor is odd, so no two pilots give the same word.
         let pilot_hash = u64::from(pilot).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -7,11 +7,11 @@ use crate::ids::{ID_BYTES, KeyId};
 /// Bytes of each of a table's public seeds.
 pub(crate) const SEED_BYTES: usize = 32;
 
-/// The public seeds of a table's hashes. They are random so that nobody can choose keys that
-/// collide; they hide nothing.
+/// The public seeds of a table's hashes. They are drawn at random so that nobody can choose keys
+/// that collide. They are not secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seeds {
-    /// Seed of the ids. It never changes, as the owner keeps ids instead of keys.
+    /// Seed of the ids. It never changes, because the owner keeps ids instead of keys.
     pub(crate) ids: [u8; SEED_BYTES],
     /// Placement seed, drawn anew whenever all keys are arranged.
     pub(crate) placement: [u8; SEED_BYTES],
@@ -20,11 +20,11 @@ pub(crate) struct Seeds {
 /// The hash of a chunk of a key: a tag that identifies it and two words that place it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyHash {
-    /// Stored with the entry; never 0, which marks an empty slot.
+    /// The tag, which is stored with the entry; never 0, which marks the end of a bucket.
     pub(crate) tag: u64,
-    /// Chooses region (high bits) and pilot (low bits).
+    /// The word that chooses the region (high bits) and the pilot (low bits).
     pub(crate) pilot_hash: u64,
-    /// Chooses the bucket within the region, together with the pilot.
+    /// The word that chooses, together with the pilot value, the bucket in the region.
     pub(crate) bucket_hash: u64,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn random_seed(rng: &mut dyn CryptoRng) -> [u8; SEED_BYTES] {
 }
 
 impl Seeds {
-    /// The id of a key: the first 16 bytes of its BLAKE3 keyed with the id seed.
+    /// The id of a key: the first 16 bytes of its BLAKE3 hash keyed with the seed of the ids.
     pub(crate) fn id(&self, key: &[u8]) -> KeyId {
         let mut id = [0; ID_BYTES];
         id.copy_from_slice(&blake3::keyed_hash(&self.ids, key).as_bytes()[..ID_BYTES]);
@@ -61,7 +61,7 @@ impl Seeds {
     }
 }
 
-/// The word of this number in a digest, little-endian.
+/// The 64-bit word with this number in a digest, little-endian.
 fn word(digest: &[u8; 32], number: usize) -> u64 {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&digest[8 * number..8 * number + 8]);

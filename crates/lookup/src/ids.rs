@@ -1,6 +1,6 @@
-//! Ids of keys, kept by the owner.
+//! Ids of keys, which the owner keeps.
 //!
-//! The owner can place every entry again from its id.
+//! From the ids, the owner can place every entry again.
 
 use papir_core::{Error as CoreError, Result as CoreResult};
 use zeroize::Zeroize;
@@ -36,7 +36,7 @@ impl Zeroize for KeyId {
 pub struct KeyIds(Vec<KeyId>);
 
 impl KeyIds {
-    /// Takes ids in ascending order.
+    /// Makes the list of ids that are in ascending order already.
     pub(crate) fn of_sorted(ids: Vec<KeyId>) -> Self {
         debug_assert!(ids.is_sorted_by(|a, b| a < b));
         Self(ids)
@@ -57,7 +57,7 @@ impl KeyIds {
         &self.0
     }
 
-    /// Returns true if a key has this id.
+    /// Returns true if a key of the table has this id.
     pub(crate) fn contains(&self, id: &KeyId) -> bool {
         self.0.binary_search(id).is_ok()
     }

@@ -1,6 +1,6 @@
-//! Items: chunks of values, with the hashes that place them.
+//! Items: chunks of values with their hashes.
 //!
-//! A small table has all of them in memory.
+//! A small table has all items in memory, a large one reads them in windows.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::grid::Grid;
 use crate::hash::KeyHash;
 
-/// A chunk of an entry's value, to be placed.
+/// A chunk of an entry's value that is to be placed in a bucket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
     pub(crate) hash: KeyHash,
@@ -16,42 +16,42 @@ pub(crate) struct Item {
     pub(crate) entry: u32,
     /// Number of the chunk in the value.
     pub(crate) chunk: u32,
-    /// Bytes that it takes in a bucket.
+    /// Length in bytes of the chunk's entry in a bucket.
     pub(crate) bytes: u32,
 }
 
 impl Item {
-    /// The place of its chunk in the order of all chunks: entry and chunk.
+    /// The chunk's position in the order of all chunks: its entry and its number.
     pub(crate) fn order(&self) -> (u32, u32) {
         (self.entry, self.chunk)
     }
 }
 
-/// Items of consecutive regions.
+/// A window: the items of consecutive regions.
 pub(crate) trait Window: Sync {
     /// The items, in any order.
     fn items(&self) -> &[Item];
 
-    /// Writes the entry of the item of this number to the free bytes of its bucket.
+    /// Writes the entry of the item with this index to the free bytes of its bucket.
     fn write(&self, number: u32, free: &mut [u8]);
 }
 
 /// The use of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Placement, which needs no entries.
+    /// Placement of items, which needs no entries.
     Place,
-    /// The writing of entries.
+    /// Writing of entries.
     Write,
 }
 
-/// Takes the items of a range of regions. Returns false to stop.
+/// A function that receives the items of a range of regions. It returns false to stop.
 pub(crate) type EachWindow<'a> = dyn FnMut(Range<u32>, &dyn Window) -> Result<bool> + 'a;
 
 /// All items of a table.
 pub(crate) trait Items {
-    /// Passes the items of all regions on, window by window, in the order of regions. Stops at the
-    /// first `false` that `each` returns, and returns it.
+    /// Calls `each` for the items of all regions, window by window, in the order of regions. Stops
+    /// when `each` returns false, and returns its last result.
     fn each_window(
         &mut self,
         grid: Grid,

@@ -1,6 +1,6 @@
 //! Public layout of a keyword table.
 //!
-//! It maps keys to record indices. Its encoding:
+//! The layout maps keys to the indices of records. Its encoding:
 //!
 //! ```text
 //! offset  bytes  field
@@ -18,9 +18,9 @@
 //!     95      1  bytes of a tag, 4 to 8
 //!     96    2rp  pilots, region by region
 //! ```
-//! All numbers are little-endian, all lengths in bytes. A bucket holds its entries without gaps and
+//! All numbers are little-endian, all lengths in bytes. A bucket has its entries without gaps, and
 //! zeros after them. An entry is a tag (never 0), the length of the value from this chunk on, and
-//! the bytes of the chunk. The tags in a bucket differ.
+//! the bytes of the chunk. All tags in a bucket differ.
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::{Error as CoreError, Formats, MAX_RECORDS, Record, Shape};
@@ -45,8 +45,8 @@ pub const LAYOUT_HEADER_BYTES: usize = 2 + 2 * SEED_BYTES + 6 * 4 + 1 + 4 + 1;
 /// Bytes of an encoded pilot.
 pub const PILOT_BYTES: usize = 2;
 
-/// The positions of keys in a table, and the format of its entries. Public, and small: a few bytes
-/// for every region of the table.
+/// The public layout of a table: it determines the position of every key and the format of entries.
+/// It is small: a few bytes for every region of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeywordLayout {
     pub(crate) seeds: Seeds,
@@ -57,7 +57,7 @@ pub struct KeywordLayout {
 }
 
 impl KeywordLayout {
-    /// Number of records that every lookup fetches, whatever the key.
+    /// Returns the number of records that a lookup of any key fetches.
     pub fn lookups(&self) -> usize {
         self.dimensions.lookups as usize
     }
@@ -92,16 +92,15 @@ impl KeywordLayout {
         Err(CoreError::malformed("a keyword layout", found, expected).into())
     }
 
-    /// log₂ of the probability that a lookup finds a key without an entry: its tag is compared with
-    /// every slot of one bucket. A collision of the 128-bit ids is at least 2³² times less likely.
+    /// log₂ of the probability that a lookup finds an absent key, whose tag is compared with every
+    /// entry of one bucket. A collision of the 128-bit ids is at least 2³² times less likely.
     pub fn false_positive_log2(&self) -> f64 {
         let format = &self.dimensions.format;
         (format.slots(self.record_bytes()) as f64).log2() + format.equal_tag_log2()
     }
 
-    /// Returns the indices of the records to fetch for a key, in order, always
-    /// [`KeywordLayout::lookups`] of them. Reads every pilot for each, so that no memory address
-    /// depends on the key.
+    /// The indices of the [`KeywordLayout::lookups`] records to fetch for a key, in order. Reads
+    /// every pilot for each of them, so that no memory address depends on the key.
     pub fn indices(&self, key: &[u8]) -> Vec<u64> {
         self.indices_of(&self.seeds.id(key))
     }
@@ -113,19 +112,20 @@ impl KeywordLayout {
             .collect()
     }
 
-    /// The index of a chunk's bucket in the table, in constant time: reads every pilot.
+    /// The index of a chunk's bucket in the table. Reads every pilot, in constant time.
     fn bucket(&self, hash: &KeyHash) -> u64 {
         let pilot = select(&self.pilots, self.grid.pilot_slot(hash));
         self.grid.record(hash, pilot)
     }
 
-    /// Like [`KeywordLayout::bucket`], in variable time, for the owner, whose keys are not secret.
+    /// Like [`KeywordLayout::bucket`], but in variable time: the owner's keys are not secret.
     pub(crate) fn bucket_vartime(&self, hash: &KeyHash) -> u64 {
         let pilot = self.pilots[self.grid.pilot_slot(hash) as usize];
         self.grid.record(hash, pilot)
     }
 
-    /// Like [`KeywordLayout::bucket_vartime`], from the first bucket of the chunk's region.
+    /// Like [`KeywordLayout::bucket_vartime`], but counted from the first bucket of the chunk's
+    /// region.
     pub(crate) fn bucket_in_region_vartime(&self, hash: &KeyHash) -> u32 {
         let pilot = self.pilots[self.grid.pilot_slot(hash) as usize];
         self.grid.bucket(hash.bucket_hash, pilot)
@@ -172,7 +172,8 @@ impl KeywordLayout {
         Ok(value)
     }
 
-    /// Extends the layout to values of `length` bytes. Returns false if they need a new table.
+    /// Extends the layout to values of `length` bytes. Returns false if such values need a new
+    /// table.
     pub(crate) fn admit(&mut self, length: usize) -> bool {
         let d = &mut self.dimensions;
         if d.format.length_bytes == 0 {
@@ -243,8 +244,8 @@ impl KeywordLayout {
     /// Parses and checks a layout. Allocates no more than the bytes given.
     ///
     /// # Errors
-    /// [`CoreError::Format`], [`CoreError::Length`], [`CoreError::OutOfBounds`] or
-    /// [`CoreError::Malformed`].
+    /// [`CoreError::Format`], [`CoreError::Length`], or [`CoreError::OutOfBounds`] for a field out
+    /// of bounds.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a keyword layout", bytes);
         LAYOUT_FORMATS.check(reader.u16()?.into())?;
@@ -264,7 +265,8 @@ impl KeywordLayout {
         Ok(layout)
     }
 
-    /// Reads a layout after its format version, without its pilots and unchecked.
+    /// Reads the fields between format version and pilots, without checks. The layout has no pilots
+    /// yet.
     fn decode_header(reader: &mut Reader<'_>) -> Result<Self> {
         let seeds = Seeds {
             ids: reader.array()?,
@@ -302,7 +304,7 @@ impl KeywordLayout {
         })
     }
 
-    /// Checks the numbers of buckets and pilots.
+    /// Checks the numbers of buckets and pilots, and the length of the encoded pilots.
     fn check_grid(&self, pilot_bytes: usize) -> Result<()> {
         // Products of two 32-bit numbers: neither can overflow, whatever the bytes were.
         let buckets = self.grid.records();
@@ -364,7 +366,7 @@ impl KeywordLayout {
         within("the lookups of a keyword layout", lookups, least, chunks)
     }
 
-    /// Checks the work of a client: a lookup reads every pilot for each of its records.
+    /// Checks the work of a client, because a lookup reads every pilot for each of its records.
     pub(crate) fn check_reads(&self) -> Result<()> {
         let reads = self
             .grid
@@ -393,8 +395,8 @@ fn missing_part(chunk: u32) -> Error {
     CoreError::malformed("a value in a keyword table", found, expected).into()
 }
 
-/// Returns `values[wanted]`, or 0 beyond the end. Reads every value, so that no address depends on
-/// `wanted`.
+/// Returns `values[wanted]`, or 0 beyond the end. Reads every value, so that no memory address
+/// depends on `wanted`.
 fn select(values: &[u16], wanted: u32) -> u16 {
     (0u32..).zip(values).fold(0, |selected, (i, &value)| {
         let difference = std::hint::black_box(i ^ wanted);

@@ -1,6 +1,6 @@
 //! Private lookups by key over any scheme.
 //!
-//! A scheme of [`papir_core`] retrieves the record at an index. This crate adds lookups by key: a
+//! A scheme of [`papir_core`] retrieves the record at an index. This crate adds lookups by key. A
 //! [`KeywordTable`] packs entries into buckets, each bucket is one record, and a small public
 //! [`KeywordLayout`] tells clients which buckets can hold a key.
 //!
@@ -14,10 +14,11 @@
 //! | answers → value or "absent" | client | [`Pending::finish`] |
 //! | many keys → few queries, in batches | client | [`Lookup::prepare_batch`] |
 //!
-//! [`delta`] holds recent changes beside a database. [`psi`] intersects a small set with a large
-//! one and keeps the other elements of both private, by the function of [`oprf`].
+//! [`delta`] has tables of recent changes beside a database. [`psi`] intersects a small set with a
+//! large one; both sides' other elements stay private, by the function of [`oprf`].
 //!
-//! Every lookup fetches the same number of records, whatever the key and whether it exists.
+//! Every lookup fetches the same number of records, for every key and even if the key does not
+//! exist.
 
 mod arrange;
 mod bucket;

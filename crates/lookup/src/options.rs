@@ -10,12 +10,12 @@ use crate::error::{Error, Result};
 /// The rule for keys that have several entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDuplicate {
-    /// Refuse the source.
+    /// Refuse a source with such keys.
     #[default]
     Refuse,
-    /// Keep the first entry.
+    /// Keep the first entry of a key.
     First,
-    /// Keep the last entry.
+    /// Keep the last entry of a key.
     Last,
 }
 
@@ -40,7 +40,7 @@ impl FromStr for OnDuplicate {
 /// Options of a keyword table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
-    /// Length of a bucket.
+    /// Target length of a bucket.
     pub bucket: BucketTarget,
     /// The rule for keys that have several entries.
     pub on_duplicate: OnDuplicate,

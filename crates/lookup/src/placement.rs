@@ -1,12 +1,12 @@
-//! Placement of items in buckets.
+//! Placement of items in buckets by a search for pilots.
 //!
-//! A search finds pilots under which no bucket overflows.
-//! Regions are independent of each other. Within a region, the items of one pilot are placed
-//! together, heaviest pilot first, each under the first pilot value that overfills no bucket
-//! (Belazzougui, Botelho and Dietzfelbinger, "Hash, displace, and compress", 2009, here with
-//! buckets that hold many items). If buckets hold many items, one pilot steers a region of 16
-//! buckets: a few bytes for thousands of keys. If they hold few, the total of a small region varies
-//! too much; regions are then large and have a pilot for every few keys.
+//! The search finds pilot values under which no bucket overflows. Regions are independent of each
+//! other. Within a region, the items of one pilot are placed together, heaviest pilot first, each
+//! under the first pilot value that overfills no bucket (Belazzougui, Botelho and Dietzfelbinger,
+//! "Hash, displace, and compress", 2009, here with buckets for many items). If buckets have many
+//! items, a region has 16 buckets and one pilot: a few bytes for thousands of keys. If they have
+//! few items, the total of a small region varies too much. Regions are then large, and have a pilot
+//! for every few keys.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -23,9 +23,9 @@ use crate::weights::Weights;
 /// Maximum number of buckets: regions and items have 32-bit numbers.
 const MAX_BUCKETS: u64 = 1 << 32;
 
-/// Finds the densest grid that fits all items, then one with `room` per cent more buckets. Returns
-/// the grid and its pilots. Gives up if a table of four times the bytes of all items is too small,
-/// or there are more than 2³² items.
+/// Finds the densest grid that fits all items, and then one with `room` per cent more buckets.
+/// Returns the grid and its pilot values. Fails if a table of about four times the bytes of all
+/// items is too small, or there are more than 2³² items.
 pub(crate) fn place_all(
     items: &mut dyn Items,
     weights: &Weights,
@@ -74,7 +74,7 @@ fn place_from(
     })
 }
 
-/// Searches the pilots of all regions of a grid; `None` if a region has none that fit.
+/// Searches pilot values for all regions of a grid; `None` if the items of a region do not fit.
 fn search(
     items: &mut dyn Items,
     grid: Grid,
@@ -102,15 +102,16 @@ fn search(
 pub(crate) struct Regions<'a> {
     items: &'a [Item],
     grid: Grid,
-    /// Item numbers; region r, counted from the first, has `starts[r]..starts[r + 1]`.
+    /// Item numbers by region. Region r, counted from the first, has those at `starts[r]..starts[r
+    /// + 1]`.
     order: Vec<u32>,
     starts: Vec<usize>,
-    /// Bytes of each region's items.
+    /// Total bytes of the items of each region.
     bytes: Vec<u64>,
 }
 
 impl<'a> Regions<'a> {
-    /// Groups the items of regions; `None` if a region has more bytes than its buckets.
+    /// Groups items by region; `None` if the items of a region have more bytes than its buckets.
     pub(crate) fn group(
         items: &'a [Item],
         regions: Range<u32>,
@@ -153,7 +154,7 @@ impl<'a> Regions<'a> {
             .map(|pair| &self.order[pair[0]..pair[1]])
     }
 
-    /// Searches the pilots of all regions; `None` if a region has none that fit.
+    /// Searches pilot values for all regions; `None` if the items of a region do not fit.
     fn search(&self, capacity: u32, pilots: &mut [u16], progress: &dyn Progress) -> Option<()> {
         let pilots = pilots.chunks_mut(self.grid.pilots as usize);
         let mut waiting = Vec::with_capacity(self.bytes.len());
@@ -183,21 +184,21 @@ impl<'a> Regions<'a> {
     }
 }
 
-/// A region whose pilots have to be found.
+/// A region whose pilot values are to be found.
 struct Waiting<'a> {
-    /// Numbers of its items.
+    /// Numbers of the region's items.
     items: &'a [u32],
-    /// Bytes of its items.
+    /// Total bytes of the region's items.
     bytes: u64,
     pilots: &'a mut [u16],
 }
 
-/// Bytes of all pieces of a group.
+/// Total bytes of all pieces of a group.
 fn total_bytes(group: &[Piece]) -> u64 {
     group.iter().map(|piece| u64::from(piece.bytes)).sum()
 }
 
-/// Sorts item numbers by `class`; `starts` has the first position of each class.
+/// Sorts item numbers by `class`. `starts` has the first position of each class in the result.
 fn sorted_by(items: &[Item], starts: &[usize], class: impl Fn(&Item) -> usize) -> Vec<u32> {
     let mut next = starts.to_vec();
     let mut order = vec![0u32; items.len()];
@@ -212,7 +213,7 @@ fn sorted_by(items: &[Item], starts: &[usize], class: impl Fn(&Item) -> usize) -
 /// The fields of an item that the pilot search reads.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece {
-    /// Number of its pilot within the region.
+    /// Index of the item's pilot in its region.
     pub(crate) pilot: u32,
     pub(crate) bytes: u32,
     pub(crate) bucket_hash: u64,
@@ -232,9 +233,9 @@ pub(crate) struct Region {
     grid: Grid,
     capacity: u32,
     pieces: Vec<Piece>,
-    /// Bytes in each bucket.
+    /// Bytes used in each bucket.
     loads: Vec<u32>,
-    /// Buckets that the current pilot value has added to.
+    /// Buckets to which the current pilot value has added bytes.
     touched: Vec<u32>,
 }
 
@@ -250,7 +251,7 @@ impl Region {
         }
     }
 
-    /// A region with `loads` bytes in its buckets, for one more pilot.
+    /// A region whose buckets have `loads` bytes already, to place one more pilot's items.
     pub(crate) fn loaded(grid: Grid, capacity: u32, loads: Vec<u32>) -> Self {
         Self {
             grid,
@@ -273,7 +274,7 @@ impl Region {
         self.pieces.sort_unstable_by_key(|piece| piece.pilot);
     }
 
-    /// Searches all pilots of the region.
+    /// Searches values for all pilots of the region; `None` if its items do not fit.
     fn place(&mut self, pilots: &mut [u16]) -> Option<()> {
         // Taken out and put back, so that the next region uses their memory again.
         let pieces = std::mem::take(&mut self.pieces);
@@ -282,7 +283,8 @@ impl Region {
         placed
     }
 
-    /// Searches the pilots of all pieces, which are sorted by pilot, heaviest pilot first.
+    /// Searches a value for the pilot of each group of pieces, heaviest group first. `pieces` are
+    /// sorted by pilot. `None` if a group does not fit.
     fn place_pieces(&mut self, pieces: &[Piece], pilots: &mut [u16]) -> Option<()> {
         let mut groups: Vec<&[Piece]> = pieces.chunk_by(|a, b| a.pilot == b.pilot).collect();
         // The key is a sum over a group, so it is computed once for each.
@@ -293,25 +295,24 @@ impl Region {
         Some(())
     }
 
-    /// Like [`Region::first_pilot`], with fewer trials for larger groups: the search fails within a
-    /// fraction of a second if a region does not fit.
+    /// Like [`Region::first_pilot`], with fewer trials for larger groups, so that the search fails
+    /// within a fraction of a second if a region does not fit.
     fn find_pilot(&mut self, group: &[Piece]) -> Option<u16> {
         const WORK: usize = 1 << 23;
         let trials = (WORK / group.len()).clamp(256, 1 << 16);
         self.first_pilot(group, trials)
     }
 
-    /// Finds the first of `trials` pilot values under which the group fits, and adds its bytes to
-    /// the loads.
+    /// Finds the first of `trials` pilot values under which the group fits, and adds the group's
+    /// bytes to the loads; `None` if it fits under none.
     pub(crate) fn first_pilot(&mut self, group: &[Piece], trials: usize) -> Option<u16> {
         (0..=u16::MAX)
             .take(trials)
             .find(|&pilot| self.try_pilot(group, pilot))
     }
 
-    /// Finds the value, among a few hundred, under which the fewest pieces of a group overflow
-    /// their bucket. Each turn tries other values, so that two groups do not evict each other
-    /// forever.
+    /// Finds the pilot value, among 512, under which the fewest pieces of a group overflow their
+    /// bucket. Each `turn` tries other values, so that two groups do not evict each other forever.
     pub(crate) fn fewest_overflows(&self, group: &[Piece], turn: usize) -> u16 {
         const TRIALS: usize = 512;
         let mut own = vec![0; self.loads.len()];
@@ -341,8 +342,8 @@ impl Region {
         overflows
     }
 
-    /// Adds the group's bytes under this pilot value; leaves the loads unchanged if it does not
-    /// fit.
+    /// Adds the group's bytes to the loads under this pilot value, and returns true. If the group
+    /// does not fit, leaves the loads unchanged and returns false.
     fn try_pilot(&mut self, group: &[Piece], pilot: u16) -> bool {
         self.touched.clear();
         for piece in group {
@@ -358,7 +359,7 @@ impl Region {
         true
     }
 
-    /// Takes the bytes of the pieces that [`Region::try_pilot`] has added out of the loads.
+    /// Subtracts from the loads the bytes of the pieces that [`Region::try_pilot`] has added.
     fn undo(&mut self, group: &[Piece]) {
         // `touched` ends before the piece that did not fit, so only added pieces are taken out.
         for (&bucket, piece) in self.touched.iter().zip(group) {

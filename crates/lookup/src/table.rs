@@ -6,7 +6,7 @@ use crate::entry::Pair;
 use crate::ids::KeyIds;
 use crate::layout::KeywordLayout;
 
-/// A keyword table: buckets of entries as the records of any scheme.
+/// A keyword table: buckets of entries, which are the records for a scheme.
 #[derive(Clone, Debug)]
 pub struct KeywordTable {
     /// The public layout, with which clients find keys.
@@ -24,27 +24,27 @@ pub struct KeywordTable {
 pub struct TableReport {
     /// Number of keys.
     pub entries: u64,
-    /// Number of entries dropped because another had the same key.
+    /// Number of entries that were dropped because another entry had the same key.
     pub duplicates: u64,
     /// Number of buckets.
     pub records: u64,
-    /// Bytes of one bucket.
+    /// Length of a bucket in bytes.
     pub record_bytes: u64,
     /// Number of records that every lookup fetches.
     pub lookups: u64,
-    /// Length of the longest value.
+    /// Length of the longest value in bytes.
     pub longest_value: u64,
     /// Bytes of all buckets.
     pub table_bytes: u64,
-    /// Bytes of all values with one tag each: the minimum for such a table.
+    /// Bytes of all values with one tag each. No table of these values has fewer bytes.
     pub tagged_bytes: u64,
     /// Bytes of all values.
     pub value_bytes: u64,
-    /// Bytes of all keys in the source; `None` if only their ids were available.
+    /// Bytes of all keys in the source; `None` if only the keys' ids were available.
     pub key_bytes: Option<u64>,
     /// Bytes of the encoded layout.
     pub layout_bytes: u64,
-    /// log₂ of the probability that a lookup finds a key that has no entry.
+    /// log₂ of the probability that a lookup finds a value for an absent key.
     pub false_positive_log2: f64,
 }
 
@@ -74,12 +74,13 @@ impl TableReport {
         }
     }
 
-    /// Ratio of the table to tags and values.
+    /// Returns the ratio of the bytes of the table to the bytes of tags and values.
     pub fn overhead(&self) -> f64 {
         self.table_bytes as f64 / self.tagged_bytes as f64
     }
 
-    /// Ratio of the table to keys and values, if the keys are known; infinite if both are empty.
+    /// Returns the ratio of the bytes of the table to the bytes of keys and values, or `None` if
+    /// the keys are unknown. It is infinite if keys and values are empty.
     pub fn overhead_over_source(&self) -> Option<f64> {
         self.key_bytes
             .map(|keys| self.table_bytes as f64 / (keys + self.value_bytes) as f64)

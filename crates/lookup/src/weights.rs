@@ -1,4 +1,4 @@
-//! Sizes of tables for items of different lengths.
+//! Statistics of items' lengths, and the grids for them.
 
 use crate::grid::Grid;
 use crate::items::Item;
@@ -7,14 +7,14 @@ use crate::items::Item;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Weights {
     pub(crate) items: u64,
-    /// Bytes of all items.
+    /// Sum of the lengths in bytes.
     bytes: u64,
-    /// Sum of their squares.
+    /// Sum of the squares of the lengths.
     squares: f64,
 }
 
 impl Weights {
-    /// The statistics of some items.
+    /// The statistics of these items.
     pub(crate) fn of(items: &[Item]) -> Self {
         let mut weights = Self::default();
         items.iter().for_each(|item| weights.add(item));
@@ -28,23 +28,24 @@ impl Weights {
         self.squares += f64::from(item.bytes).powi(2);
     }
 
-    /// Items of typical length that fill a bucket: capacity · Σ bytes / Σ bytes². The load of a
-    /// bucket varies as if it held this many equal items.
+    /// Number of items of typical length that fill a bucket: capacity · Σ bytes / Σ bytes². The
+    /// load of a bucket varies as if it had this number of items of equal length.
     fn slots(&self, capacity: u32) -> f64 {
         f64::from(capacity) * self.bytes as f64 / self.squares
     }
 
-    /// items · Σ bytes² / (Σ bytes)²: 1 for items of one length, large if a few fill most buckets.
+    /// The skew of the lengths: items · Σ bytes² / (Σ bytes)². It is 1 for items of one length, and
+    /// large if a few items fill most buckets.
     fn skew(&self) -> f64 {
         self.items as f64 * self.squares / (self.bytes as f64).powi(2)
     }
 
-    /// The minimum number of buckets: no byte is left free.
+    /// The minimum number of buckets, in which no byte would be free.
     pub(crate) fn least(&self, capacity: u32) -> u64 {
         self.bytes.div_ceil(capacity.into()).max(1)
     }
 
-    /// The grid for at least `records` buckets.
+    /// The grid with at least `records` buckets.
     pub(crate) fn grid(&self, records: u64, capacity: u32) -> Grid {
         // With few items per bucket, the load of a small region would vary too much.
         let slots = self.slots(capacity);
@@ -72,9 +73,9 @@ impl Weights {
     }
 
     /// Number of keys per pilot in a region of many pilots. More keys give a smaller layout and a
-    /// larger table: this number gives tables of 1.04 (one slot) to 1.2 (40 slots) times the bytes
+    /// larger table. This number gives tables of 1.04 (one slot) to 1.2 (40 slots) times the bytes
     /// of their items, as `tests/it/overhead.rs` measures. If a few long items fill most buckets,
-    /// the other keys have few buckets left, and fewer of them can share a pilot.
+    /// few buckets remain for other keys, and fewer keys can share a pilot.
     fn keys_per_pilot(&self, slots: f64) -> f64 {
         ((4.0 + 1.5 * slots) / self.skew()).max(2.5)
     }
@@ -82,5 +83,5 @@ impl Weights {
 
 /// Minimum number of items per bucket for regions with a single pilot.
 pub(crate) const MANY_SLOTS: f64 = 48.0;
-/// Items per region of many pilots.
+/// Number of items in a region of many pilots.
 const REGION_ITEMS: f64 = 16384.0;

@@ -12,15 +12,17 @@ use crate::layout::KeywordLayout;
 pub struct Commitment {
     /// Shape of the records without their proofs.
     pub(super) shape: Shape,
-    /// The top of the tree.
+    /// The top of the hash tree.
     pub(super) top: Hash,
 }
 
 impl Commitment {
-    /// Makes the commitment from the shape of the prepared database and the top of the tree.
+    /// The commitment of a prepared database with this shape, which includes the proofs, and this
+    /// top of the hash tree.
     ///
     /// # Errors
-    /// [`CoreError::OutOfBounds`] if its records are not whole bytes, or not longer than a proof.
+    /// [`CoreError::OutOfBounds`] if the prepared records are not whole bytes, or not longer than a
+    /// proof.
     pub fn of_prepared(prepared: &Shape, top: [u8; HASH_BYTES]) -> CoreResult<Self> {
         let proof = proof_bytes(prepared.records()) as u64;
         let bytes = prepared.record_bytes() as u64;
@@ -37,17 +39,18 @@ impl Commitment {
         })
     }
 
-    /// Shape of the records without their proofs.
+    /// The shape of the records without their proofs.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// The top of the tree, as stored in bundles and snapshots.
+    /// The top of the hash tree, as stored in bundles and snapshots.
     pub fn top(&self) -> &[u8; HASH_BYTES] {
         &self.top
     }
 
-    /// The root, which clients pin.
+    /// The root, which clients pin. `layout` is the layout of the keys; `None` for a database
+    /// without keys.
     pub fn root(&self, layout: Option<&KeywordLayout>) -> Root {
         let encoded = layout.map(KeywordLayout::encode).unwrap_or_default();
         let layout = blake3::derive_key("papir 2026 commitment layout v1", &encoded);
@@ -60,12 +63,12 @@ impl Commitment {
         Root(*hasher.finalize().as_bytes())
     }
 
-    /// Checks a record with its proof and returns the record. Runs on the client, after decryption;
-    /// its time does not depend on the bytes.
+    /// Verifies the record `index`, followed by its proof, and returns the record. Runs on the
+    /// client, after decryption. Its time does not depend on the bytes.
     ///
     /// # Errors
-    /// [`CoreError::Length`], or [`Error::NotCommitted`] if it is not the record `index` of the
-    /// commitment.
+    /// [`CoreError::Length`], or [`Error::NotCommitted`] if `proven` is not the record `index` of
+    /// the commitment.
     pub fn open(&self, index: u64, proven: &[u8]) -> Result<Record> {
         let record = self.shape.record_bytes();
         let expected = record + proof_bytes(self.shape.records());
@@ -91,12 +94,13 @@ impl Commitment {
     }
 }
 
-/// Bytes of a proof in a database of `records` records.
+/// Length in bytes of a record's proof in a database of `records` records.
 pub fn proof_bytes(records: u64) -> usize {
     HASH_BYTES * depth(records)
 }
 
-/// Swaps the two if `bit` is 1, without a branch: the bit belongs to a secret index.
+/// Swaps `left` and `right` if `bit` is 1. It has no branch, because the bit belongs to a secret
+/// index.
 fn swap_if(left: &mut Hash, right: &mut Hash, bit: u8) {
     let mask = std::hint::black_box(bit).wrapping_neg();
     for (a, b) in left.iter_mut().zip(right) {

@@ -1,10 +1,10 @@
-//! Verifiable databases.
+//! Verifiable databases: records with Merkle proofs.
 //!
-//! Every record carries a Merkle proof against the owner's commitment.
+//! Every record carries a Merkle proof against the commitment of the database's owner.
 //!
-//! The owner commits to all records with a Merkle tree of BLAKE3 hashes and prepares each record
-//! followed by its path through the tree. One lookup fetches both, and every lookup has the same
-//! length. The client recomputes the root. A record that does not lead to the trusted root is an
+//! The owner commits to all records with a Merkle tree of BLAKE3 hashes, and prepares each record
+//! followed by its path through the tree. A lookup retrieves both at once, and every lookup has the
+//! same length. The client recomputes the root. A record that does not match the trusted root is an
 //! error for the caller, which the server does not see.
 //!
 //! | step | who | function |
@@ -21,7 +21,8 @@
 //! proof i = the siblings on the path from leaf i to the top, 32 bytes each, lowest first
 //! ```
 //! Each H is BLAKE3 in key derivation mode with its own context, so that no leaf is a node. The
-//! layout is part of the root: it determines the position of every key, and so what "absent" means.
+//! layout is part of the root, because it determines the position of every key, and therefore which
+//! keys are absent.
 
 mod commit;
 mod records;

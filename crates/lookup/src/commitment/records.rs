@@ -1,4 +1,4 @@
-//! Records with proofs, and their plain records read back.
+//! Records with proofs, and plain records read back from them.
 
 use papir_core::{Error, Records, Result, Shape, check_read};
 
@@ -13,7 +13,7 @@ pub struct ProvenRecords<'a> {
 }
 
 impl<'a> ProvenRecords<'a> {
-    /// Commits to all records. Keeps 64 bytes per record.
+    /// Reads all records, and makes the tree over them, which needs 64 bytes of memory per record.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for records that are not a whole number of bytes, or too long with
@@ -37,7 +37,7 @@ impl<'a> ProvenRecords<'a> {
         }
     }
 
-    /// Writes consecutive records, each with its proof.
+    /// Writes the records from `first` on to `out`, each followed by its proof.
     fn write(&self, first: u64, out: &mut [u8]) -> Result<()> {
         let record_bytes = self.records.shape().record_bytes();
         let proven_bytes = self.shape.record_bytes();
@@ -82,7 +82,7 @@ pub struct PlainRecords<'a> {
 }
 
 impl<'a> PlainRecords<'a> {
-    /// The records of `commitment`, from the prepared ones.
+    /// The records of a database with this commitment, from its prepared records.
     ///
     /// # Errors
     /// [`Error::Malformed`] if the shapes differ.
@@ -99,7 +99,7 @@ impl<'a> PlainRecords<'a> {
         Ok(Self { proven, shape })
     }
 
-    /// Reads consecutive records without their proofs.
+    /// Reads the records from `first` on into `out`, without their proofs.
     fn read(&self, first: u64, out: &mut [u8]) -> Result<()> {
         let record_bytes = self.shape.record_bytes();
         let proven_bytes = self.proven.shape().record_bytes();
@@ -141,7 +141,7 @@ fn shape_words(shape: &Shape) -> String {
     format!("{records} records of {bits} bits")
 }
 
-/// Number of records read at a time: about a megabyte.
+/// Number of records that are read at a time: about a megabyte.
 fn step(record_bytes: usize) -> usize {
     ((1 << 20) / record_bytes).max(1)
 }

@@ -1,4 +1,4 @@
-//! Root of a verifiable database.
+//! Roots of verifiable databases.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use papir_core::{Error, Result};
 
 use super::tree::HASH_BYTES;
 
-/// The root of a database: a hash of its records and the layout of its keys. Printed as 64
+/// The root of a database: a hash of its records and of the layout of its keys. Its text has 64
 /// hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Root(pub [u8; HASH_BYTES]);

@@ -4,21 +4,21 @@ use papir_core::{Error, Records, Result};
 
 /// Bytes of a hash.
 pub(crate) const HASH_BYTES: usize = 32;
-/// A leaf, a node or the top.
+/// A hash: a leaf, a node or the top of the tree.
 pub(crate) type Hash = [u8; HASH_BYTES];
 
-/// The missing sibling of the last node of a level.
+/// The stand-in for the missing sibling of the last node of a level.
 const MISSING: Hash = [0; HASH_BYTES];
-/// Bytes of records read and hashed at a time.
+/// Bytes of records that are read and hashed at a time.
 const STEP_BYTES: u64 = 1 << 20;
 
-/// All levels of the tree, the leaves first, the top last.
+/// The tree: all its levels, the leaves first and the top last.
 pub(crate) struct Tree {
     levels: Vec<Vec<Hash>>,
 }
 
 impl Tree {
-    /// Hashes all records. Refuses records that are not a whole number of bytes.
+    /// The tree over all records. Refuses records that are not a whole number of bytes.
     pub(crate) fn of(records: &dyn Records) -> Result<Self> {
         let mut levels = vec![leaves(records)?];
         while let Some(level) = levels.last().filter(|level| level.len() > 1) {
@@ -42,7 +42,8 @@ impl Tree {
             .unwrap_or(MISSING)
     }
 
-    /// Writes the siblings on the path from a leaf to the top, lowest first, to the whole of `out`.
+    /// Writes to `out` the siblings on the path from leaf `index` to the top, lowest first. `out`
+    /// has the length of a proof.
     pub(crate) fn write_proof(&self, index: u64, out: &mut [u8]) {
         let places = out.chunks_exact_mut(HASH_BYTES);
         for ((level, nodes), place) in self.levels.iter().enumerate().zip(places) {

@@ -1,17 +1,18 @@
-//! Scheme and maximum length of deltas.
+//! Scheme of deltas, and limits of their length.
 
 use papir_core::Description;
 
-/// The scheme of deltas. Its public part is a seed, so clients fetch a few hundred bytes for each
-/// version, and its answers carry their masks.
+/// Name of the scheme of deltas. Its public part is only a seed, so that clients fetch a few
+/// hundred bytes for each version; its answers contain their masks.
 pub const SCHEME: &str = "inspire";
-/// Maximum length of a table of changes by default, in bytes. A longer one makes queries longer and
+/// Default maximum length in bytes of a table of changes. A longer table makes queries longer and
 /// answers slower: merge it into its base.
 pub const MAX_DELTA_BYTES: u64 = 4 << 20;
-/// Bytes of a change besides its value: the tag and the length of its entry.
+/// Bytes of a change in addition to its value: the tag and the length of its entry.
 pub const CHANGE_BYTES: u64 = 12;
 
-/// The reason why databases of a scheme cannot have a delta; `None` if they can.
+/// The reason, which continues a sentence about the database, why databases of a scheme cannot have
+/// a delta; `None` if they can.
 pub fn refusal(description: &Description) -> Option<&'static str> {
     let limits = &description.limits;
     if limits.owner_key {

@@ -17,7 +17,7 @@ use super::word::{Word, check_length};
 const WHAT: &str = "the changes of a delta";
 
 /// The changes since a base, one per key or record. The owner keeps them to publish the next delta,
-/// and to merge.
+/// and to merge them.
 ///
 /// ```text
 /// for each change, ascending by id:
@@ -41,7 +41,7 @@ impl DeltaChanges {
         self.0.is_empty()
     }
 
-    /// Bytes of all changes: for each, its value, a tag and a length.
+    /// Bytes of all changes: for each its value and [`CHANGE_BYTES`] bytes.
     pub fn bytes(&self) -> u64 {
         let values: u64 = self
             .0
@@ -52,10 +52,11 @@ impl DeltaChanges {
         values + CHANGE_BYTES * self.0.len() as u64
     }
 
-    /// Sets or deletes a key of a base with this layout. Returns true if it was changed before.
+    /// Sets a key of a base with this layout to `value`, or deletes it for `None`. `line` is the
+    /// change's line, for errors. Returns true if the key already had a change.
     ///
     /// # Errors
-    /// [`crate::Error::ValueTooLong`].
+    /// [`crate::Error::ValueTooLong`] for more than [`super::MAX_DELTA_VALUE_BYTES`] bytes.
     pub fn change_key(
         &mut self,
         base: &KeywordLayout,
@@ -69,18 +70,19 @@ impl DeltaChanges {
         Ok(self.0.insert(base.seeds.id(key), value).is_some())
     }
 
-    /// Sets the record at an index of a base without keys. Returns true if it was changed before.
+    /// Sets the record at an index of a base without keys. `line` is the change's line, for errors.
+    /// Returns true if the record already had a change.
     ///
     /// # Errors
-    /// [`crate::Error::ValueTooLong`].
+    /// [`crate::Error::ValueTooLong`] for more than [`super::MAX_DELTA_VALUE_BYTES`] bytes.
     pub fn change_record(&mut self, index: u64, record: Vec<u8>, line: u64) -> Result<bool> {
         check_length(record.len(), line)?;
         let earlier = self.0.insert(KeyId::of_index(index), Some(record));
         Ok(earlier.is_some())
     }
 
-    /// The changes that are not yet in a base into which `merged`, an earlier state of these
-    /// changes, was merged.
+    /// The changes that are still to be made to a base into which `merged`, an earlier state of
+    /// these changes, was merged.
     #[must_use]
     pub fn since(&self, merged: &Self) -> Self {
         let mut new = BTreeMap::new();
@@ -133,7 +135,8 @@ impl DeltaChanges {
     /// Decodes changes. Allocates no more than the bytes given.
     ///
     /// # Errors
-    /// [`CoreError::Length`], and [`CoreError::Malformed`] for ids that do not ascend.
+    /// [`CoreError::Length`] for bytes that end within a change, and [`CoreError::Malformed`] for
+    /// ids that do not ascend.
     pub fn decode(bytes: &[u8]) -> CoreResult<Self> {
         let mut reader = Reader::new(WHAT, bytes);
         let mut changes = BTreeMap::new();

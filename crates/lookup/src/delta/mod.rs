@@ -1,19 +1,19 @@
-//! Deltas: recent changes of a database, beside it.
+//! Deltas: recent changes of a database in a table beside it.
 //!
-//! A change of a large database costs about as much as preparing it again. The cost of a delta
-//! depends on the changes alone: it is a keyword table of the keys that changed since the
-//! **base**, prepared by a scheme of its own, and every lookup asks both.
+//! A change of a large database costs about as much as preparing the database again. The cost of a
+//! delta depends on the changes alone: it is a keyword table of the keys that changed since the
+//! **base**, prepared by a scheme of its own. Every lookup queries both.
 //!
 //! | step | who | function |
 //! |---|---|---|
-//! | changes → one change per key, with the former delta's | owner | [`DeltaChanges`] |
+//! | changes and the former delta's → one change per key | owner | [`DeltaChanges`] |
 //! | changes → records and layout | owner | [`table()`] |
 //! | public part and base → one message | owner → client | [`DeltaPart`] |
 //! | key → queries to both | client | `Lookup::with_delta` |
 //! | changes → changes of the base, which merge the delta | owner | `Changes::of_delta` |
 //!
-//! The seeds of the table's layout and of the scheme are drawn for each delta, after its changes are
-//! fixed: a person who can choose changes cannot choose them by the seeds.
+//! The seeds of the table's layout and of the scheme are drawn for each delta after its changes are
+//! fixed. An attacker who can choose changes therefore cannot choose them by the seeds.
 
 mod bounds;
 mod changes;

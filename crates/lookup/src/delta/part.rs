@@ -1,6 +1,7 @@
-//! Public part of a delta.
+//! Public parts of deltas.
 //!
-//! Clients fetch it once per version of the delta, beside the base's, which stays the same.
+//! Clients fetch the public part once per version of the delta. The base's public part stays the
+//! same.
 //!
 //! ```text
 //! offset  bytes  field
@@ -39,15 +40,16 @@ pub struct DeltaPart {
     /// Number of records of base and delta together; `None` for a database with keys.
     pub records: Option<u64>,
     /// A hash of the prepared delta, which its owner states. It identifies the content, but clients
-    /// cannot check records against it.
+    /// cannot check records against it. `None` if the delta is not signed, or its records have
+    /// proofs.
     pub content: Option<[u8; 32]>,
-    /// The delta's scheme and layout, and the top of the hash tree over its records if the base is
-    /// verifiable.
+    /// The bundle with the delta's public part and layout, and the top of the hash tree over its
+    /// records if the base is verifiable.
     pub bundle: Bundle,
 }
 
 impl DeltaPart {
-    /// Encodes the message.
+    /// Encodes the public part.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer
@@ -67,11 +69,11 @@ impl DeltaPart {
         bytes
     }
 
-    /// Parses a message. Allocates no more than the bytes given.
+    /// Parses a public part. Allocates no more than the bytes given.
     ///
     /// # Errors
-    /// [`CoreError::Malformed`], [`CoreError::Format`], [`CoreError::Checksum`], or the errors of
-    /// [`Bundle::decode`].
+    /// [`CoreError::Malformed`] (magic, flag, or a bundle without layout), [`CoreError::Length`],
+    /// [`CoreError::Format`], [`CoreError::Checksum`], or the errors of [`Bundle::decode`].
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a delta", bytes);
         let magic: [u8; 4] = reader.array()?;

@@ -1,4 +1,4 @@
-//! Tables of changes.
+//! Keyword tables of changes.
 
 use papir_core::Progress;
 use rand_core::CryptoRng;
@@ -13,11 +13,12 @@ use crate::layout::KeywordLayout;
 use crate::options::TableOptions;
 use crate::table::{KeywordTable, TableReport};
 
-/// Arranges changes in a table under a fresh placement seed. `base` is the layout of a base with
-/// keys, whose ids the delta shares.
+/// Arranges changes in a keyword table under a fresh placement seed. `base` is the layout of a base
+/// with keys, whose ids the delta shares; `None` for a base without keys.
 ///
 /// # Errors
-/// [`papir_core::Error::EmptyDatabase`] without changes, or [`crate::Error::Placement`].
+/// [`papir_core::Error::EmptyDatabase`] without changes, [`papir_core::Error::OutOfBounds`] for too
+/// many, or [`crate::Error::Placement`].
 pub fn table(
     changes: &DeltaChanges,
     base: Option<&KeywordLayout>,

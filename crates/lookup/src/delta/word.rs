@@ -1,11 +1,11 @@
-//! Values of a delta's table: new values and deletions.
+//! Values in a delta's table: new values and deletions.
 
 use papir_core::Error as CoreError;
 
 use crate::dimensions::MAX_VALUE_BYTES;
 use crate::error::{Error, Result};
 
-/// The first byte of a new value. A deletion has no bytes.
+/// The first byte of the encoding of a new value. The encoding of a deletion is empty.
 const VALUE: u8 = 1;
 /// Maximum length of a value in a delta, in bytes.
 pub const MAX_DELTA_VALUE_BYTES: usize = MAX_VALUE_BYTES - 1;
@@ -21,7 +21,7 @@ pub(super) fn check_length(found: usize, line: u64) -> Result<()> {
     }
 }
 
-/// A change of one key, as a delta's table holds it.
+/// A change of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     /// The key has this value.
@@ -31,13 +31,13 @@ pub(crate) enum Word {
 }
 
 impl Word {
-    /// The bytes of a change in the delta's table.
+    /// Encodes a change for the delta's table: a new value, or a deletion for `None`.
     pub(super) fn encode(value: Option<&[u8]>) -> Vec<u8> {
         // The first byte tells an empty value from a deletion.
         value.map_or_else(Vec::new, |value| [&[VALUE], value].concat())
     }
 
-    /// Reads a change.
+    /// Decodes a change from the delta's table.
     pub(crate) fn decode(mut bytes: Vec<u8>) -> Result<Self> {
         match bytes.first() {
             None => Ok(Self::Deleted),
@@ -53,7 +53,7 @@ impl Word {
         }
     }
 
-    /// The value, if the key is not deleted.
+    /// The new value; `None` for a deletion.
     pub(crate) fn value(self) -> Option<Vec<u8>> {
         match self {
             Self::Value(value) => Some(value),

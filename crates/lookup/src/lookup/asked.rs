@@ -1,4 +1,4 @@
-//! Queries to one database and the decoding of its answers.
+//! Queries to one prepared database, and decoding of its answers.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use crate::error::Result;
 use crate::ids::KeyId;
 use crate::layout::{KeywordLayout, within};
 
-/// The client of one prepared database: a whole one, a base or a delta.
+/// The client of one prepared database: a base or a delta.
 pub(super) struct Part {
     pub(super) client: Box<dyn ErasedClient>,
     pub(super) keyword: Option<KeywordLayout>,
     pub(super) commitment: Option<Commitment>,
 }
 
-/// The records of one lookup.
+/// The records that one lookup needs.
 pub(super) struct Need {
     /// The key's id; `None` for a record that is looked up by index.
     pub(super) id: Option<Zeroizing<KeyId>>,
-    /// The indices of its records, in order.
+    /// The indices of the records, in order.
     pub(super) indices: Zeroizing<Vec<u64>>,
 }
 
 impl Need {
-    /// The records of a key's buckets.
+    /// Need for the records with the buckets of a key.
     pub(super) fn of_id(layout: &KeywordLayout, id: KeyId) -> Self {
         let indices = Zeroizing::new(layout.indices_of(&id));
         Self {
@@ -37,7 +37,7 @@ impl Need {
         }
     }
 
-    /// One record.
+    /// Need for the record at an index.
     pub(super) fn of_record(index: u64) -> Self {
         Self {
             id: None,
@@ -47,7 +47,7 @@ impl Need {
 }
 
 impl Part {
-    /// Number of records per query.
+    /// Maximum number of records per query.
     pub(super) fn capacity(&self) -> usize {
         self.client.describe().limits.batch.max(1)
     }
@@ -57,9 +57,9 @@ impl Part {
         self.keyword.as_ref().map_or(1, KeywordLayout::lookups)
     }
 
-    /// Checks that one lookup's queries, and its answers, have at most [`MAX_MESSAGE_BYTES`].
-    /// Their lengths follow from a layout and parameters of a few bytes, which a client has from
-    /// the server: nothing is allocated for a lookup before this check.
+    /// Checks that the queries of one lookup, and its answers, have at most [`MAX_MESSAGE_BYTES`]
+    /// each. Their lengths follow from a layout and parameters of a few bytes, which a client gets
+    /// from the server. The client therefore checks them before it allocates memory for a lookup.
     pub(super) fn check_messages(&self) -> Result<()> {
         let queries = self.records_per_lookup().div_ceil(self.capacity()) as u64;
         let sizes = self.client.describe().sizes;
@@ -74,8 +74,8 @@ impl Part {
         Ok(())
     }
 
-    /// Maximum number of lookups whose queries, and whose answers, have at most
-    /// [`MAX_MESSAGE_BYTES`] together.
+    /// Maximum number of lookups whose queries together, and whose answers together, have at most
+    /// [`MAX_MESSAGE_BYTES`].
     pub(super) fn lookups_in_message(&self) -> usize {
         let sizes = self.client.describe().sizes;
         let queries = MAX_MESSAGE_BYTES / sizes.query.max(sizes.answer).max(1);
@@ -94,7 +94,7 @@ impl Part {
         }
     }
 
-    /// Checks the proofs of all records and removes them.
+    /// Verifies and removes the proofs of all records, if the database is verifiable.
     fn verified(&self, indices: &[u64], records: Vec<Record>) -> Result<Vec<Record>> {
         let Some(commitment) = &self.commitment else {
             return Ok(records);
@@ -117,22 +117,22 @@ pub(super) struct Asked {
     secrets: Vec<ErasedSecret>,
 }
 
-/// The queries to one database, and their numbers in schemes with tickets.
+/// The queries to one database, and the numbers of their tickets in schemes with tickets.
 #[derive(Default)]
 pub(super) struct Queries {
     pub(super) queries: Vec<Vec<u8>>,
     pub(super) tickets: Vec<u64>,
 }
 
-/// Lookups in one database and their queries.
+/// Lookups in one database, with their queries.
 pub(super) struct Prepared {
     pub(super) asked: Asked,
     pub(super) made: Queries,
 }
 
 impl Asked {
-    /// Makes the queries of several lookups, with as many records in each as the scheme's batches
-    /// hold.
+    /// Makes the queries of several lookups. Each query has the largest number of records that the
+    /// scheme allows.
     pub(super) fn prepare(
         part: &Arc<Part>,
         needs: Vec<Need>,
@@ -178,7 +178,7 @@ impl Asked {
         self.part.client.describe().sizes.answer as usize
     }
 
-    /// Opens the answers, one per query. Returns one result per lookup; all answers are opened even
+    /// Decodes the answers, one per query. Returns one result per lookup. Decodes all answers even
     /// if one fails.
     pub(super) fn open(self, answers: &[Vec<u8>]) -> Result<Vec<Result<Option<Vec<u8>>>>> {
         let client = &self.part.client;

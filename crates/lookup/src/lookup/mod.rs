@@ -18,14 +18,14 @@ use asked::{Asked, Need, Part, Prepared};
 
 pub use pending::{AnswerLengths, Pending};
 
-/// A lookup client for one version of a database. Cheap to clone.
+/// A lookup client for one version of a database. It is cheap to clone.
 #[derive(Clone)]
 pub struct Lookup {
     base: Arc<Part>,
     delta: Option<Delta>,
 }
 
-/// The client of a delta.
+/// The client of a delta, and the number of records with it.
 #[derive(Clone)]
 struct Delta {
     part: Arc<Part>,
@@ -38,13 +38,14 @@ impl Lookup {
     ///
     /// # Errors
     /// [`CoreError::Malformed`] if the layout belongs to another database,
-    /// [`CoreError::OutOfBounds`] if the queries or the answers of one lookup are longer than
+    /// [`CoreError::OutOfBounds`] if the queries of one lookup, or its answers, are longer than
     /// [`papir_core::MAX_MESSAGE_BYTES`] together.
     pub fn new(client: Box<dyn ErasedClient>, keyword: Option<KeywordLayout>) -> Result<Self> {
         Self::new_verifying(client, keyword, None)
     }
 
-    /// Like [`Lookup::new`]; given the top of a hash tree, checks the Merkle proof of every record.
+    /// Like [`Lookup::new`]. If `commitment_top` is the top of a hash tree, the client verifies the
+    /// Merkle proof of every record.
     ///
     /// # Errors
     /// The errors of [`Lookup::new`] and [`Commitment::of_prepared`].
@@ -81,12 +82,13 @@ impl Lookup {
         })
     }
 
-    /// Adds a delta to the client of its base, in place of an earlier one. `client` is the client
-    /// of the delta's scheme. Every lookup then asks both.
+    /// Returns the same client with a delta, which replaces an earlier one. `client` is the client
+    /// of the delta's scheme. Every lookup then queries both base and delta.
     ///
     /// # Errors
-    /// [`CoreError::WrongVersion`] for the delta of another base, [`CoreError::Malformed`] if it
-    /// does not fit the base, and the errors of [`Lookup::new_verifying`].
+    /// [`CoreError::WrongVersion`] for the delta of another base; [`CoreError::Malformed`] if
+    /// clients of the base register, or the delta's keys, records or proofs do not match the base;
+    /// and the errors of [`Lookup::new_verifying`].
     pub fn with_delta(&self, client: Box<dyn ErasedClient>, delta: &DeltaPart) -> Result<Self> {
         let found = delta.base;
         let expected = self.base_version();
@@ -110,7 +112,7 @@ impl Lookup {
         })
     }
 
-    /// Refuses a delta beside a database whose clients register: their state is for the base alone.
+    /// Refuses a delta if clients of the base register: their state is for the base alone.
     fn check_no_registration(&self) -> Result<()> {
         let limits = self.describe().limits;
         if limits.client_keys || limits.tickets {
@@ -120,7 +122,8 @@ impl Lookup {
         Ok(())
     }
 
-    /// Refuses a delta with fewer records than the base, or one that is looked up in another way.
+    /// Refuses a delta with fewer records than the base, or with records beside a base with keys,
+    /// or the reverse.
     fn check_delta_records(&self, delta: &DeltaPart) -> Result<()> {
         let records = match &self.base.keyword {
             Some(_) => None,
@@ -135,7 +138,7 @@ impl Lookup {
         Err(CoreError::malformed("a delta", found, expected).into())
     }
 
-    /// Refuses a delta without proofs beside a verifiable base, and one with proofs beside another.
+    /// Refuses a delta unless its records have proofs exactly if the records of the base do.
     fn check_delta_proofs(&self, delta: &DeltaPart) -> Result<()> {
         let found = delta.bundle.commitment_top.is_some();
         let expected = self.base.commitment.is_some();
@@ -147,7 +150,7 @@ impl Lookup {
         Err(CoreError::malformed("a delta", proofs_words(found), expected).into())
     }
 
-    /// Returns the client without its delta.
+    /// Returns the same client without its delta.
     #[must_use]
     pub fn without_delta(&self) -> Self {
         Self {
@@ -166,7 +169,7 @@ impl Lookup {
         Some(self.delta.as_ref()?.part.client.describe())
     }
 
-    /// Version of the database: the version of the base, or of the delta beside it.
+    /// Version of the database: the version of the delta if there is one, else of the base.
     pub fn version(&self) -> Version {
         let part = match &self.delta {
             Some(delta) => &delta.part,
@@ -185,7 +188,8 @@ impl Lookup {
         self.base.keyword.as_ref()
     }
 
-    /// Root that every record is checked against; `None` if the database is not verifiable.
+    /// Root against which the client verifies every record of the base; `None` if the database is
+    /// not verifiable.
     pub fn root(&self) -> Option<Root> {
         Some(self.base.commitment?.root(self.base.keyword.as_ref()))
     }
@@ -199,13 +203,13 @@ impl Lookup {
     /// absent.
     ///
     /// # Errors
-    /// [`Error::NotKeyed`], or the scheme's.
+    /// [`Error::NotKeyed`] for a database without keys, or the errors of the scheme.
     pub fn prepare_key(&self, key: &[u8], rng: &mut dyn CryptoRng) -> Result<Pending> {
         self.prepare_key_with(None, key, rng)
     }
 
-    /// Like [`Lookup::prepare_key`], for a registered client. Save its state before sending a
-    /// query.
+    /// Like [`Lookup::prepare_key`], for a registered client. Save the client's state before
+    /// sending a query.
     ///
     /// # Errors
     /// The errors of [`Lookup::prepare_key`].
@@ -221,17 +225,17 @@ impl Lookup {
     /// Makes the queries for the record at an index.
     ///
     /// For an index beyond the last record, it queries record 0, and [`Pending::finish`] returns
-    /// the error: the number of records comes from the server, which must not learn from silence
-    /// that an index is larger.
+    /// the error. The number of records comes from the server, which could otherwise learn from a
+    /// missing query that the index is larger.
     ///
     /// # Errors
-    /// [`Error::Keyed`], or the scheme's.
+    /// [`Error::Keyed`] for a database with keys, or the errors of the scheme.
     pub fn prepare_index(&self, index: u64, rng: &mut dyn CryptoRng) -> Result<Pending> {
         self.prepare_index_with(None, index, rng)
     }
 
-    /// Like [`Lookup::prepare_index`], for a registered client. Save its state before sending a
-    /// query.
+    /// Like [`Lookup::prepare_index`], for a registered client. Save the client's state before
+    /// sending a query.
     ///
     /// # Errors
     /// The errors of [`Lookup::prepare_index`].
@@ -244,8 +248,9 @@ impl Lookup {
         self.prepare_batch(state, &[Wanted::Index(index)], rng)
     }
 
-    /// Number of queries for `lookups` lookups: each query fetches as many records as the scheme's
-    /// batches hold. The server learns no more about the number of lookups.
+    /// Returns the number of queries to the base for `lookups` lookups. Each query retrieves the
+    /// largest number of records that the scheme allows. The server learns the number of queries,
+    /// and no more about the number of lookups.
     pub fn queries_of(&self, lookups: usize) -> usize {
         let records = self.base.records_per_lookup();
         lookups
@@ -253,15 +258,15 @@ impl Lookup {
             .div_ceil(self.base.capacity())
     }
 
-    /// Maximum number of lookups in `queries` queries; 0 if one lookup needs more.
+    /// Maximum number of lookups in `queries` queries to the base; 0 if one lookup needs more
+    /// queries.
     pub fn lookups_in(&self, queries: usize) -> usize {
         let records = self.base.records_per_lookup();
         queries.saturating_mul(self.base.capacity()) / records.max(1)
     }
 
-    /// Maximum number of lookups whose queries, and whose answers, have at most
-    /// [`papir_core::MAX_MESSAGE_BYTES`] together in the base, and at most as many again in the
-    /// delta; at least 1.
+    /// Maximum number of lookups, at least 1, whose queries together, and whose answers together,
+    /// have at most [`papir_core::MAX_MESSAGE_BYTES`], separately in the base and in the delta.
     pub fn lookups_in_message(&self) -> usize {
         let base = self.base.lookups_in_message();
         let most = match &self.delta {
@@ -271,14 +276,14 @@ impl Lookup {
         most.max(1)
     }
 
-    /// Makes the queries for several lookups, with as many lookups in each as the scheme's batches
-    /// hold. This is many times cheaper if the database is prepared for batches
+    /// Makes the queries for several lookups. Each query has the largest number of lookups that the
+    /// scheme allows. This is many times cheaper if the database is prepared for batches
     /// ([`papir_core::Limits::batch`]). Save the state of a registered client before sending a
     /// query.
     ///
     /// # Errors
-    /// The errors of [`Lookup::prepare_key`] and [`Lookup::prepare_index`], before any query is
-    /// made.
+    /// The errors of [`Lookup::prepare_key`] and [`Lookup::prepare_index`]. A lookup that the
+    /// database does not support is an error before any query is made.
     pub fn prepare_batch(
         &self,
         state: Option<&mut ErasedState>,
@@ -305,8 +310,8 @@ impl Lookup {
         Ok(Pending::new(base, changed, refusals, self.indexed_bytes()))
     }
 
-    /// The records of one lookup in the base: record 0, with the error, if its index is out of
-    /// range.
+    /// The records of one lookup in the base. For an index out of range, these are record 0 and the
+    /// error.
     fn need(&self, wanted: Wanted<'_>) -> Result<(Need, Option<CoreError>)> {
         match (wanted, &self.base.keyword) {
             (Wanted::Key(key), Some(layout)) => {
@@ -323,7 +328,7 @@ impl Lookup {
         }
     }
 
-    /// Bytes of a record that is looked up by index; `None` for a database with keys.
+    /// Length in bytes of a record that is looked up by index; `None` for a database with keys.
     fn indexed_bytes(&self) -> Option<usize> {
         if self.base.keyword.is_some() {
             return None;
@@ -335,7 +340,8 @@ impl Lookup {
         Some(shape.record_bytes())
     }
 
-    /// The error for an index that the base does not have, unless the delta has it.
+    /// The error of a lookup of this index; `None` for a record of the base. For an index between
+    /// the records of base and delta, the error counts only if the delta does not have the record.
     fn refusal(&self, index: u64) -> Option<CoreError> {
         let in_base = self.describe().shape.records();
         let records = match &self.delta {
@@ -376,7 +382,7 @@ fn proofs_words(proven: bool) -> &'static str {
 }
 
 impl Delta {
-    /// Makes the queries of lookups to the delta.
+    /// Makes the queries to the delta for these lookups.
     fn prepare(&self, wanted: &[Wanted<'_>], rng: &mut dyn CryptoRng) -> Result<Prepared> {
         let needs = wanted
             .iter()
@@ -385,7 +391,7 @@ impl Delta {
         Asked::prepare(&self.part, needs, None, rng)
     }
 
-    /// The records of one lookup in the delta, for any key and any index.
+    /// The records of one lookup in the delta, which has a bucket for any key and any index.
     fn need(&self, wanted: Wanted<'_>) -> Result<Need> {
         let layout = self.part.keyword.as_ref().ok_or(Error::NotKeyed)?;
         let id = match wanted {
@@ -399,8 +405,8 @@ impl Delta {
 /// A key or an index to look up.
 #[derive(Clone, Copy)]
 pub enum Wanted<'a> {
-    /// The value of a key.
+    /// Looks up the value of this key.
     Key(&'a [u8]),
-    /// The record at an index.
+    /// Looks up the record at this index.
     Index(u64),
 }

@@ -6,18 +6,18 @@ use super::asked::{Asked, Prepared, Queries};
 use crate::delta::Word;
 use crate::error::Result;
 
-/// Lookups that wait for their answers.
+/// Lookups whose queries are made and whose answers are missing.
 pub struct Pending {
     base: Asked,
-    /// The same lookups in the delta; `None` without a delta.
+    /// Lookups of the same keys in the delta, or `None` without a delta.
     delta: Option<Asked>,
     refusals: Vec<Option<CoreError>>,
-    /// Bytes of a record that is looked up by index; `None` for a database with keys.
+    /// Length in bytes of a record that is looked up by index; `None` for a database with keys.
     indexed_bytes: Option<usize>,
     made: Queries,
 }
 
-/// Number and maximum length of consecutive answers.
+/// Number and maximum length of the consecutive answers of one database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerLengths {
     /// Number of answers.
@@ -27,7 +27,8 @@ pub struct AnswerLengths {
 }
 
 impl Pending {
-    /// `refusals` has the error of each lookup, or `None`. The delta's queries follow the base's.
+    /// The lookups of base and delta. `refusals` has the error of each lookup, or `None`. The
+    /// delta's queries follow the base's.
     pub(super) fn new(
         base: Prepared,
         delta: Option<Prepared>,
@@ -52,13 +53,12 @@ impl Pending {
         }
     }
 
-    /// The enveloped queries to send, in order. A retry may send them again; it needs no new ones.
+    /// The enveloped queries to send, in order. A retry may send the same queries again.
     pub fn queries(&self) -> &[Vec<u8>] {
         &self.made.queries
     }
 
-    /// The numbers of the tickets that the queries spend, one each; empty in schemes without
-    /// tickets.
+    /// The numbers of the tickets that the queries use, one each; empty in schemes without tickets.
     pub fn tickets(&self) -> &[u64] {
         &self.made.tickets
     }
@@ -71,7 +71,7 @@ impl Pending {
         lengths
     }
 
-    /// Opens the enveloped answers to one lookup. `None` means that the key is absent.
+    /// Decodes the enveloped answers to one lookup; `None` if the key is absent.
     ///
     /// # Errors
     /// The errors of [`Pending::finish_all`].
@@ -79,11 +79,11 @@ impl Pending {
         Ok(self.finish_all(answers)?.into_iter().next().flatten())
     }
 
-    /// Opens the enveloped answers, one per query in the same order. Returns the results in the
-    /// order of the lookups; `None` means that the key is absent.
+    /// Decodes the enveloped answers, one per query in the same order. Returns the results in the
+    /// order of the lookups, `None` for an absent key.
     ///
-    /// All answers are opened before any error is returned, and nothing is sent from here: the
-    /// traffic of a lookup does not reveal whether its answers decoded.
+    /// Decodes all answers before it returns any error, and sends nothing: the traffic of a lookup
+    /// does not reveal if its answers decode.
     ///
     /// # Errors
     /// [`CoreError::Length`] for more or fewer answers than queries, [`CoreError::NotDecodable`],
@@ -114,7 +114,7 @@ impl Pending {
     }
 }
 
-/// Number and maximum length of the answers to some lookups.
+/// Number and maximum length of the answers to lookups in one database.
 fn answer_lengths(asked: &Asked) -> AnswerLengths {
     AnswerLengths {
         count: asked.len(),
@@ -122,7 +122,8 @@ fn answer_lengths(asked: &Asked) -> AnswerLengths {
     }
 }
 
-/// The result of a lookup: the delta's change, or else the base's value.
+/// The result of a lookup: the delta's change if there is one, else the base's value or the
+/// refusal.
 fn latest(
     base: Result<Option<Vec<u8>>>,
     changed: Result<Option<Vec<u8>>>,

@@ -1,4 +1,4 @@
-//! Blinding of elements and unblinding of answers, by the receiver.
+//! The receiver's side: blinding and unblinding.
 
 use papir_core::{Error, Result};
 use rand_core::CryptoRng;
@@ -9,19 +9,19 @@ use zeroize::Zeroizing;
 use super::rng::OldRng;
 use super::value::{ELEMENT_BYTES, Value, check, refused, value};
 
-/// Elements with fresh blinds, for one answer. Erased on drop.
+/// Elements with fresh blinds, for one answer. It is erased on drop.
 pub struct Blinding {
     blinds: Vec<Blinded>,
 }
 
-/// An element and the state that removes its blind.
+/// An element, and the state that removes its blind.
 struct Blinded {
     element: Zeroizing<Vec<u8>>,
     state: OprfClient<Ristretto255>,
 }
 
 impl Blinded {
-    /// The value of the element, from its evaluated form.
+    /// Unblinds the evaluated element, and returns the element's value.
     fn finish(&self, evaluated: &[u8]) -> Result<Value> {
         let evaluated = EvaluationElement::deserialize(evaluated).map_err(refused)?;
         // The value is a hash of the element as well, so the receiver keeps it until here.
@@ -31,8 +31,8 @@ impl Blinded {
 }
 
 impl Blinding {
-    /// Blinds elements; returns the message to send, [`ELEMENT_BYTES`] for each element. Its length
-    /// reveals their number.
+    /// Blinds elements. Returns the message to send, which has [`ELEMENT_BYTES`] bytes for each
+    /// element and so reveals their number.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for elements of 2¹⁶ bytes or more.
@@ -54,8 +54,8 @@ impl Blinding {
         Ok((Self { blinds }, message))
     }
 
-    /// Returns the values of the elements, in order, from the answer of
-    /// [`Key::evaluate`](super::Key::evaluate).
+    /// Unblinds the answer of [`Key::evaluate`](super::Key::evaluate), and returns the values of
+    /// the elements, in order.
     ///
     /// # Errors
     /// [`Error::Length`] for an answer to another number of elements, [`Error::Malformed`] for

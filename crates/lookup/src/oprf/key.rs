@@ -1,4 +1,4 @@
-//! Direct and blinded evaluation, by the holder of the key.
+//! The key holder's side: direct and blinded evaluation.
 
 use papir_core::{Error, Result};
 use rand_core::CryptoRng;
@@ -10,10 +10,10 @@ use super::value::{ELEMENT_BYTES, Value, check, refused, value};
 
 /// Context string of the key derivation.
 const INFO: &[u8] = b"papir set intersection";
-/// Bytes of the seed that a key is stored as and derived from.
+/// Length in bytes of the seed from which a key is derived, and as which it is stored.
 pub const SEED_BYTES: usize = 32;
 
-/// A key of the function. Erased on drop, never printed.
+/// A key of the function. It is erased on drop and never printed.
 pub struct Key {
     seed: Zeroizing<[u8; SEED_BYTES]>,
     server: OprfServer<Ristretto255>,
@@ -30,10 +30,11 @@ impl Key {
         Self::from_seed(&*seed)
     }
 
-    /// Derives the key of a secret seed (`DeriveKeyPair` of RFC 9497).
+    /// Derives the key from a secret seed (`DeriveKeyPair` of RFC 9497).
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::Malformed`] for a seed without a key, with probability 2⁻²⁵⁶.
+    /// [`Error::Length`] unless the seed has [`SEED_BYTES`] bytes; [`Error::Malformed`] for a seed
+    /// that derives no key, with probability 2⁻²⁵⁶.
     pub fn from_seed(bytes: &[u8]) -> Result<Self> {
         Error::check_length("the seed of a key", bytes.len(), SEED_BYTES)?;
         let mut seed = Zeroizing::new([0; SEED_BYTES]);
@@ -42,12 +43,12 @@ impl Key {
         Ok(Self { seed, server })
     }
 
-    /// The seed, as secret as the key.
+    /// The seed of the key, which is as secret as the key.
     pub fn seed(&self) -> &[u8; SEED_BYTES] {
         &self.seed
     }
 
-    /// Evaluates the function at one of the holder's own elements.
+    /// Evaluates the function at one of the key holder's own elements.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for elements of 2¹⁶ bytes or more.
@@ -57,11 +58,12 @@ impl Key {
         Ok(value(&mut output))
     }
 
-    /// Evaluates the message of [`Blinding::new`](super::Blinding::new); the answer has the same
-    /// length.
+    /// Evaluates the blinded elements in a message of [`Blinding::new`](super::Blinding::new). The
+    /// answer has the same length.
     ///
     /// # Errors
-    /// [`Error::Length`] for a partial element, [`Error::Malformed`] for invalid elements.
+    /// [`Error::Length`] for a message that is not whole elements, [`Error::Malformed`] for invalid
+    /// elements.
     pub fn evaluate(&self, blinded: &[u8]) -> Result<Vec<u8>> {
         let whole = blinded.len().next_multiple_of(ELEMENT_BYTES);
         Error::check_length("blinded elements", blinded.len(), whole)?;

@@ -1,12 +1,12 @@
 //! Oblivious pseudorandom function (RFC 9497).
 //!
-//! Its mode is OPRF, with ristretto255 and SHA-512.
+//! The mode is OPRF, with ristretto255 and SHA-512.
 //!
 //! The holder of a [`Key`] evaluates the function at its own elements, and at a receiver's elements
 //! without seeing them. The receiver blinds each element ([`Blinding::new`]), the holder raises the
 //! blinded elements to the power of its key ([`Key::evaluate`]), and the receiver removes the
-//! blinds ([`Blinding::finish`]). Without the key the values are random; the receiver learns one
-//! value for each element it submits, and nothing more.
+//! blinds ([`Blinding::finish`]). Without the key, the values look random. The receiver learns one
+//! value for each element that it sends, and nothing more.
 //!
 //! ```
 //! use papir_lookup::oprf::{Blinding, Key};

@@ -8,10 +8,10 @@ pub const ELEMENT_BYTES: usize = 32;
 /// Bytes of a value of the function.
 pub const VALUE_BYTES: usize = 64;
 
-/// A value of the function. Erased on drop: only the submitter of the element may know it.
+/// A value of the function, erased on drop. Only the side that submitted the element may know it.
 pub type Value = Zeroizing<[u8; VALUE_BYTES]>;
 
-/// Moves the function's output into a [`Value`] and erases the original.
+/// Copies the function's output into a [`Value`], and erases the original.
 pub(crate) fn value(output: &mut [u8]) -> Value {
     let mut value = Zeroizing::new([0; VALUE_BYTES]);
     for (to, from) in value.iter_mut().zip(&*output) {
@@ -35,7 +35,7 @@ pub(crate) fn check(element: &[u8]) -> Result<()> {
     ))
 }
 
-/// Translates an error of `voprf`, which means an invalid group element.
+/// Converts an error of `voprf`, which stands for an invalid group element.
 pub(crate) fn refused(error: voprf::Error) -> Error {
     Error::malformed(
         "a message of the pseudorandom function",

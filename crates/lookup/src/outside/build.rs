@@ -1,4 +1,4 @@
-//! Construction of tables from entries in storage.
+//! Construction of keyword tables from entries in storage.
 
 use papir_core::scratch::Scratch;
 use papir_core::{Blob, Error as CoreError, Progress, Shape};
@@ -21,13 +21,13 @@ use crate::layout::KeywordLayout;
 use crate::options::{OnDuplicate, TableOptions};
 use crate::table::TableReport;
 
-/// A keyword table whose buckets and ids are outside memory.
+/// A keyword table whose buckets and ids are in storage outside memory.
 pub struct SpilledTable {
     /// The public layout, with which clients find keys.
     pub layout: KeywordLayout,
-    /// The buckets, packed records of the layout's length.
+    /// The buckets, as packed records.
     pub buckets: Blob,
-    /// The ids of the keys, as [`crate::KeyIds::encode`] gives them.
+    /// The ids of the keys, encoded as by [`crate::KeyIds::encode`].
     pub ids: Blob,
     /// Sizes of the table.
     pub report: TableReport,
@@ -37,13 +37,13 @@ pub struct SpilledTable {
 /// bucket: an id, three numbers, and the tags.
 const ITEM_BYTES: u64 = ID_BYTES as u64 + 4 + 2 * LEAST_TAG_BYTES as u64;
 
-/// Name of the part with the buckets.
+/// Name of the part of the [`Scratch`] with the buckets.
 pub const BUCKETS: &str = "buckets";
-/// Name of the part with the ids.
+/// Name of the part of the [`Scratch`] with the ids.
 pub const IDS: &str = "ids";
 
-/// Arranges entries in a table. Runs and parts are in `place`. The result equals the result of
-/// [`crate::build`] with the same random bytes.
+/// Arranges entries in a keyword table. `place` stores runs and parts. The result equals the result
+/// of [`crate::build`] with the same random bytes.
 ///
 /// # Errors
 /// The errors of [`crate::build`] and of `place`.
@@ -107,7 +107,7 @@ pub fn build(
     Err(too_many(count))
 }
 
-/// Statistics of the entries that are kept.
+/// Statistics of the entries without duplicates.
 struct Summary {
     lengths: Lengths,
     duplicates: u64,
@@ -115,7 +115,7 @@ struct Summary {
 }
 
 impl Summary {
-    /// The report of the table of these entries.
+    /// The report of a table with these entries and this layout.
     fn report(&self, layout: &KeywordLayout) -> TableReport {
         TableReport {
             duplicates: self.duplicates,
@@ -125,8 +125,8 @@ impl Summary {
     }
 }
 
-/// Sorts all runs, and adds their entries to `resolved`. Refuses an empty source, and the first
-/// duplicate of a source if the rule does.
+/// Sorts all runs, and adds their entries without duplicates to `resolved`. Refuses an empty source
+/// and, if the rule says so, the first duplicate of the source.
 fn resolve(
     entries: &mut EntryRuns,
     rule: OnDuplicate,

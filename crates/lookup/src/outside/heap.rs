@@ -4,7 +4,7 @@ use papir_core::Result as CoreResult;
 
 use super::{RUNS, ReadRuns, Runs};
 
-/// Runs in memory, of entries that fit there.
+/// [`Runs`] in memory, for entries that fit there.
 pub struct HeapRuns(Vec<Vec<u8>>);
 
 impl Default for HeapRuns {

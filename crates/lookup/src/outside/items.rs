@@ -1,4 +1,4 @@
-//! Items and their entries, in runs by region.
+//! Items and their entries in storage, by region.
 //!
 //! The hash that chooses the region of an item also chooses its run. In storage, an item has the id
 //! of its key, from which that hash is computed again, and, in as few bytes as they need, the
@@ -104,11 +104,11 @@ pub(super) struct ItemRuns {
     /// The number of their names in [`NAMES`].
     names: usize,
     items: Box<dyn Runs>,
-    /// The entries of the items, as buckets hold them, in the same order.
+    /// The entries of the items in the format of buckets, in the same order.
     entries: Box<dyn Runs>,
-    /// The entry that is being added.
+    /// A buffer for the entry that is being added.
     entry: Vec<u8>,
-    /// The number of the entry of the last item of each run.
+    /// For each run, the number of the entry of its last item.
     numbers: Vec<u32>,
     pub(super) weights: Weights,
 }
@@ -272,7 +272,8 @@ impl ItemRuns {
 }
 
 impl Items for ItemRuns {
-    /// The last region of a run may continue in the next one. Its items wait for that.
+    /// Reads run after run. The last region of a run may continue in the next run, so its items
+    /// wait for that.
     fn each_window(
         &mut self,
         grid: Grid,
@@ -306,14 +307,15 @@ impl Items for ItemRuns {
     }
 }
 
-/// The place of an entry in storage.
+/// The place of an entry in storage: a run and an offset.
 #[derive(Clone, Copy)]
 struct Place {
     run: u32,
     at: u64,
 }
 
-/// Items in memory. Items loaded for placement have no places.
+/// Items in memory, with the places of their entries. Items that were loaded for placement have no
+/// places.
 #[derive(Default)]
 struct Loaded {
     items: Vec<Item>,
@@ -321,7 +323,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// Takes out the items of regions before `end`.
+    /// Removes the items of regions before `end`, and returns them.
     fn split_below(&mut self, grid: Grid, end: u32) -> Self {
         let all = std::mem::take(self);
         let mut below = Self::default();
@@ -339,7 +341,7 @@ impl Loaded {
     }
 }
 
-/// All items of consecutive regions.
+/// A window: all items of consecutive regions, and their entries in storage.
 struct Whole<'a> {
     loaded: Loaded,
     entries: &'a dyn Runs,

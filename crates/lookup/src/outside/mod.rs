@@ -1,11 +1,11 @@
-//! Tables of more entries than fit in memory.
+//! Keyword tables of more entries than fit in memory.
 //!
-//! Entries go to storage in runs, by the first bits of their ids. Each run fits in memory: it is
-//! sorted, its duplicates are resolved, and its ids and values go to storage again, in place of the
+//! Entries go to storage in runs, by the first bits of their ids. Each run fits in memory. It is
+//! sorted, its duplicates are resolved, and its ids and values go to storage again, without the
 //! keys. The chunks of all values go to storage as well, in runs by the first bits of the hash that
-//! chooses their region. Since that hash grows with the region,
-//! a run has the items of consecutive regions, which are placed and written like a table in memory.
-//! The result has the same bytes as [`crate::build`] gives.
+//! chooses their region. That hash grows with the region, so a run has the items of consecutive
+//! regions, which are placed and written like a table in memory. The result has the same bytes as
+//! that of [`crate::build`].
 //!
 //! Each step frees the runs that it has read, so that storage holds the entries about once.
 //!
@@ -28,17 +28,17 @@ pub use build::{BUCKETS, IDS, SpilledTable, build};
 pub use heap::HeapRuns;
 pub use rows::{AddedEntries, EntryPart, EntryRuns, IdSeed};
 
-/// log₂ of the number of runs. Of 10⁹ keys with 64 bytes each, a run has about 200 MB.
+/// log₂ of the number of runs. For 10⁹ keys with values of 64 bytes, a run has about 200 MB.
 const LOG_RUNS: u32 = 9;
 /// Number of runs of one kind.
 pub const RUNS: usize = 1 << LOG_RUNS;
 
-/// Bytes in storage, as [`RUNS`] runs.
+/// [`RUNS`] runs of bytes in storage, for reading.
 pub trait ReadRuns: Sync {
-    /// Appends all bytes of a run to `out`, in the order of their appends.
+    /// Appends all bytes of a run to `out`, in the order in which they were written.
     ///
     /// # Errors
-    /// Errors of the storage, and [`papir_core::Error::OutOfBounds`] if `out` would not fit in the
+    /// Errors of the storage, and [`papir_core::Error::OutOfBounds`] if `out` would exceed the
     /// memory allowed.
     fn read(&mut self, run: usize, out: &mut Vec<u8>) -> CoreResult<()>;
 
@@ -51,50 +51,51 @@ pub trait ReadRuns: Sync {
     }
 }
 
-/// Runs that are appended to, then read whole or by parts.
+/// Runs that are first written, then read as a whole or by parts.
 pub trait Runs: ReadRuns {
-    /// Appends consecutive parts to a run.
+    /// Appends the concatenation of `parts` to a run.
     ///
     /// # Errors
-    /// Errors of the storage, such as a full disk.
+    /// Errors of the storage, for example a full disk.
     fn append(&mut self, run: usize, parts: &[&[u8]]) -> CoreResult<()>;
 
-    /// Ends the appends. From then on, parts can be copied.
+    /// Ends the writing, after which parts can be copied.
     ///
     /// # Errors
     /// Errors of the storage.
     fn seal(&mut self) -> CoreResult<()>;
 
-    /// Copies the bytes of a sealed run from `at` on.
+    /// Fills `out` with the bytes of a sealed run from the offset `at` on.
     ///
     /// # Panics
-    /// If the run is not sealed or is shorter.
+    /// If the run is not sealed, or ends before `out` is full.
     fn copy(&self, run: usize, at: u64, out: &mut [u8]);
 }
 
-/// Makes empty runs.
+/// A storage in which runs are made.
 pub trait Storage {
-    /// New runs. `kind` names them.
+    /// Makes empty runs. `kind` is their name.
     ///
     /// # Errors
     /// Errors of the storage.
     fn runs(&mut self, kind: &'static str) -> CoreResult<Box<dyn Runs>>;
 
-    /// Refuses the next step of a build if it needs more bytes of storage than are free.
+    /// Refuses the next step of a build if it needs more bytes of storage than are free. By
+    /// default, accepts it.
     ///
     /// # Errors
-    /// [`papir_core::Error::Io`].
+    /// [`papir_core::Error::Io`] if there is too little room.
     fn check_room(&self, _bytes: u64) -> CoreResult<()> {
         Ok(())
     }
 }
 
-/// The run of a number, by its first bits.
+/// The run for a 64-bit number: its first bits.
 fn run_of(number: u64) -> usize {
     (number >> (u64::BITS - LOG_RUNS)) as usize
 }
 
-/// The least number of the run after this one; `None` after the last run.
+/// The smallest number that belongs to the next run; `None` after the last run.
 fn end_of(run: usize) -> Option<u64> {
     (run + 1 < RUNS).then(|| (run as u64 + 1) << (u64::BITS - LOG_RUNS))
 }

@@ -1,6 +1,6 @@
-//! Entries without duplicates, in runs by id.
+//! Entries without duplicates in storage, by id.
 //!
-//! They have no keys and no lines, which only duplicates need.
+//! They have no keys and no lines, which are only needed to resolve duplicates.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::entry::Pair;
 use crate::error::Result;
 use crate::ids::{ID_BYTES, KeyId};
 
-/// Bytes of an entry besides its value: its id, and the length of most values.
+/// Bytes of an entry in addition to its value: its id, and one byte for the length of most values.
 pub(super) const ENTRY_BYTES: u64 = ID_BYTES as u64 + 1;
 
 /// The entries of all runs, ascending by id.
@@ -23,14 +23,14 @@ impl ResolvedRuns {
         Ok(Self(storage.runs("resolved")?))
     }
 
-    /// Appends an entry to a run. Entries of a run come ascending by id.
+    /// Appends an entry to a run. The caller adds the entries of a run ascending by id.
     pub(super) fn add(&mut self, run: usize, entry: &Pair<&[u8]>) -> Result<()> {
         let length = Varint::of(entry.value.len() as u64);
         let fields = [&entry.id.0[..], length.as_bytes(), entry.value];
         Ok(self.0.append(run, &fields)?)
     }
 
-    /// Reads a run.
+    /// Reads the entries of a run.
     pub(super) fn read(&mut self, run: usize) -> Result<ResolvedRun> {
         let mut bytes = Vec::new();
         self.0.read(run, &mut bytes)?;
@@ -58,13 +58,13 @@ impl ResolvedRuns {
     }
 }
 
-/// An entry of a run: its id, and the place of its value.
+/// An entry of a run: its id, and the range of its value in the run's bytes.
 struct ResolvedRow {
     id: KeyId,
     value: Range<usize>,
 }
 
-/// The entries of a run.
+/// The entries of a run in memory.
 pub(super) struct ResolvedRun {
     bytes: Vec<u8>,
     rows: Vec<ResolvedRow>,
@@ -86,7 +86,7 @@ impl ResolvedRun {
         &self.bytes[self.rows[number].value.clone()]
     }
 
-    /// Ids and values.
+    /// The ids and values of all entries, ascending by id.
     pub(super) fn pairs(&self) -> impl IndexedParallelIterator<Item = Pair<&[u8]>> {
         self.rows.par_iter().map(|row| Pair {
             id: row.id,

@@ -1,8 +1,8 @@
-//! Entries in runs by id.
+//! Entries of a source in storage, by id.
 //!
 //! In storage, a row has the difference of its line from the line of the row before it in its run,
-//! and key and value with their lengths, all in as few bytes as they need. Its id is not stored: it
-//! is the hash of the key. A run that is read is sorted and has no duplicates.
+//! and key and value with their lengths. The numbers have variable length. The id is not stored,
+//! because it is the hash of the key. A run that is read is sorted and has no duplicates.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ use crate::options::OnDuplicate;
 pub struct IdSeed(pub [u8; SEED_BYTES]);
 
 impl IdSeed {
-    /// Draws a seed, as [`crate::build`] does.
+    /// Draws a random seed, as [`crate::build`] does.
     pub fn random(rng: &mut dyn CryptoRng) -> Self {
         Self(random_seed(rng))
     }
@@ -38,7 +38,7 @@ impl IdSeed {
     }
 }
 
-/// Entries that one process adds.
+/// Entries that one process is writing to storage.
 pub struct AddedEntries {
     seed: IdSeed,
     runs: Box<dyn Runs>,
@@ -48,7 +48,7 @@ pub struct AddedEntries {
 }
 
 impl AddedEntries {
-    /// No entries yet, for empty runs. Their ids will have this seed.
+    /// Starts without entries, with empty runs. `seed` is the seed of the ids.
     pub fn new(seed: IdSeed, runs: Box<dyn Runs>) -> Self {
         Self {
             seed,
@@ -58,10 +58,11 @@ impl AddedEntries {
         }
     }
 
-    /// Adds an entry.
+    /// Writes an entry to its run.
     ///
     /// # Errors
-    /// [`Error::ValueTooLong`], and errors of the storage.
+    /// [`Error::ValueTooLong`] for a value longer than [`crate::MAX_VALUE_BYTES`], and errors of
+    /// the storage.
     pub fn add(&mut self, entry: &Entry) -> Result<()> {
         check_value(&entry.value, entry.line)?;
         let id = self.seed.seeds().id(&entry.key);
@@ -84,7 +85,7 @@ impl AddedEntries {
         Ok(self.runs.append(run, &fields)?)
     }
 
-    /// The entries, to be read.
+    /// Ends the writing, and returns the entries for reading.
     pub fn finish(self) -> EntryPart {
         EntryPart {
             runs: self.runs,
@@ -93,24 +94,24 @@ impl AddedEntries {
     }
 }
 
-/// Entries that one process has added.
+/// Entries that one process has written.
 pub struct EntryPart {
     /// The runs of the entries, by id.
     pub runs: Box<dyn ReadRuns>,
-    /// The lengths of the values; `None` if there are none.
+    /// Statistics of the lengths of the values; `None` without entries.
     pub lengths: Option<Lengths>,
 }
 
-/// All entries of a source.
+/// All entries of a source, in one or more parts.
 pub struct EntryRuns {
     pub(super) seeds: Seeds,
     parts: Vec<EntryPart>,
 }
 
 impl EntryRuns {
-    /// The entries of parts whose ids have this seed, one part after the other. Of several parts,
-    /// each numbers its entries from 1 as their lines: line 1 of a part follows the last one of the
-    /// part before.
+    /// The entries of parts whose ids have this seed, one part after the other. If there are
+    /// several parts, each must use the numbers of its entries, from 1, as their lines: line 1 of a
+    /// part then follows the last line of the part before.
     pub fn new(seed: IdSeed, parts: Vec<EntryPart>) -> Self {
         Self {
             seeds: seed.seeds(),
@@ -118,7 +119,7 @@ impl EntryRuns {
         }
     }
 
-    /// The lengths of all values; `None` if there are none.
+    /// Statistics of the lengths of all values; `None` without entries.
     pub fn lengths(&self) -> Option<Lengths> {
         self.parts
             .iter()
@@ -126,7 +127,7 @@ impl EntryRuns {
             .reduce(Lengths::joined)
     }
 
-    /// Reads a run: one entry for each id, ascending by id. Refuses two keys of one id.
+    /// Reads a run: one entry for each id, ascending by id. Refuses two keys with one id.
     pub(super) fn read(&mut self, run: usize, rule: OnDuplicate) -> Result<Sorted> {
         let mut bytes = Vec::new();
         let mut rows = Vec::new();
@@ -183,7 +184,7 @@ impl EntryRuns {
         self.parts.clear();
     }
 
-    /// Numbers of all runs.
+    /// The numbers of all runs.
     pub(super) fn all() -> Range<usize> {
         0..RUNS
     }
@@ -196,7 +197,7 @@ pub(super) fn run_of_id(id: &KeyId) -> usize {
     run_of(u64::from_be_bytes(first))
 }
 
-/// An entry of a run: its id, line, and the places of key and value.
+/// An entry of a run: its id, its line, and the ranges of key and value in the run's bytes.
 #[derive(Clone)]
 struct Row {
     id: KeyId,
@@ -205,8 +206,8 @@ struct Row {
     value: Range<usize>,
 }
 
-/// Adds the rows from the byte `at` on, without their ids. `before` lines are before the first of
-/// them.
+/// Adds the rows in the bytes from `at` on to `rows`, without their ids. Their lines are counted
+/// after `before` lines.
 fn add_rows(bytes: &[u8], mut at: usize, before: u64, rows: &mut Vec<Row>) -> Result<()> {
     let mut line = 0u64;
     while at < bytes.len() {
@@ -223,7 +224,8 @@ fn add_rows(bytes: &[u8], mut at: usize, before: u64, rows: &mut Vec<Row>) -> Re
     Ok(())
 }
 
-/// Refuses rows of a part with a line after `last`, the one of the last of its `entries`.
+/// Refuses rows of a part with a line after `last`, the line of the last of the part's `entries`
+/// entries.
 fn check_lines(rows: &[Row], last: u64, entries: u64) -> Result<()> {
     let Some(after) = rows.iter().find(|row| row.line > last) else {
         return Ok(());
@@ -234,13 +236,13 @@ fn check_lines(rows: &[Row], last: u64, entries: u64) -> Result<()> {
     Err(CoreError::malformed("a run of entries", found, expected).into())
 }
 
-/// The entries of a run, ascending by id.
+/// The entries of a run in memory, ascending by id.
 pub(super) struct Sorted {
     bytes: Vec<u8>,
     rows: Vec<Row>,
-    /// Entries that were dropped because another had the same key.
+    /// Number of entries that were dropped because another entry had the same key.
     pub(super) duplicates: u64,
-    /// The first refused entry of the source.
+    /// The refused entry with the first line; `None` if no entry is refused.
     pub(super) refused: Option<Refused>,
 }
 
@@ -251,8 +253,8 @@ pub(super) struct Refused {
 }
 
 impl Sorted {
-    /// Adds a row, or resolves it with the last row of the same key. `entries` is the number of all
-    /// entries, for errors.
+    /// Adds a row, or applies the rule if the last row has the same key. `entries` is the number of
+    /// all entries, for errors.
     fn push(&mut self, row: Row, rule: OnDuplicate, entries: u64) -> Result<()> {
         let Some(last) = self.rows.last_mut().filter(|last| last.id == row.id) else {
             self.rows.push(row);
@@ -284,7 +286,7 @@ impl Sorted {
         self.rows.iter().map(|row| row.key.len() as u64).sum()
     }
 
-    /// Ids and values, ascending by id.
+    /// The ids and values of all entries, ascending by id.
     pub(super) fn pairs(&self) -> impl Iterator<Item = Pair<&[u8]>> {
         self.rows.iter().map(|row| Pair {
             id: row.id,

@@ -1,14 +1,14 @@
-//! Numbers in as many bytes as they need (LEB128), since most numbers of a row are small.
+//! Variable-length numbers (LEB128).
 
 use std::ops::Range;
 
 use papir_core::{Error as CoreError, Result as CoreResult};
 
-/// Most bytes of a number: seven of its bits in each.
+/// Maximum length of an encoded number in bytes.
 const MAX_BYTES: usize = 10;
 
-/// An encoded number: seven bits in a byte, the lowest first, and the highest bit set in all bytes
-/// but the last.
+/// An encoded number: seven bits in a byte, the lowest bits first. The highest bit is set in all
+/// bytes but the last.
 pub(super) struct Varint {
     bytes: [u8; MAX_BYTES],
     length: usize,
@@ -33,7 +33,7 @@ impl Varint {
     }
 }
 
-/// Reads a number at the place `at` of a run, and moves the place behind it.
+/// Reads a number at the offset `at` of a run, and advances the offset.
 pub(super) fn read(run: &[u8], at: &mut usize) -> CoreResult<u64> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {
@@ -49,8 +49,8 @@ pub(super) fn read(run: &[u8], at: &mut usize) -> CoreResult<u64> {
     Err(torn())
 }
 
-/// Reads a field with its length before it, at the place `at` of a run, and moves the place behind
-/// it. Returns the place of the field.
+/// Reads a field with its length before it at the offset `at` of a run, and advances the offset.
+/// Returns the range of the field.
 pub(super) fn read_field(run: &[u8], at: &mut usize) -> CoreResult<Range<usize>> {
     let length = read(run, at)?;
     let start = *at;
@@ -63,7 +63,7 @@ pub(super) fn read_field(run: &[u8], at: &mut usize) -> CoreResult<Range<usize>>
     Ok(start..*at)
 }
 
-/// The error for a run that ends within a row, or is no run at all.
+/// The error for a run that ends within a row, or has other bytes.
 pub(super) fn torn() -> CoreError {
     CoreError::malformed("a run of rows", "a torn row", "whole rows")
 }

@@ -1,6 +1,6 @@
 //! Compact filter of masked elements.
 //!
-//! It holds sorted prefixes as Golomb-Rice coded differences:
+//! The filter has sorted prefixes of names, as Golomb-Rice coded differences:
 //!
 //! ```text
 //! count      8    number of values
@@ -16,9 +16,9 @@ use papir_core::{Error, Result};
 
 use super::mask::NAME_BYTES;
 
-/// −log₂ of the probability that a receiver has a false positive among its elements.
+/// −log₂ of the bound on the probability that a receiver has a false positive among its elements.
 const FALSE_LOG2: u32 = 40;
-/// log₂ of the number of elements of a receiver that [`FALSE_LOG2`] covers.
+/// log₂ of the number of a receiver's elements for which [`FALSE_LOG2`] holds.
 const RECEIVER_LOG2: u32 = 20;
 
 /// A set of masked elements with a membership test. The probability of a false positive among 2²⁰
@@ -26,12 +26,12 @@ const RECEIVER_LOG2: u32 = 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     bits: u32,
-    /// Ascending, each once.
+    /// The first `bits` bits of the names, ascending, each once.
     values: Vec<u128>,
 }
 
 impl Filter {
-    /// Makes the filter of names.
+    /// Makes a filter of the names of masked elements.
     pub fn new<'a>(names: impl ExactSizeIterator<Item = &'a [u8; NAME_BYTES]>) -> Self {
         let mut bits = bits_of(names.len() as u64);
         let mut values: Vec<u128> = names.map(|name| first_bits(name, bits)).collect();
@@ -50,7 +50,7 @@ impl Filter {
         Self { bits, values }
     }
 
-    /// Number of values: one per element, or fewer if the prefixes of some elements coincide.
+    /// Number of values: one per element, but fewer if the prefixes of some elements are equal.
     pub fn len(&self) -> usize {
         self.values.len()
     }
@@ -60,7 +60,8 @@ impl Filter {
         self.values.is_empty()
     }
 
-    /// Returns true if a name is in the set. Variable time: the receiver tests its own elements.
+    /// Returns true if a name is in the set. Its time varies, because the receiver tests its own
+    /// elements.
     pub fn contains_vartime(&self, name: &[u8; NAME_BYTES]) -> bool {
         self.values
             .binary_search(&first_bits(name, self.bits))
@@ -97,7 +98,9 @@ impl Filter {
     /// Decodes the result of [`Filter::encode`]. Allocates at most one value per bit of input.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::OutOfBounds`] or [`Error::Malformed`].
+    /// [`Error::Length`] for missing or additional bytes, [`Error::OutOfBounds`] for more values
+    /// than the bytes can have, or [`Error::Malformed`] for other numbers of bits or a value beyond
+    /// its bits.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a filter", bytes);
         let count = reader.u64()?;
@@ -143,12 +146,13 @@ impl Filter {
     }
 }
 
-/// Bits of a value for the false positive rate of the filter.
+/// Number of bits of a value in a filter of `count` values, for its rate of false positives.
 fn bits_of(count: u64) -> u32 {
     log2_up(count) + FALSE_LOG2 + RECEIVER_LOG2
 }
 
-/// log₂ of the mean difference, rounded down.
+/// Number of low bits of a difference that are stored verbatim: log₂ of the mean difference,
+/// rounded down.
 fn rice_of(count: u64, bits: u32) -> u32 {
     bits - log2_up(count)
 }
@@ -158,7 +162,7 @@ fn log2_up(count: u64) -> u32 {
     u64::BITS - count.saturating_sub(1).leading_zeros()
 }
 
-/// The first `bits` bits of a name.
+/// The first `bits` bits of a name, as a number.
 fn first_bits(name: &[u8; NAME_BYTES], bits: u32) -> u128 {
     let first = name
         .first_chunk()
@@ -166,7 +170,7 @@ fn first_bits(name: &[u8; NAME_BYTES], bits: u32) -> u128 {
     first >> (u128::BITS - bits)
 }
 
-/// Writes bits, the least significant bit of a byte first.
+/// A writer of bits, least significant bit of a byte first.
 #[derive(Default)]
 struct BitWriter {
     bytes: Vec<u8>,
@@ -201,7 +205,7 @@ impl BitWriter {
     }
 }
 
-/// Reads the bits of a [`BitWriter`].
+/// A reader of the bits that a [`BitWriter`] wrote.
 struct BitReader<'a> {
     bytes: &'a [u8],
     /// Number of bits read.
@@ -242,7 +246,7 @@ impl BitReader<'_> {
         Ok(value)
     }
 
-    /// Checks that the rest of the last byte is zero and that nothing follows.
+    /// Checks that the rest of the last byte is zero, and that no bytes follow.
     fn finish(mut self) -> Result<()> {
         Error::check_length(
             "the code of a filter",

@@ -1,4 +1,4 @@
-//! Kinds of intersection: filter or retrieval.
+//! Kinds of a set: filter or retrieval.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use papir_core::{Error, Sizes};
 
 use super::filter::Filter;
 
-/// Assumed runs of a receiver with one download of a filter.
+/// Assumed number of a receiver's runs for each download of a filter or public part.
 const RUNS: u64 = 4;
 /// Assumed number of elements of a receiver.
 const ELEMENTS: u64 = 1024;
@@ -14,16 +14,16 @@ const ELEMENTS: u64 = 1024;
 /// The way in which receivers find their masked elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Receivers search a filter that they download once.
+    /// In a filter that receivers download once.
     Filter,
-    /// Receivers make private lookups in a table.
+    /// In a table, by private lookups.
     Retrieval,
 }
 
 impl Kind {
-    /// Returns the kind with fewer bytes of messages for a receiver of 1024 elements that runs four
-    /// times: a filter of `count` elements, or queries of `batch` lookups each. The sender's work
-    /// is not counted; a filter takes far less of it.
+    /// The kind with fewer bytes of messages for a receiver of 1024 elements that runs four times:
+    /// a filter of `count` elements, or queries of `batch` lookups each. It does not count the
+    /// sender's work, of which a filter causes far less.
     pub fn cheaper(count: u64, sizes: &Sizes, batch: usize) -> Self {
         let queries = ELEMENTS.div_ceil(batch.max(1) as u64);
         let retrieval = RUNS * queries * (sizes.query + sizes.answer) + sizes.public;

@@ -1,11 +1,11 @@
-//! Labels encrypted under the masks of their elements.
+//! Encryption of labels under the masks of their elements.
 //!
-//! A receiver that retrieves a bucket also gets sealed labels of other elements. It can read
-//! neither them nor their lengths.
+//! A receiver that retrieves a bucket also gets the sealed labels of other elements. It can read
+//! neither these labels nor their lengths.
 //!
 //! ```text
 //! check  8     first bytes of a keyed hash of the plaintext that follows
-//! length 4     of the label
+//! length 4     of the label, in bytes
 //! label  …     followed by zeros up to the longest of the set
 //! ```
 //! Length and label are encrypted with a stream derived from the mask. Sets without labels have
@@ -22,13 +22,13 @@ const CHECK: &str = "papir 2026 set intersection label check v1";
 const CHECK_BYTES: usize = 8;
 const LENGTH_BYTES: usize = 4;
 
-/// Bytes of a sealed label in a set whose longest label has `longest` bytes; `None` if the set has
-/// no labels.
+/// Length in bytes of a sealed label in a set whose longest label has `longest` bytes. `longest` is
+/// `None` if the set has no labels.
 pub fn sealed_bytes(longest: Option<usize>) -> usize {
     CHECK_BYTES + longest.map_or(0, |longest| LENGTH_BYTES + longest)
 }
 
-/// Seals a label of at most `longest` bytes.
+/// Encrypts and authenticates a label of at most `longest` bytes.
 pub(super) fn seal(mask: &Mask, label: &[u8], longest: Option<usize>) -> Record {
     let mut plain = Zeroizing::new(vec![0; sealed_bytes(longest) - CHECK_BYTES]);
     if let Some((length, rest)) = plain.split_first_chunk_mut::<LENGTH_BYTES>() {
@@ -42,7 +42,7 @@ pub(super) fn seal(mask: &Mask, label: &[u8], longest: Option<usize>) -> Record 
     [&check[..], &plain].concat()
 }
 
-/// Opens a label sealed by [`seal`]; `None` if it belongs to another element.
+/// Decrypts a label sealed by [`seal`]; `None` if it belongs to another element.
 pub(super) fn open(mask: &Mask, sealed: &[u8], longest: Option<usize>) -> Result<Option<Record>> {
     Error::check_length("a sealed label", sealed.len(), sealed_bytes(longest))?;
     let (found, rest) = sealed.split_at(CHECK_BYTES);
@@ -64,7 +64,7 @@ pub(super) fn open(mask: &Mask, sealed: &[u8], longest: Option<usize>) -> Result
     Ok(Some(found.to_vec()))
 }
 
-/// Adds the stream of a mask to bytes: encrypts them, or decrypts them.
+/// Encrypts or decrypts bytes: XORs them with the stream of a mask.
 fn add_stream(mask: &Mask, bytes: &mut [u8]) {
     let mut stream = Zeroizing::new(vec![0; bytes.len()]);
     blake3::Hasher::new_derive_key(STREAM)
@@ -76,7 +76,7 @@ fn add_stream(mask: &Mask, bytes: &mut [u8]) {
     }
 }
 
-/// The first bytes of a hash of the plaintext, keyed with the mask.
+/// The first 8 bytes of a hash of the plaintext, keyed with the mask.
 fn check(mask: &Mask, plain: &[u8]) -> [u8; CHECK_BYTES] {
     let mut check = [0; CHECK_BYTES];
     let mut hasher = blake3::Hasher::new_derive_key(CHECK);

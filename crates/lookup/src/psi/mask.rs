@@ -3,14 +3,14 @@
 use crate::oprf::{VALUE_BYTES, Value};
 use zeroize::Zeroizing;
 
-/// Bytes of a masked element's name.
+/// Length in bytes of a masked element's name.
 pub const NAME_BYTES: usize = VALUE_BYTES / 2;
 
 /// A masked element: the two halves of the function's value.
 pub(super) struct Mask {
-    /// Identifies the element in a filter or table.
+    /// The name, which identifies the element in a filter or table.
     pub(super) name: Zeroizing<[u8; NAME_BYTES]>,
-    /// The key that its label is sealed under.
+    /// The key under which the element's label is sealed.
     pub(super) seal: Zeroizing<[u8; NAME_BYTES]>,
 }
 

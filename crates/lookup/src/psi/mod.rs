@@ -1,9 +1,8 @@
 //! Private set intersection with labels.
 //!
-//! A receiver has few elements, a sender many.
-//! Both sides' elements are replaced by values of an oblivious pseudorandom function under the
-//! sender's key ([`crate::oprf`]). The receiver gets the values of its own elements only. Then it
-//! looks for them
+//! A receiver has few elements, a sender many. Both sides' elements are replaced by values of an
+//! oblivious pseudorandom function under the sender's key ([`crate::oprf`]). The receiver learns
+//! only the values of its own elements. It then searches for these values
 //!
 //! - in a [`Filter`] of the sender's values, which it downloads once and keeps (small senders), or
 //! - in a keyword table of them, by private lookups (large senders, and labels).
@@ -19,11 +18,11 @@
 //! | masked elements → intersection | receiver | [`Wanted::in_filter`] |
 //! | the same, by lookups | receiver | [`Wanted::names`] and [`Wanted::opened`] |
 //!
-//! The sender learns the number of the receiver's elements, rounded up ([`padded`]), and of its
-//! requests. The receiver learns the intersection, its labels, and roughly the number of the
-//! sender's elements. Both are assumed to follow the protocol: a sender can hide elements by
-//! evaluating under another key, and a receiver can ask for elements that it does not have, as many
-//! as the sender answers.
+//! The sender learns the number of the receiver's elements, rounded up ([`padded`]), and the number
+//! of its requests. The receiver learns the intersection, its labels, and roughly the number of the
+//! sender's elements. Both sides are assumed to follow the protocol. A sender can hide elements by
+//! evaluating under another key, and a receiver can submit elements that it does not have, up to
+//! the number that the sender answers.
 
 mod filter;
 mod kind;

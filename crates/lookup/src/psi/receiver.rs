@@ -1,4 +1,4 @@
-//! Receivers of private set intersections.
+//! The receiver's side of private set intersection.
 
 use std::collections::HashMap;
 
@@ -14,11 +14,11 @@ use crate::error::Result;
 
 /// Minimum number of elements in a request.
 const LEAST: usize = 16;
-/// Bytes of a padding element.
+/// Length in bytes of a padding element.
 const DUMMY_BYTES: usize = 32;
 
-/// Number of elements in a request for `count` elements: the next power of two, or 1.5 times one.
-/// The sender learns no more about their number.
+/// Number of elements in a request for `count` elements, with padding: the next power of two, or
+/// 1.5 times a power of two, and at least 16. The sender learns no more about their number.
 pub fn padded(count: usize) -> usize {
     let power = count.max(LEAST).next_power_of_two();
     if count <= power / 4 * 3 && power > LEAST {
@@ -31,7 +31,7 @@ pub fn padded(count: usize) -> usize {
 /// A receiver that waits for the sender's answer.
 pub struct Receiver {
     blinding: Blinding,
-    /// For each element given, its index among the elements of the request.
+    /// For each given element, its index among the distinct elements of the request.
     asked: Vec<usize>,
 }
 
@@ -44,15 +44,15 @@ pub struct Match {
     pub label: Record,
 }
 
-/// The receiver's masked elements and padding.
+/// The masks of the receiver's elements and of the padding.
 pub struct Wanted {
     masks: Vec<Mask>,
     asked: Vec<usize>,
 }
 
 impl Receiver {
-    /// Blinds elements, each once, and random ones up to [`padded`]. Returns the receiver and its
-    /// request.
+    /// Blinds the distinct elements, and random ones as padding up to [`padded`]. Returns the
+    /// receiver and its request.
     ///
     /// # Errors
     /// [`CoreError::OutOfBounds`] for elements of 2¹⁶ bytes and more.
@@ -79,7 +79,7 @@ impl Receiver {
         Ok((Self { blinding, asked }, message))
     }
 
-    /// Unblinds the sender's answer.
+    /// Unblinds the sender's answer, and returns the masks of the elements.
     ///
     /// # Errors
     /// The errors of [`Blinding::finish`].
@@ -98,12 +98,13 @@ impl Receiver {
 }
 
 impl Wanted {
-    /// The names to look up in the sender's table: all of them, including padding.
+    /// Returns the names to look up in the sender's table: the names of all elements and of the
+    /// padding.
     pub fn names(&self) -> Vec<&[u8; NAME_BYTES]> {
         self.masks.iter().map(|mask| &*mask.name).collect()
     }
 
-    /// Finds the elements in a filter.
+    /// Finds the receiver's elements that are in a filter.
     pub fn in_filter(&self, filter: &Filter) -> Vec<Match> {
         let found: Vec<bool> = self
             .masks
@@ -122,11 +123,12 @@ impl Wanted {
         matches
     }
 
-    /// Finds the elements from the looked-up values of [`Wanted::names`], in a set whose longest
-    /// label has `longest` bytes.
+    /// Finds the receiver's elements from the looked-up values of [`Wanted::names`], in a set whose
+    /// longest label has `longest` bytes; `None` for a set without labels.
     ///
     /// # Errors
-    /// [`CoreError::Length`] for more or fewer values than names, or values of another set.
+    /// [`CoreError::Length`] for more or fewer values than names, or values of another length;
+    /// [`CoreError::Malformed`] for an invalid length of a label.
     pub fn opened(&self, values: &[Option<Vec<u8>>], longest: Option<usize>) -> Result<Vec<Match>> {
         let what = "the values of names, counted";
         CoreError::check_length(what, values.len(), self.masks.len())?;

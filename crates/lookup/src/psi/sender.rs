@@ -1,4 +1,4 @@
-//! Masked sets of the senders of private set intersections.
+//! The sender's side of private set intersection: masked sets.
 
 use std::collections::HashMap;
 use std::collections::hash_map;
@@ -12,15 +12,15 @@ use super::mask::{Mask, NAME_BYTES};
 use crate::entry::{Entry, check_value, duplicate_key};
 use crate::error::Result;
 
-/// Elements masked between two progress reports.
+/// Number of elements that are masked between two progress reports.
 const STEP: usize = 1 << 12;
 
 /// An element of the sender with its label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// At most 2¹⁶ − 1 bytes.
+    /// The element: at most 2¹⁶ − 1 bytes.
     pub element: Vec<u8>,
-    /// Empty in a set without labels.
+    /// The label; empty in a set without labels.
     pub label: Vec<u8>,
     /// The row's line in its source, for errors.
     pub line: u64,
@@ -28,16 +28,16 @@ pub struct Row {
 
 /// A masked set.
 pub struct Masked {
-    /// Masked names and sealed labels, each element once.
+    /// Entries of masked names and sealed labels, each element once, sorted by name.
     pub entries: Vec<Entry>,
-    /// Bytes of the longest label; `None` for a set without labels.
+    /// Length in bytes of the longest label; `None` for a set without labels.
     pub longest: Option<usize>,
-    /// Number of rows that repeat an earlier one.
+    /// Number of rows that repeat an earlier row.
     pub duplicates: u64,
 }
 
 impl Masked {
-    /// The names, for a filter.
+    /// The masked names, for a filter.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &[u8; NAME_BYTES]> {
         const NONE: &[u8; NAME_BYTES] = &[0; NAME_BYTES];
         self.entries
@@ -46,11 +46,12 @@ impl Masked {
     }
 }
 
-/// Masks a set, with labels or without. Takes about 60 µs per element and core.
+/// Masks a set. `labels` is true for a set with labels. Takes about 60 µs per element and core.
 ///
 /// # Errors
 /// [`crate::Error::DuplicateKey`] for an element with two labels, [`crate::Error::ValueTooLong`]
-/// for a label, or [`papir_core::Error::OutOfBounds`] for an element that is too long.
+/// for a label that is too long when sealed, or [`papir_core::Error::OutOfBounds`] for an element
+/// of 2¹⁶ or more bytes.
 pub fn mask(key: &Key, rows: Vec<Row>, labels: bool, progress: &dyn Progress) -> Result<Masked> {
     let total = rows.len();
     let rows = once_each(rows)?;
@@ -78,7 +79,7 @@ pub fn mask(key: &Key, rows: Vec<Row>, labels: bool, progress: &dyn Progress) ->
     })
 }
 
-/// The masked name and the sealed label of a row.
+/// The entry with the masked name and the sealed label of a row.
 fn masked_entry(key: &Key, row: &Row, longest: Option<usize>) -> Result<Entry> {
     let mask = Mask::from(&key.value(&row.element)?);
     let value = seal(&mask, &row.label, longest);
@@ -92,7 +93,7 @@ fn masked_entry(key: &Key, row: &Row, longest: Option<usize>) -> Result<Entry> {
     })
 }
 
-/// Keeps each element once; equal rows count as one.
+/// Keeps each element once, if its rows are equal. Refuses an element with different labels.
 fn once_each(rows: Vec<Row>) -> Result<Vec<Row>> {
     let mut first: HashMap<&[u8], usize> = HashMap::with_capacity(rows.len());
     let mut keep = vec![false; rows.len()];

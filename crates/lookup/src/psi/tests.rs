@@ -25,7 +25,7 @@ fn rows(elements: &[(&str, &str)]) -> Vec<Row> {
     (1..).zip(elements).map(row).collect()
 }
 
-/// The matches of a receiver with these elements, found by lookups.
+/// Returns the matches of a receiver with these elements, found by lookups.
 fn by_retrieval(key: &Key, masked: Masked, elements: &[&str]) -> Vec<(usize, String)> {
     let (receiver, sent) = Receiver::new(elements, &mut rng(1)).unwrap();
     let wanted = receiver.unmask(&key.evaluate(&sent).unwrap()).unwrap();
@@ -80,7 +80,7 @@ fn look_up(
     pending.finish_all(&answers).unwrap()
 }
 
-/// The matches of a receiver with these elements, found in the encoded filter.
+/// Returns the matches of a receiver with these elements, found in the encoded filter.
 fn by_filter(key: &Key, masked: &Masked, elements: &[&str]) -> Vec<usize> {
     let (receiver, sent) = Receiver::new(elements, &mut rng(1)).unwrap();
     let wanted = receiver.unmask(&key.evaluate(&sent).unwrap()).unwrap();

@@ -11,10 +11,11 @@ use crate::hash::KeyHash;
 use crate::ids::KeyId;
 use crate::layout::KeywordLayout;
 
-/// Maximum number of changed buckets read at once: bounds the memory for those between them.
+/// Maximum number of changed buckets that are read at once. It bounds the memory for the unchanged
+/// buckets between them.
 const RUN_BUCKETS: usize = 256;
 
-/// Outcome of inserting an entry into a bucket.
+/// The outcome of inserting an entry into a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Put {
     Done,
@@ -24,13 +25,13 @@ pub(super) enum Put {
     TagTaken,
 }
 
-/// A bucket's bytes before the update, and its entries after it.
+/// A bucket: its bytes before the update, and its entries after it.
 struct CachedBucket {
     before: Vec<u8>,
     entries: Vec<u8>,
 }
 
-/// The buckets that an update needs, each read on first use.
+/// The buckets that an update uses, each read on first use.
 pub(super) struct BucketCache<'a> {
     table: OwnedTable<'a>,
     format: EntryFormat,
@@ -38,7 +39,8 @@ pub(super) struct BucketCache<'a> {
 }
 
 impl<'a> BucketCache<'a> {
-    /// Makes an empty cache. `format` is the format of the entries before and after the update.
+    /// An empty cache. `format` is the format of the entries after the update, which also reads the
+    /// earlier ones.
     pub(super) fn new(table: OwnedTable<'a>, format: EntryFormat) -> Self {
         Self {
             table,
@@ -47,8 +49,8 @@ impl<'a> BucketCache<'a> {
         }
     }
 
-    /// Reads these buckets. Neighbours are read together, as a prepared database decodes many
-    /// records at once.
+    /// Reads these buckets. Buckets near each other are read together, since a prepared database
+    /// decodes many records at once.
     pub(super) fn read(&mut self, mut buckets: Vec<u64>) -> Result<()> {
         // Maximum gap between two buckets that are read together.
         const NEAR: u64 = 32;
@@ -66,7 +68,7 @@ impl<'a> BucketCache<'a> {
         Ok(())
     }
 
-    /// Reads the buckets of a run and those between them.
+    /// Reads the buckets of a run together with the buckets between them.
     fn read_run(&mut self, run: &[u64]) -> Result<()> {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else {
             return Ok(());
@@ -97,7 +99,7 @@ impl<'a> BucketCache<'a> {
         Ok(bucket.len() - rest.len())
     }
 
-    /// A bucket, read on first use.
+    /// Returns a bucket, which is read on first use.
     fn bucket(&mut self, bucket: u64) -> Result<&mut CachedBucket> {
         if !self.buckets.contains_key(&bucket) {
             self.read(vec![bucket])?;
@@ -124,8 +126,8 @@ impl<'a> BucketCache<'a> {
         Ok(tags)
     }
 
-    /// Reads the value of a key of the table. A missing entry is an error: ids and buckets belong
-    /// to different tables.
+    /// Reads the value of a key of the table. If an entry is missing, ids and buckets belong to
+    /// different tables, which is an error.
     pub(super) fn value(&mut self, layout: &KeywordLayout, id: &KeyId) -> Result<Vec<u8>> {
         let format = self.format;
         let mut value = Vec::new();
@@ -145,7 +147,8 @@ impl<'a> BucketCache<'a> {
         Err(missing().into())
     }
 
-    /// Removes the entry of a chunk from its bucket and returns it, if present.
+    /// Removes the entry of a chunk from its bucket, and returns it; `None` if the bucket does not
+    /// have it.
     pub(super) fn take(&mut self, bucket: u64, hash: &KeyHash) -> Result<Option<Vec<u8>>> {
         let format = self.format;
         let wanted = format.tag(hash.tag);
@@ -181,7 +184,7 @@ impl<'a> BucketCache<'a> {
         Ok(Put::Done)
     }
 
-    /// Returns the buckets that have changed.
+    /// The buckets whose bytes have changed.
     pub(super) fn into_changes(self) -> Vec<Change> {
         // Equal buckets are left out: their records would be prepared again for nothing.
         let mut changes = Vec::new();
@@ -196,7 +199,7 @@ impl<'a> BucketCache<'a> {
     }
 }
 
-/// The error for ids and buckets of different tables.
+/// The error for ids and buckets that belong to different tables.
 pub(super) fn missing() -> CoreError {
     CoreError::malformed(
         "a keyword table",

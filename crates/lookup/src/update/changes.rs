@@ -8,10 +8,10 @@ use crate::error::Result;
 use crate::ids::{KeyId, KeyIds};
 use crate::layout::KeywordLayout;
 
-/// A row of changes.
+/// A change of one key, as a source has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyChange {
-    /// Any bytes.
+    /// The key: any bytes.
     pub key: Vec<u8>,
     /// The key's new value; `None` deletes the key.
     pub value: Option<Vec<u8>>,
@@ -19,22 +19,22 @@ pub struct KeyChange {
     pub line: u64,
 }
 
-/// Counts of changes.
+/// Counts of changes by their effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChangeCounts {
-    /// New keys.
+    /// Number of new keys.
     pub inserted: u64,
-    /// Keys that already had a value, even an equal one.
+    /// Number of keys that already had a value, even an equal one.
     pub replaced: u64,
-    /// Deleted keys.
+    /// Number of deleted keys.
     pub deleted: u64,
-    /// Deletions of keys that do not exist.
+    /// Number of deletions of absent keys.
     pub absent: u64,
-    /// Rows overridden by a later row of the same key.
+    /// Number of rows that a later row of the same key overrides.
     pub superseded: u64,
 }
 
-/// The change of one key.
+/// The effective change of one key.
 #[derive(Clone, Debug)]
 pub(super) struct Resolved {
     pub(super) id: KeyId,
@@ -71,7 +71,8 @@ impl Changes {
     /// wins.
     ///
     /// # Errors
-    /// [`crate::Error::ValueTooLong`], and [`CoreError::EmptyDatabase`] if no key would be left.
+    /// [`crate::Error::ValueTooLong`] for a value longer than [`crate::MAX_VALUE_BYTES`], and
+    /// [`CoreError::EmptyDatabase`] if no key would remain.
     pub fn new(layout: &KeywordLayout, ids: &KeyIds, rows: Vec<KeyChange>) -> Result<Self> {
         let total = rows.len();
         let mut resolved = Vec::with_capacity(total);
@@ -102,10 +103,10 @@ impl Changes {
         Self::of_resolved(ids, resolved, counts)
     }
 
-    /// The changes of a delta, to merge it into its base with these keys.
+    /// The changes of a delta, to merge it into its base. `ids` are the keys of the base.
     ///
     /// # Errors
-    /// [`CoreError::EmptyDatabase`] if no key would be left.
+    /// [`CoreError::EmptyDatabase`] if no key would remain.
     pub fn of_delta(ids: &KeyIds, delta: DeltaChanges) -> Result<Self> {
         let mut resolved = Vec::with_capacity(delta.len());
         for (id, value) in delta.into_keys() {
@@ -119,7 +120,7 @@ impl Changes {
         Self::of_resolved(ids, resolved, ChangeCounts::default())
     }
 
-    /// Counts resolved changes, and refuses to delete the last key.
+    /// Counts effective changes, and refuses to delete the last key.
     fn of_resolved(
         ids: &KeyIds,
         resolved: Vec<Resolved>,
@@ -135,7 +136,7 @@ impl Changes {
         Ok(Self { resolved, counts })
     }
 
-    /// Counts of the changes.
+    /// The counts of the changes by their effect.
     pub fn counts(&self) -> ChangeCounts {
         self.counts
     }
@@ -144,18 +145,19 @@ impl Changes {
         self.resolved.iter()
     }
 
-    /// The ids after the changes.
+    /// The ids of all keys after the changes.
     pub(super) fn ids(&self, before: &KeyIds) -> KeyIds {
         let before = before.as_slice().iter().copied();
         KeyIds::of_sorted(self.merged(before, |id| *id, Resolved::id))
     }
 
-    /// The pairs after the changes.
+    /// The pairs of all keys after the changes.
     pub(super) fn pairs(&self, before: Vec<Pair>) -> Vec<Pair> {
         self.merged(before.into_iter(), |pair| pair.id, Resolved::pair)
     }
 
-    /// Merges the changes into items that ascend by id; `new` is the item of a changed key.
+    /// Merges the changes into items that ascend by id. `id` returns the id of an item, and `new`
+    /// the item of a changed key, or `None` for a deletion.
     fn merged<T>(
         &self,
         before: impl Iterator<Item = T>,

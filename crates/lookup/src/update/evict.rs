@@ -1,9 +1,9 @@
 //! Eviction of keys from buckets that overflow.
 //!
-//! The keys of a pilot form a group. If no value of the pilot has room for the whole group, the
-//! value with the fewest overflows is taken, and the smallest other group in each full bucket is
-//! evicted, to be placed again in turn (as in cuckoo hashing; Pagh and Rodler, 2004, here with
-//! groups in place of keys).
+//! The keys of a pilot form a group. If no pilot value has room for the whole group, the value with
+//! the fewest overflows is used. In each full bucket, the smallest other group is then evicted, to
+//! be placed again in turn (as in cuckoo hashing; Pagh and Rodler, 2004, here with groups in place
+//! of keys).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -20,42 +20,42 @@ use crate::placement::{Piece, Region};
 /// An entry whose bucket is full.
 pub(super) struct Overflow {
     pub(super) hash: KeyHash,
-    /// Its bytes in a bucket.
+    /// The bytes of the entry.
     pub(super) entry: Vec<u8>,
-    /// The line of its change.
+    /// The line of the change that inserts the entry.
     pub(super) line: u64,
 }
 
-/// A possible chunk of a key. The value may be shorter.
+/// A possible chunk of a key's value. The value may be too short to have it.
 struct Member {
     hash: KeyHash,
     /// Number of the chunk in the value.
     chunk: u32,
 }
 
-/// The place of a possible chunk in the groups, by the tag that its entry would have.
+/// The place of a possible chunk in the groups, sorted by the tag of its entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct TagOwner {
     /// The stored tag.
     tag: u64,
-    /// The pilot of its group.
+    /// The pilot of the chunk's group.
     slot: u32,
-    /// Its index in the group.
+    /// The chunk's index in the group.
     member: u32,
 }
 
 /// A chunk whose entry is in no bucket.
 struct Loose {
     hash: KeyHash,
-    /// Bytes of its entry.
+    /// Length of the chunk's entry in bytes.
     bytes: u32,
 }
 
-/// Groups placed per overflowing group before the table counts as full.
+/// Number of groups that are placed per overflowing group before the table counts as full.
 const MOVES: usize = 32;
 
 /// Finds other pilot values for the groups of the overflowing entries. `ids` are the ids after the
-/// changes. Returns the number of pilots that changed.
+/// changes. Returns the number of pilots that changed, or the reason for a rebuild.
 pub(super) fn place(
     layout: &mut KeywordLayout,
     cache: &mut BucketCache<'_>,
@@ -94,17 +94,17 @@ pub(super) fn place(
     Ok(Step::Rebuild(RebuildReason::Full { line }))
 }
 
-/// Groups of keys that are being placed again.
+/// The state of an eviction: the groups of keys that are being placed again.
 struct Eviction<'a, 't> {
     layout: &'a mut KeywordLayout,
     cache: &'a mut BucketCache<'t>,
-    /// All possible chunks in the affected regions, by pilot.
+    /// All possible chunks in the affected regions, grouped by pilot.
     groups: BTreeMap<u32, Vec<Member>>,
     /// The places of all chunks of `groups`, ascending.
     owners: Vec<TagOwner>,
-    /// Entries that are in no bucket, by their whole tag.
+    /// Entries that are in no bucket, by their whole 64-bit tags.
     loose: HashMap<u64, Vec<u8>>,
-    /// Pilots whose groups have to be placed.
+    /// Pilots whose groups are still to be placed.
     queue: VecDeque<u32>,
 }
 
@@ -147,8 +147,8 @@ impl<'a, 't> Eviction<'a, 't> {
         }
     }
 
-    /// Returns true if every region has enough bytes for its entries, which no move of groups
-    /// changes.
+    /// Returns true if every affected region has enough bytes for its entries. No move of groups
+    /// changes this.
     fn can_fit(&mut self) -> Result<bool> {
         let grid = self.layout.grid;
         let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
@@ -174,7 +174,7 @@ impl<'a, 't> Eviction<'a, 't> {
         Ok(true)
     }
 
-    /// Places a group under a pilot value that has room, or else under the one with the fewest
+    /// Places a group under a pilot value with room for it, or else under the value with the fewest
     /// overflows.
     fn place(&mut self, slot: u32, turn: usize) -> Result<Put> {
         // Before the pilot changes: its old value tells where the entries are.
@@ -199,8 +199,7 @@ impl<'a, 't> Eviction<'a, 't> {
         Ok(Put::Done)
     }
 
-    /// Puts a loose entry into its bucket and evicts other groups, the smallest first, until it
-    /// fits.
+    /// Puts a loose entry into its bucket. Evicts other groups, the smallest first, until it fits.
     fn put(&mut self, slot: u32, hash: &KeyHash) -> Result<Put> {
         let bucket = self.layout.bucket_vartime(hash);
         let entry = self.loose.remove(&hash.tag).ok_or_else(missing)?;
@@ -218,8 +217,8 @@ impl<'a, 't> Eviction<'a, 't> {
         }
     }
 
-    /// The smallest group with an entry in a bucket, which has the fewest entries to place again;
-    /// `None` if there is no group but `slot`, the one that is being placed.
+    /// The group with the fewest entries among the groups with an entry in a bucket; `None` if only
+    /// the group `slot`, which is being placed, has one.
     fn smallest_other(&mut self, slot: u32, bucket: u64) -> Result<Option<u32>> {
         let tags = self.cache.tags(bucket)?;
         let others = tags
@@ -325,7 +324,7 @@ fn piece(loose: &Loose) -> Piece {
     }
 }
 
-/// Returns all possible chunks in these regions by pilot. Hashes all ids.
+/// Gathers all possible chunks in these regions, grouped by pilot. Hashes all ids.
 fn gather(
     layout: &KeywordLayout,
     ids: &KeyIds,

@@ -1,6 +1,6 @@
-//! Updates of a table without its keys.
+//! Updates of keyword tables without their keys.
 //!
-//! They need its layout, ids and buckets.
+//! An update needs a table's layout, ids and buckets.
 //!
 //! | step | function |
 //! |---|---|
@@ -8,9 +8,9 @@
 //! | changes → a few changed records | [`patch`] |
 //! | changes that do not fit → all keys arranged again | [`rebuild`] |
 //!
-//! A changed value stays in its bucket if there is room, and so does a new key. Otherwise the keys
-//! of its pilot are placed again under another pilot value. That changes the buckets of these keys
-//! and one pilot, and nothing else.
+//! A changed value stays in its bucket if there is room, and a new key goes to its bucket if there
+//! is room. Otherwise the keys of its pilot are placed again under another pilot value. This
+//! changes only the buckets of these keys and one pilot.
 
 mod cache;
 mod changes;

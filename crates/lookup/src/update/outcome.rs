@@ -6,23 +6,23 @@ use crate::ids::KeyIds;
 use crate::layout::KeywordLayout;
 use crate::table::TableReport;
 
-/// A table with the ids that its owner keeps.
+/// A keyword table with the ids that its owner keeps.
 #[derive(Clone, Copy)]
 pub struct OwnedTable<'a> {
-    /// Its layout.
+    /// The table's layout.
     pub layout: &'a KeywordLayout,
-    /// The ids of its keys.
+    /// The ids of the table's keys.
     pub ids: &'a KeyIds,
-    /// Its buckets.
+    /// The table's buckets.
     pub records: &'a dyn Records,
 }
 
 /// The outcome of a patch.
 #[derive(Clone, Debug)]
 pub enum Patched {
-    /// Some records change, the rest stay.
+    /// Some records change, and all others stay the same.
     Patch(Patch),
-    /// The changes do not fit: all keys have to be arranged again.
+    /// The changes do not fit, so that all keys must be arranged again.
     Rebuild(RebuildReason),
 }
 
@@ -40,7 +40,7 @@ pub struct Patch {
     pub changes: Vec<Change>,
     /// The new layout; equal to the old one if no keys moved.
     pub layout: KeywordLayout,
-    /// The ids of all keys.
+    /// The ids of all keys after the changes.
     pub ids: KeyIds,
     /// Number of pilots whose keys were placed again.
     pub moved: u64,
@@ -49,7 +49,8 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// The sizes of the new table, from the tagged bytes and entries in the old table's report.
+    /// The sizes of the new table, computed from [`TableReport::tagged_bytes`] and
+    /// [`TableReport::entries`] of the old table's report.
     pub fn report(&self, before_tagged: u64, before_entries: u64) -> TableReport {
         let before = i128::from(before_tagged)
             - i128::from(self.layout.tag_bytes()) * i128::from(before_entries);
@@ -68,12 +69,12 @@ pub enum RebuildReason {
         /// The line of the change.
         line: u64,
     },
-    /// A value whose length the entries' format cannot hold.
+    /// A value is longer than the entries' format supports.
     #[error("the value on line {line} has {found} bytes, which the table's entries cannot hold")]
     Length {
         /// The line of the change.
         line: u64,
-        /// Its length in bytes.
+        /// The value's length in bytes.
         found: u64,
     },
     /// Two entries of a bucket would have the same tag.

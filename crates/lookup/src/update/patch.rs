@@ -1,4 +1,4 @@
-//! Updates in place, where there is room.
+//! Updates of keyword tables in place.
 
 use papir_core::Progress;
 
@@ -10,7 +10,8 @@ use crate::error::Result;
 use crate::ids::KeyId;
 use crate::layout::KeywordLayout;
 
-/// Applies changes in place. Returns the records that differ, or the reason for a rebuild.
+/// Applies changes in place. Returns the records that differ, or the reason why a rebuild is
+/// necessary.
 ///
 /// # Errors
 /// Errors of the records, and [`papir_core::Error::Malformed`] if the ids belong to another table.
@@ -59,7 +60,7 @@ pub fn patch(table: OwnedTable<'_>, changes: &Changes, progress: &dyn Progress) 
     }))
 }
 
-/// Extends the layout to the lengths of all new values.
+/// Extends the layout to the lengths of all new values. Fails with the reason for a rebuild.
 fn admit(layout: &mut KeywordLayout, changes: &Changes) -> Result<(), RebuildReason> {
     for change in changes.iter() {
         let Some(value) = &change.value else {
@@ -84,7 +85,7 @@ struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// Reads the buckets of the first chunks of all changed keys at once.
+    /// Reads the buckets with the first chunks of all changed keys at once.
     fn read(&mut self, changes: &Changes) -> Result<()> {
         let mut buckets = Vec::new();
         for change in changes.iter() {
@@ -98,8 +99,8 @@ impl Draft<'_> {
         self.cache.read(buckets)
     }
 
-    /// Removes all old values that are deleted or replaced, to make room for the new ones. Returns
-    /// the changes that insert a value.
+    /// Removes all values that are deleted or replaced, to make room for the new ones. Returns the
+    /// changes with a value to insert.
     fn remove_old<'c>(&mut self, changes: &'c Changes) -> Result<Vec<&'c Resolved>> {
         let mut new = Vec::new();
         for change in changes.iter() {

@@ -1,4 +1,4 @@
-//! Rebuilds of tables from ids and buckets.
+//! Rebuilds of keyword tables from ids and buckets.
 
 use papir_core::{Progress, RecordBuffer, Shape};
 use rand_core::CryptoRng;
@@ -38,7 +38,7 @@ pub fn rebuild(
     })
 }
 
-/// Reads the values of all keys, ascending by id.
+/// Reads the ids and values of all keys, ascending by id.
 fn read_all(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<Vec<Pair>> {
     let OwnedTable { layout, ids, .. } = table;
     // Buckets are read in order first: the ids of keys would lead to them at random.

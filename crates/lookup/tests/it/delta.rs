@@ -126,7 +126,7 @@ fn apply(map: &mut Map, rows: &[Row]) {
     }
 }
 
-/// Rows over few keys, so that several have the same key. A third are deletions.
+/// Returns rows over few keys, so that several have the same key. A third of them are deletions.
 fn rows(most: usize) -> impl Strategy<Value = Vec<Row>> {
     let value = prop_oneof![1 => Just(None), 2 => vec(any::<u8>(), 0..40).prop_map(Some)];
     vec((0u8..60, value), 1..most).prop_map(|rows| {
@@ -174,7 +174,7 @@ proptest! {
     }
 }
 
-/// The base after a merge of the changes.
+/// Returns the base after a merge of the changes.
 fn merged(base: &KeywordTable, changes: DeltaChanges) -> KeywordTable {
     let owned = OwnedTable {
         layout: &base.layout,

@@ -95,7 +95,7 @@ fn indices_into_keyed_databases_and_foreign_layouts_are_refused() {
     );
 }
 
-/// A layout of a table with one key, whose lookups fetch 65,536 records of a byte each.
+/// Returns a table with one key, and a layout whose lookups fetch 65,536 records of a byte each.
 fn endless_layout() -> (KeywordTable, KeywordLayout) {
     let table = table_with(
         vec![entry(1, b"key", &[7; 100])],

@@ -1,4 +1,4 @@
-//! Tables of entries in storage have the bytes of tables in memory.
+//! Tables of entries in storage have the same bytes as tables in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -141,8 +141,8 @@ impl Scratch for CountedHeap {
     }
 }
 
-/// Builds a table of 20,000 keys of 40 bytes with values of 2, in storage of this room. Returns the
-/// most bytes of runs at a time.
+/// Builds a table of 20,000 keys of 40 bytes with values of 2 bytes, in storage of this room.
+/// Returns the largest number of bytes of runs at a time.
 fn most_bytes(room: u64) -> Result<u64> {
     Ok(counted(room)?.most.load(Ordering::Relaxed))
 }
@@ -193,7 +193,7 @@ fn rows_take_little_storage_and_room_is_asked_for_first() {
     assert!(most_bytes(20_000 * 60).is_ok());
 }
 
-/// Builds a table from entries that `parts` processes add, one range of them each.
+/// Builds a table from entries that `parts` processes add. Each process adds one range of them.
 fn spilled(entries: &[Entry], parts: usize, options: &TableOptions) -> Result<SpilledTable> {
     let mut rng = rng(1);
     let seed = IdSeed::random(&mut rng);
@@ -237,7 +237,7 @@ fn compare_parts(entries: Vec<Entry>, parts: usize, options: &TableOptions) {
     }
 }
 
-/// `count` entries with values of `lengths` bytes in turn.
+/// Returns `count` entries with values of `lengths` bytes in turn.
 fn many(count: u64, lengths: &[usize]) -> Vec<Entry> {
     let value = |line: u64| vec![line as u8; lengths[line as usize % lengths.len()]];
     (1..=count)

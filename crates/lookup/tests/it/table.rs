@@ -86,7 +86,7 @@ proptest! {
     }
 }
 
-/// Values of four bytes in records of eight, as the schemes of short records take.
+/// Values of four bytes fit into records of eight bytes, as the schemes of short records take.
 #[test]
 fn values_share_a_short_record_with_a_fingerprint() {
     let entries = (0..5000u32)
@@ -108,7 +108,8 @@ fn values_share_a_short_record_with_a_fingerprint() {
     assert_eq!(found, 0, "a rate of 2^-31");
 }
 
-/// The highest rate of false positives: short values in buckets of the longest length with short tags.
+/// Short values in buckets of the longest length with short tags have the highest rate of false
+/// positives.
 #[test]
 fn short_tags_are_stated_with_their_rate() {
     let entries = (0..2000u64)

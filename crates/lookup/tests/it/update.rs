@@ -93,7 +93,8 @@ fn apply(map: &mut Map, rows: &[KeyChange]) {
     }
 }
 
-/// Checks that every key of the map has its value, the others none, and that the report agrees.
+/// Checks that every key of the map has its value, that the other keys have none, and that the
+/// report agrees.
 fn check<'a>(table: &KeywordTable, map: &'a Map, others: impl IntoIterator<Item = &'a Vec<u8>>) {
     for key in map.keys().chain(others) {
         assert_eq!(find(table, key).as_ref(), map.get(key), "{key:?}");
@@ -111,7 +112,7 @@ fn check<'a>(table: &KeywordTable, map: &'a Map, others: impl IntoIterator<Item 
     assert_eq!(table.report.value_bytes, values as u64);
 }
 
-/// Rows over few keys, so that several have the same key. A third are deletions.
+/// Returns rows over few keys, so that several have the same key. A third of them are deletions.
 fn rows(lengths: std::ops::Range<usize>) -> impl Strategy<Value = Vec<KeyChange>> {
     let value = prop_oneof![1 => Just(None), 2 => vec(any::<u8>(), lengths).prop_map(Some)];
     let row = (0u16..400, value);
@@ -190,8 +191,8 @@ proptest! {
     }
 }
 
-/// Tables large enough for several regions and pilots, of both kinds of grid: (bucket, value bytes,
-/// room).
+/// Tables that are large enough for several regions and pilots, of both kinds of grid: (bucket,
+/// value bytes, room).
 const KINDS: [(u32, usize, u32); 2] = [(4096, 24, 2), (512, 120, 10)];
 
 fn large(count: u64, bytes: usize) -> Map {

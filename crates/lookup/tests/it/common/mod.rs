@@ -47,14 +47,14 @@ pub fn find(table: &KeywordTable, key: &[u8]) -> Option<Vec<u8>> {
     table.layout.find(key, &records).unwrap()
 }
 
-/// The scheme without cryptography.
+/// Returns the scheme without cryptography.
 pub fn plain() -> Box<dyn ErasedScheme> {
     registry::by_name("plain")
         .unwrap()
         .allow_insecure(papir_core::NotPrivate::acknowledged())
 }
 
-/// The table served by the scheme without cryptography.
+/// Serves the table by the scheme without cryptography.
 pub fn serve(table: &KeywordTable) -> (Box<dyn ErasedServer>, Lookup) {
     let server = plain()
         .setup(&table.records, Goal::default(), &mut rng(2), &NoProgress)
