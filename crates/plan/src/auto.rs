@@ -9,27 +9,27 @@ use crate::offer::Offer;
 use crate::planner;
 use crate::shards::{self, Machines};
 
-/// Value of `--scheme` for the automatic choice.
+/// The value of `--scheme` for the automatic choice.
 pub const AUTO: &str = "auto";
 
-/// Chooses by the planner, for a client alone with the default connection.
+/// An automatic choice by the planner, for a single client with the default connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Auto<'a> {
     /// The largest allowed probability that an answer does not decode.
     pub failure: FailureBound,
     /// The machine's rates.
     pub rates: &'a Rates,
-    /// The machines that will share the database; `None` for one that has all of it.
+    /// The machines that will share the database; `None` for a single machine.
     pub machines: Option<Machines>,
 }
 
 impl Auto<'_> {
-    /// The buckets of the scheme that is best for these lengths of values. Their compressed size is
-    /// not known yet, so the scheme `download` is weighed in [`Self::scheme`], in the records as
-    /// they are.
+    /// Returns the target length of buckets for values of these lengths, which is the length of the
+    /// best scheme. Since the compressed size of the table is not known yet, records count as
+    /// incompressible for the scheme `download`. [`Self::scheme`] knows the size.
     ///
     /// # Errors
-    /// Errors of a table of these lengths, and [`Error::Parameters`] if no scheme takes it.
+    /// The errors of [`Estimate::of`], and [`Error::Parameters`] if no scheme supports the table.
     pub fn bucket(&self, lengths: &Lengths) -> LookupResult<BucketTarget> {
         // A demand needs some shape; its lengths let the planner choose other buckets.
         let table = Estimate::of(lengths, BucketTarget::default())?;
@@ -48,10 +48,10 @@ impl Auto<'_> {
         }
     }
 
-    /// The scheme and parameters for records, and the reason in a sentence.
+    /// The best scheme and parameters for these records, and the reason in a sentence.
     ///
     /// # Errors
-    /// [`Error::Parameters`] if no scheme takes them, and errors of the records.
+    /// [`Error::Parameters`] if no scheme supports them, and errors of the records.
     pub fn scheme(&self, records: &dyn Records) -> CoreResult<(Offer, String)> {
         let compressed_bytes = Some(papir_schemes::download::estimate(records)?);
         let demand = Demand {

@@ -1,20 +1,20 @@
-//! Calibration of the seconds of each operation of [`papir_core::cost`].
+//! Calibration of a machine's rates for [`papir_core::cost`].
 //!
 //! The caller prepares and queries four databases, on one thread and then on all threads:
 //!
 //! | database | rates derived from it |
 //! |---|---|
 //! | InsPIRe, short records, t = 1 | `select16`, `encode16`, `hint_transform` |
-//! | the same, of its client | `encrypt`, `decrypt` |
+//! | the same database's client | `encrypt`, `decrypt` |
 //! | InsPIRe, long records, t = 4 | `matrix`, `external_product`, `pack`, `interpolate` |
 //! | SimplePIR | `select8`, `encode8`, `hint_product8`, `encrypt_column`, `decrypt_row` |
 //! | InsPIRe with t = 1 and words of 4 bits | `select4` |
 //!
-//! Operations of other schemes are timed on their own: `copy`, `term`, `deflate` and `lookup` on
+//! Operations of other schemes are timed by themselves: `copy`, `term`, `deflate` and `lookup` on
 //! one thread, and `wide_product`, Pirouette's external product, on one thread and on all.
 //!
-//! Both InsPIRe databases spend setup time on the same two operations; a linear system separates
-//! them. Like real databases, all are larger than usual caches.
+//! Both InsPIRe databases spend setup time on the same two operations, whose rates solve a system
+//! of two linear equations. Like real databases, all databases are larger than usual caches.
 
 use std::io::Write;
 
@@ -40,26 +40,26 @@ pub struct Measurement {
     pub shape: Shape,
     /// The choice of parameters.
     pub choice: Choice,
-    /// Threads of setup and answers.
+    /// Number of threads for setup and answers.
     pub threads: usize,
-    /// Timed queries.
+    /// Number of timed queries.
     pub runs: usize,
     /// Number of times that the database is prepared and queried; the shortest times are kept.
     pub repeats: usize,
-    /// Clients whose queries are answered together, after the queries of one alone.
+    /// Number of clients whose queries are answered together, after the queries of a single client.
     pub clients: usize,
 }
 
-/// The times of a measured database.
+/// The measured times of a database.
 #[derive(Clone, Debug)]
 pub struct Observation {
-    /// Operation counts of its parameters.
+    /// Operation counts of the database's parameters.
     pub work: Work,
-    /// Milliseconds of the stages of an answer, by name.
+    /// Names and milliseconds of the stages of an answer.
     pub stages: Vec<(String, f64)>,
     /// Milliseconds of an answer.
     pub answer_ms: f64,
-    /// Core milliseconds for each client that is answered together with the others.
+    /// Core milliseconds of an answer for each client that is answered together with the others.
     pub core_ms: f64,
     /// Milliseconds to create a query.
     pub query_ms: f64,
@@ -69,32 +69,32 @@ pub struct Observation {
     pub encode_s: f64,
     /// Seconds of setup spent on the hint.
     pub hint_s: f64,
-    /// Seconds of setup spent on data used only by the server.
+    /// Seconds of setup spent on the data that only the server uses.
     pub material_s: f64,
-    /// Bytes of data used only by the server.
+    /// Bytes of the data that only the server uses.
     pub material_bytes: u64,
 }
 
 /// Sizes of the measured databases, and numbers of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Columns of the first database, 4 KiB each.
+    /// Number of columns, of 4 KiB each, of the InsPIRe database with short records.
     pub selected_columns: u64,
-    /// Columns of the second, 32 KiB each.
+    /// Number of columns, of 32 KiB each, of the InsPIRe database with long records.
     pub packed_columns: u64,
-    /// Bytes of the third and the fourth.
+    /// Bytes of the SimplePIR database, and of the one with words of 4 bits.
     pub simple_bytes: u64,
-    /// Timed queries.
+    /// Number of timed queries.
     pub runs: usize,
     /// Number of times that each database is prepared and queried; the shortest times are kept.
     pub repeats: usize,
-    /// Gates whose external products are timed, of 128 KiB each.
+    /// Number of gates, of 128 KiB each, whose external products are timed.
     pub gates: usize,
 }
 
 impl Config {
-    /// For real measurements: 160 MiB, 64 MiB with 256 MiB of packing matrices, twice 160 MiB, and
-    /// 64 MiB of gates.
+    /// Sizes for real measurements: 160 MiB, 64 MiB with 256 MiB of packing matrices, twice 160
+    /// MiB, and 64 MiB of gates.
     pub const WHOLE: Self = Self {
         selected_columns: 40 << 10,
         packed_columns: 2 << 10,
@@ -103,9 +103,9 @@ impl Config {
         repeats: 2,
         gates: 512,
     };
-    /// For tests of the calibration itself: the databases fit into caches. The first one has
-    /// several blocks of d columns, because otherwise its setup time would be proportional to the
-    /// second's.
+    /// Sizes for tests of the calibration itself: the databases fit into caches. The first database
+    /// has several blocks of d columns, because otherwise its setup time would be proportional to
+    /// that of the second.
     pub const TINY: Self = Self {
         selected_columns: 6 << 10,
         packed_columns: 16,
@@ -116,7 +116,7 @@ impl Config {
     };
 }
 
-/// Measures the rates of this machine on one thread and on `threads` threads, using databases that
+/// Measures the rates of this machine on one thread and on `threads` threads, from databases that
 /// `measure` prepares and queries.
 ///
 /// # Errors
@@ -155,7 +155,7 @@ pub fn calibrate<E: From<papir_core::Error>>(
 }
 
 impl Observation {
-    /// Total seconds of some stages of an answer.
+    /// Total seconds of the stages of an answer with these names.
     fn stages(&self, names: &[&str]) -> f64 {
         let mut sum = 0.0;
         for (name, milliseconds) in &self.stages {
@@ -181,17 +181,18 @@ impl Observation {
         self.work.answer.times(operation)
     }
 
-    /// Seconds of an operation that a query consists of.
+    /// Seconds of an operation, if a query consists only of it.
     fn of_query(&self, operation: Operation) -> f64 {
         self.query_ms / 1e3 / self.work.query.times(operation)
     }
 
-    /// Seconds of an operation that an extraction consists of.
+    /// Seconds of an operation, if an extraction consists only of it.
     fn of_extract(&self, operation: Operation) -> f64 {
         self.extract_ms / 1e3 / self.work.extract.times(operation)
     }
 
-    /// Core seconds of the shared reads of an answer: the rest without the other operations.
+    /// Core seconds of the reads of an answer that a group shares: the measured time without the
+    /// other operations, whose rates are in `one`.
     fn shared_reads(&self, one: &Seconds) -> f64 {
         let mut left = self.core_ms / 1e3;
         for count in self.work.answer.iter() {
@@ -212,7 +213,8 @@ const SHARED: [Operation; 4] = [
     Operation::Matrix,
 ];
 
-/// An equation of two rates: `first` and `second` are the times of the operations.
+/// A linear equation of two rates: first · rate₁ + second · rate₂ = seconds, where `first` and
+/// `second` are the counts of the two operations.
 struct Equation {
     first: f64,
     second: f64,
@@ -231,7 +233,7 @@ impl Equation {
     }
 }
 
-/// The four databases, measured with one number of threads.
+/// The observations of the four databases with one number of threads.
 struct Observed {
     selected: Observation,
     packed: Observation,
@@ -306,8 +308,8 @@ impl Observed {
         seconds
     }
 
-    /// Core seconds of each operation for each of [`GROUP`] clients. Only reads of a matrix are
-    /// shared: the other operations take as long as alone.
+    /// Core seconds of each operation for each of [`GROUP`] clients. Clients share only reads of a
+    /// matrix. The other operations take as long as for a single client, as in `one`.
     fn group(&self, one: &Seconds) -> Seconds {
         let mut seconds = Seconds(Operation::ALL.map(|op| one.of(op)));
         let Self {
@@ -338,8 +340,9 @@ impl Observed {
         seconds
     }
 
-    /// Seconds of each operation when all threads share the work. Operations that run on a single
-    /// thread keep their time.
+    /// Wall time in seconds per operation when all threads share the work. An operation that runs
+    /// on one thread for each query is set to 0, which [`calibrate`] raises to its time in `one`
+    /// divided by the number of threads.
     fn all_threads(&self, one: &Seconds) -> Seconds {
         // The first database has one pack, which is prepared on one thread.
         let selected = self.selected.after_encoding() - one.of(Operation::Pack);
@@ -376,7 +379,8 @@ impl Observed {
         seconds
     }
 
-    /// Operations whose rates are derived in the same way for one thread and for all.
+    /// Seconds of the operations whose rates are derived in the same way for one thread and for
+    /// all. The rates of three operations are given.
     fn shared(&self, word: f64, hint_transform: f64, pack: f64) -> Seconds {
         let Self {
             selected,
@@ -438,7 +442,8 @@ impl Observed {
         seconds.set(Operation::HintProduct8, hint);
     }
 
-    /// Seconds per word, from the stages of both InsPIRe answers that process nothing else.
+    /// Seconds per word, from the stages of both InsPIRe databases' answers that only process
+    /// words.
     fn word(&self) -> f64 {
         let seconds = self.selected.stages(&WORD_STAGES) + self.packed.stages(&WORD_STAGES);
         let words = self.selected.answer(Operation::Word) + self.packed.answer(Operation::Word);
@@ -447,20 +452,21 @@ impl Observed {
         seconds / (words - lifted)
     }
 
-    /// Words that the first database's selection stage processes itself: columns split into planes,
-    /// and rows lifted.
+    /// Number of words that the selection stage of the first database processes: columns split into
+    /// planes, and rows lifted.
     fn selecting_words(&self) -> f64 {
         Self::columns_and_rows(&self.selected)
     }
 
-    /// Columns and rows of an InsPIRe database, one word each.
+    /// Number of columns and rows of an InsPIRe database, which are one word each.
     fn columns_and_rows(case: &Observation) -> f64 {
         // Rows times columns are the words of the database.
         let rows = case.answer(Operation::Matrix) / MATRIX_ROW_BYTES;
         rows + case.setup(Operation::Encode16) / rows
     }
 
-    /// Seconds of a hint transform and of a pack, solved from both databases' setup times.
+    /// Seconds of a hint transform and of a pack, solved from the setup times of both InsPIRe
+    /// databases.
     fn solve_material(&self) -> [f64; 2] {
         let [selected, packed] = [&self.selected, &self.packed].map(|case| Equation {
             first: case.setup(Operation::HintTransform),
@@ -471,8 +477,8 @@ impl Observed {
     }
 }
 
-/// Measures the seconds of an external product modulo one prime, among many on `threads` threads:
-/// elapsed time over the number of products of all threads.
+/// Measures the seconds of an external product modulo one prime on `threads` threads: elapsed time
+/// divided by the number of products of all threads.
 fn product_seconds(config: Config, threads: usize) -> Result<f64, papir_core::Error> {
     let Config {
         gates,
@@ -542,8 +548,9 @@ fn evaluation_seconds() -> f64 {
     seconds / (coefficients.len() * POINTS) as f64
 }
 
-/// Measures the seconds per look-up of evaluating a polynomial in four variables of degree 4 by
-/// tables of 35 MB, at points in no order. NaN, which is refused, if there are no tables.
+/// Measures the seconds per look-up in tables of 35 MB, with which a polynomial in four variables
+/// of degree 4 is evaluated at points in no order. Returns NaN, which [`Rates::new`] refuses, if
+/// the tables cannot be made.
 fn lookup_seconds() -> f64 {
     const POINTS: usize = 1 << 15;
     let simplex = Simplex {
@@ -584,7 +591,7 @@ fn lookup_seconds() -> f64 {
     seconds / effort.points as f64
 }
 
-/// A coordinate of a point, in no order.
+/// A pseudorandom coordinate of a point.
 fn mixed_word(modulus: Modulus, point: usize, row: usize) -> u32 {
     let mixed = (point as u64 + 1)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -592,7 +599,7 @@ fn mixed_word(modulus: Modulus, point: usize, row: usize) -> u32 {
     modulus.reduce(mixed)
 }
 
-/// Measures the seconds per byte of compressing digits in random order, which takes longer than
+/// Measures the seconds per byte of compressing pseudorandom digits, which takes longer than
 /// compressing text.
 fn compression_seconds() -> f64 {
     const BYTES: usize = 1 << 20;
@@ -616,14 +623,14 @@ fn compression_seconds() -> f64 {
     seconds / BYTES as f64
 }
 
-/// Words that the fourth database's selection stage processes itself: columns split into planes,
-/// and rows lifted, two for each byte.
+/// Number of words that the selection stage of the fourth database processes: columns split into
+/// planes, and rows lifted, two for each byte.
 fn short_words(case: &Observation) -> f64 {
     let bytes = SHORT_COLUMN as f64;
     2.0 * bytes + 2.0 * case.setup(Operation::Encode16) / bytes
 }
 
-/// Bytes of a column of the fourth database: two packs.
+/// Bytes of a column of the fourth database, which has two packs.
 const SHORT_COLUMN: u64 = 2 << 10;
 /// Bytes of a packing matrix per row: two digits of 2048 words of 32 bits.
 const MATRIX_ROW_BYTES: f64 = 2.0 * 2048.0 * 4.0;
@@ -633,8 +640,8 @@ const MATRIX_ROW_BYTES: f64 = 2.0 * 2048.0 * 4.0;
 struct Seconds([f64; Operation::ALL.len()]);
 
 impl Seconds {
-    /// Lower bound of a measured time, below that of one byte in any cache. Keeps the difference of
-    /// two noisy times positive.
+    /// Lower bound of a measured time in seconds, below the time for one byte in any cache. It
+    /// keeps the difference of two noisy times positive.
     const LEAST: f64 = 1e-12;
 
     fn set(&mut self, operation: Operation, seconds: f64) {

@@ -1,6 +1,6 @@
-//! Plans of frequent changes.
+//! Plans of databases that change often.
 //!
-//! Changes go to a delta beside the database, and are merged.
+//! Changes go to a delta beside the database, which is merged into it when it is full.
 
 use papir_core::cost::Rates;
 use papir_core::{Goal, Result as CoreResult, Shape, Target};
@@ -15,46 +15,49 @@ use crate::offer::Offer;
 use crate::planner::Choice;
 use crate::units;
 
-/// Lengths of deltas that are compared, in bytes of changes; the last is the longest by default.
+/// Lengths of deltas that are compared, in bytes of changes; the last one is the default maximum.
 const LENGTHS: [u64; 4] = [64 << 10, 256 << 10, 1 << 20, MAX_DELTA_BYTES];
-/// Largest share of the time that merges should take.
+/// Largest fraction of the time that merges should take.
 const MOST_MERGING: f64 = 0.1;
 
-/// A delta that is merged once it has this length. All costs are of the full delta.
+/// A delta that is merged once it has a certain length. All costs are the costs of the full delta.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeltaOffer {
-    /// Most bytes of its changes: `papir update --delta-bytes`.
+    /// Maximum bytes of the delta's changes: `papir update --delta-bytes`.
     pub delta_bytes: u64,
-    /// Number of changes that fit.
+    /// Number of changes that fit in the delta.
     pub changes: u64,
-    /// Seconds to prepare it, which publishes a version.
+    /// Seconds to prepare the delta, which publishes a version.
     pub publish_s: f64,
     /// Seconds from one merge to the next.
     pub between_merges_s: f64,
-    /// Share of the time that merges take; above 1, changes arrive faster than they can be merged.
+    /// Fraction of the time that merges take; above 1, changes arrive faster than they can be
+    /// merged.
     pub merging: f64,
-    /// Bytes that it adds to a query.
+    /// Bytes that the delta adds to a query.
     pub upload_bytes: u64,
-    /// Bytes that it adds to an answer.
+    /// Bytes that the delta adds to an answer.
     pub download_bytes: u64,
-    /// Seconds that it adds to an answer.
+    /// Seconds that the delta adds to an answer.
     pub answer_s: f64,
 }
 
-/// A database that changes often.
+/// The plan of a database that changes often.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChangesPlan {
-    /// Changes per hour, of different keys.
+    /// Number of changes per hour, of different keys.
     pub changes_per_hour: u64,
-    /// The best offer that can have a delta.
+    /// The best offer whose database can have a delta.
     pub base: Offer,
-    /// Deltas from short to long.
+    /// The compared deltas, from short to long.
     pub deltas: Vec<DeltaOffer>,
-    /// Index of the recommended one: the shortest whose merges take at most a tenth of the time.
+    /// Index of the recommended delta: the shortest whose merges take at most a tenth of the time,
+    /// or the last.
     pub recommended: usize,
 }
 
-/// Plans changes of values of a mean length in bytes. `None` if no offer can have a delta.
+/// Plans changes of values of `value_bytes` bytes on average. `None` if no offer's database can
+/// have a delta.
 ///
 /// # Errors
 /// Errors of the scheme of deltas.

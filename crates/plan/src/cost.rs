@@ -1,12 +1,12 @@
-//! Costs of queries, in words.
+//! Descriptions of queries' costs in words.
 
 use papir_core::Description;
 use papir_core::cost::Operation;
 
 use crate::units;
 
-/// A sentence on the cost of a query of some seconds: its slow operations, the bytes of its
-/// messages and the time.
+/// A sentence on the cost of a query that takes `seconds` seconds: its slow operations, the bytes
+/// of its messages and the time.
 pub fn of_query(description: &Description, seconds: f64) -> String {
     let operations = [
         (Operation::Term, "products"),

@@ -5,27 +5,29 @@ use papir_lookup::{BucketTarget, Estimate, Lengths};
 
 use crate::error::of_core;
 
-/// Records or keys, which are known or estimated.
+/// A database of records or keys, whose sizes are known or estimated.
 #[derive(Clone, Copy, Debug)]
 pub struct Database {
-    /// Records of the scheme's database; of a keyed one, its buckets of the default length.
+    /// Number and length of the scheme's records. For a keyed database, these are its buckets of
+    /// the default length.
     pub shape: Shape,
-    /// Lengths of the values of a keyed database, unless its buckets are fixed.
+    /// Lengths of the values of a keyed database; `None` for a database without keys, or with fixed
+    /// buckets.
     pub lengths: Option<Lengths>,
-    /// The mean length of a value, or the length of a record without keys, in bytes.
+    /// The mean length in bytes of a value or, without keys, the length of a record.
     pub value_bytes: u64,
-    /// Bytes of all records, compressed; `None` if they are not known.
+    /// Bytes of all records, compressed; `None` if they are unknown.
     pub compressed_bytes: Option<u64>,
-    /// Bytes of the layout of the keys.
+    /// Bytes of the layout of the keys; 0 without keys.
     pub layout_bytes: u64,
-    /// Number of keys; `None` if records are looked up by number.
+    /// Number of keys; `None` if records are looked up by index.
     pub keys: Option<u64>,
-    /// Set if the shape is an estimate.
+    /// True if the shape is an estimate.
     pub estimated: bool,
 }
 
 impl Database {
-    /// Records that are looked up by number.
+    /// A database of records that are looked up by index.
     pub fn of_records(shape: Shape) -> Self {
         Self {
             shape,
@@ -38,8 +40,8 @@ impl Database {
         }
     }
 
-    /// Keys that are arranged in buckets, with a layout of `layout_bytes` bytes. `keys_and_lookups`
-    /// has the number of keys and the number of buckets that a lookup fetches.
+    /// A database of keys that are arranged in buckets, with a layout of `layout_bytes` bytes.
+    /// `keys_and_lookups` has the number of keys, and the number of buckets that a lookup fetches.
     pub fn of_buckets(
         buckets: Shape,
         keys_and_lookups: (u64, u64),
@@ -58,10 +60,11 @@ impl Database {
         }
     }
 
-    /// Keys with values of `value_bytes` bytes. The table is estimated.
+    /// A database of keys with values of `value_bytes` bytes. Its table is estimated.
     ///
     /// # Errors
-    /// [`papir_core::Error::Parameters`] for values that no table takes.
+    /// The errors of [`Estimate::of`], and [`papir_core::Error::OutOfBounds`] for more buckets than
+    /// a database may have.
     pub fn of_keys(keys: u64, value_bytes: u64) -> CoreResult<Self> {
         let lengths = Lengths::equal(keys, usize::try_from(value_bytes).unwrap_or(usize::MAX));
         let table = Estimate::of(&lengths, BucketTarget::default()).map_err(of_core)?;

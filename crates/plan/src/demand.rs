@@ -18,36 +18,39 @@ pub const MAX_GROUP: usize = 64;
 /// Requirements on a database.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand {
-    /// Number and length of the records; of a keyed database, of its buckets of the default length.
+    /// Number and length of the records. For a keyed database, these are its buckets of the default
+    /// length.
     pub shape: Shape,
-    /// Lengths of the values of a keyed database. Each scheme then gets buckets of its own length.
+    /// Lengths of the values of a keyed database; `None` to keep the buckets of `shape`. With
+    /// lengths, each scheme gets buckets of its own best length.
     pub lengths: Option<Lengths>,
-    /// Bytes of a bucket, if another length than the default was chosen.
+    /// Length of a bucket in bytes, if it is not the default; `None` for the default.
     pub bucket_bytes: Option<u64>,
     /// The largest allowed probability that an answer does not decode.
     pub failure: FailureBound,
-    /// Bytes that a client fetches once in addition to the scheme's public part.
+    /// Bytes that a client fetches once in addition to the scheme's public part: the layout of the
+    /// keys.
     pub extra_bytes: u64,
-    /// Speed of the client's connection up and down, in bits per second.
+    /// Speed of the client's connection in bits per second: first up, then down.
     pub connection: (f64, f64),
     /// Bytes of the server's memory; `None` for no limit.
     pub memory: Option<u64>,
-    /// Threads that answer one query.
+    /// Number of threads that answer one query.
     pub threads: usize,
-    /// Number of lookups over which a client's one-time download is spread.
+    /// Number of lookups of a client, over which its one-time download is spread.
     pub lookups: u64,
-    /// Lookups in one query; `None` for single lookups.
+    /// Number of lookups in one query; `None` for single lookups.
     pub batch: Option<usize>,
-    /// Bytes of all records, compressed, as the scheme `download` sends them; `None` if they are
-    /// not known, and then planned as records that do not compress.
+    /// Bytes of all records, compressed as the scheme `download` sends them; `None` if they are
+    /// unknown, in which case records count as incompressible.
     pub compressed_bytes: Option<u64>,
-    /// Lookups per second of all clients together, which the server answers in groups; `None` for a
-    /// client alone.
+    /// Lookups per second of all clients together, whose queries the server answers in groups;
+    /// `None` for a single client.
     pub load: Option<f64>,
 }
 
 impl Demand {
-    /// Creates a demand with defaults for all other requirements.
+    /// A demand for records of this shape, with defaults for all other requirements.
     pub fn new(shape: Shape, rates: &Rates) -> Self {
         Self {
             shape,
@@ -65,7 +68,7 @@ impl Demand {
         }
     }
 
-    /// Creates a demand for a database, with defaults for all other requirements.
+    /// A demand for a database, with defaults for all other requirements.
     pub fn of(database: &Database, rates: &Rates) -> Self {
         Self {
             extra_bytes: database.layout_bytes,
@@ -75,14 +78,14 @@ impl Demand {
         }
     }
 
-    /// Returns true if the server has this much memory.
+    /// Returns true if the server's memory has room for `bytes` bytes.
     pub(crate) fn fits(&self, bytes: u64) -> bool {
         self.memory.is_none_or(|most| bytes <= most)
     }
 
-    /// The demand with the buckets whose lookups take the least time. `lookup_s` is the time of a
-    /// lookup in a database of a demand's shape. If no length has a time, returns the error of
-    /// `lookup_s` for the shortest buckets.
+    /// The demand with the length of buckets whose lookups take the least time. `lookup_s` returns
+    /// the seconds of a lookup under a demand. If it fails for all lengths, returns its error for
+    /// the shortest buckets.
     pub(crate) fn with_best_buckets(
         &self,
         lookup_s: impl Fn(&Self) -> CoreResult<f64>,
@@ -99,7 +102,7 @@ impl Demand {
         self.with_table(&table)
     }
 
-    /// The demand with the buckets of a table.
+    /// The demand with the buckets of an estimated table.
     fn with_table(&self, table: &Estimate) -> CoreResult<Self> {
         // The default length: its size is known from the database, and not an estimate.
         if table.record_bytes == self.shape.record_bytes() as u64 {
@@ -116,7 +119,8 @@ impl Demand {
         })
     }
 
-    /// The sizes of a candidate, for records that compress as these do.
+    /// Returns the sizes of a candidate. For the scheme `download`, they are the sizes of the
+    /// compressed records.
     pub(crate) fn sizes(&self, description: &Description) -> Sizes {
         let mut sizes = description.sizes;
         if let Some(compressed) = self.compressed_bytes
@@ -131,8 +135,9 @@ impl Demand {
         sizes
     }
 
-    /// The fewest queries that are answered together to keep up with the load on these threads, at
-    /// most [`MAX_GROUP`], and their core seconds each, which `core_s` gives for a group.
+    /// The smallest number of queries that the server must answer together to keep up with the
+    /// load, at most [`MAX_GROUP`], and the core seconds of each. `core_s` returns these seconds
+    /// for a number of queries.
     pub(crate) fn group(&self, core_s: impl Fn(usize) -> f64) -> (usize, f64) {
         let queries = self.load.unwrap_or(0.0) / self.batch.unwrap_or(1) as f64;
         let group = (1..MAX_GROUP)

@@ -42,12 +42,12 @@ pub enum Error {
     NothingFits {
         /// Shape of the database.
         database: String,
-        /// The reason why each scheme is excluded.
+        /// The reasons why schemes are excluded.
         reasons: String,
     },
 }
 
-/// The error of a scheme, or of lengths that no table takes.
+/// Converts the error of a table into an error of a scheme.
 pub(crate) fn of_core(error: papir_lookup::Error) -> papir_core::Error {
     match error {
         papir_lookup::Error::Core(error) => error,

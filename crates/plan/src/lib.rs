@@ -1,9 +1,9 @@
 //! Cost model and planner of papir databases.
 //!
 //! Each scheme counts the operations of its setup, query, answer and extraction
-//! ([`papir_core::cost`]). Each machine has a rate for every operation, measured once
+//! ([`papir_core::cost`]). Each machine has a rate for every operation, which is measured once
 //! ([`calibration`]) and stored in a file ([`rates_file`]). [`planner`] combines both to predict
-//! times, and chooses the scheme and parameters for a database, a network connection and a server.
+//! times, and chooses scheme and parameters for a database, a network connection and a server.
 
 pub mod auto;
 pub mod calibration;

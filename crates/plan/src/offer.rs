@@ -1,4 +1,4 @@
-//! Costs of parameters under a demand.
+//! Costs of a scheme's parameters under a demand.
 
 use papir_core::Candidate;
 use papir_core::cost::{Operation, Rates};
@@ -7,14 +7,15 @@ use serde::Serialize;
 
 use crate::demand::Demand;
 
-/// Costs of a candidate under a demand. With batches, the costs of a batch.
+/// An offer: the predicted costs of a candidate under a demand. With batches, a lookup's costs are
+/// the costs of a batch.
 #[derive(Clone, Debug, Serialize)]
 pub struct Offer {
     /// The scheme's name.
     pub scheme: &'static str,
     /// Label of the parameters.
     pub parameters: String,
-    /// Lookups in one query.
+    /// Number of lookups in one query.
     pub batch: usize,
     /// Bytes of a query.
     pub upload_bytes: u64,
@@ -26,28 +27,29 @@ pub struct Offer {
     pub hint_bytes: u64,
     /// Bytes of the keys that a client sends once, when it registers.
     pub keys_bytes: u64,
-    /// Bytes of a bucket of a keyed database, if not of the default length.
+    /// Bytes of a bucket of a keyed database; `None` for the default length.
     pub bucket_bytes: Option<u64>,
-    /// Seconds of an answer if nothing else runs on the machine; under a load, seconds of a group.
+    /// Seconds of an answer on an otherwise idle machine; under a load, seconds of a group's
+    /// answers.
     pub answer_s: f64,
     /// Seconds of an answer on one core while all other cores are busy.
     pub core_s: f64,
-    /// Queries that are answered together: the fewest that keep up with the load.
+    /// Number of queries that are answered together: the smallest that keeps up with the load.
     pub group: usize,
-    /// Core seconds of an answer in such a group.
+    /// Core seconds of an answer in a group of that size.
     pub group_core_s: f64,
     /// Seconds of the client's work: query and extraction.
     pub client_s: f64,
     /// Seconds on the network: query and answer.
     pub transfer_s: f64,
-    /// Seconds to fetch the public part and to send the keys, divided by the number of requests: of
-    /// lookups or, in batches, of batches.
+    /// Seconds to fetch the public part and to send the keys, divided by the number of the client's
+    /// requests. A request is a lookup or, with batches, a batch.
     pub public_s: f64,
-    /// Seconds of a lookup: the sum of the four times above.
+    /// Seconds of a lookup: the sum of `answer_s`, `client_s`, `transfer_s` and `public_s`.
     pub lookup_s: f64,
-    /// Bytes that a server keeps in memory, without the program itself.
+    /// Bytes that a server keeps in memory, besides the program itself.
     pub memory_bytes: u64,
-    /// Bytes in the memory of a device that answers; 0 if the CPU does.
+    /// Bytes in the memory of a device; 0 if the CPU answers.
     pub device_bytes: u64,
     /// Approximate size of the snapshot file in bytes.
     pub snapshot_bytes: u64,
@@ -55,13 +57,13 @@ pub struct Offer {
     pub setup_s: f64,
     /// Estimated security; `None` if the scheme encrypts nothing.
     pub security_bits: Option<f64>,
-    /// log₂ of the probability that decoding an answer fails.
+    /// log₂ of the probability that an answer does not decode.
     pub failure_log2: f64,
     /// Bytes of the database and the packing matrices that an answer reads.
     pub streamed_bytes: f64,
-    /// External products of an answer.
+    /// Number of external products of an answer.
     pub external_products: f64,
-    /// Set if a delta can be beside the database.
+    /// True if the database can have a delta.
     #[serde(skip)]
     pub takes_delta: bool,
     /// The encoded parameters.
@@ -70,7 +72,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// The costs of a candidate.
+    /// The offer of a candidate under a demand, on a machine with these rates.
     pub(crate) fn of(candidate: Candidate, demand: &Demand, rates: &Rates) -> Self {
         let Candidate {
             label,
@@ -143,14 +145,14 @@ impl Offer {
         }
     }
 
-    /// Number of cores that a load keeps busy.
+    /// Number of cores, at least 1, that a load keeps busy.
     pub fn cores(&self, lookups_per_second: f64) -> u64 {
         let busy = self.group_core_s * self.queries(lookups_per_second);
         busy.ceil().max(1.0) as u64
     }
 
-    /// Bandwidth of a load in bits per second: first the queries, then the answers. The one-time
-    /// download is not counted.
+    /// The server's bandwidth under a load in bits per second: first of received queries, then of
+    /// sent answers. It does not include one-time downloads.
     pub fn bandwidth(&self, lookups_per_second: f64) -> (f64, f64) {
         let bits = 8.0 * self.queries(lookups_per_second);
         let received = bits * self.upload_bytes as f64;
@@ -158,13 +160,13 @@ impl Offer {
         (received, sent)
     }
 
-    /// Queries per second, with full batches.
+    /// Queries per second of a load whose batches are full.
     fn queries(&self, lookups_per_second: f64) -> f64 {
         lookups_per_second / self.batch as f64
     }
 
-    /// Returns true if another offer is at least as good in bytes, time and memory, and better in
-    /// one of them.
+    /// Returns true if another offer is at least as good in transfer, public part, answer, client's
+    /// work, memory and setup, and better in one of them.
     pub(crate) fn is_dominated_by(&self, other: &Self) -> bool {
         let pairs = [
             (self.transfer_s, other.transfer_s),
@@ -178,7 +180,7 @@ impl Offer {
             && pairs.iter().any(|(mine, theirs)| theirs < mine)
     }
 
-    /// The scheme's name and parameters.
+    /// The scheme's name and the label of the parameters, in words.
     pub fn name(&self) -> String {
         format!("{} with {}", self.scheme, self.parameters)
     }

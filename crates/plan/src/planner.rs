@@ -1,6 +1,6 @@
 //! Choice of a scheme and its parameters.
 //!
-//! The planner compares them for a database, a connection and a machine.
+//! The planner compares schemes and parameters for a database, a connection and a machine.
 
 use papir_core::cost::Rates;
 use papir_core::erased::ErasedScheme;
@@ -14,7 +14,7 @@ pub use crate::demand::{DEFAULT_SPEED, Demand, MAX_GROUP};
 pub use crate::offer::Offer;
 use crate::{Error, Result, units};
 
-/// A scheme, or parameters of it, that cannot be used.
+/// A scheme, or parameters of a scheme, that the planner left out.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeftOut {
     /// The scheme's name.
@@ -25,7 +25,7 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// The offers that can serve a demand.
+/// The offers that can serve a demand, and the schemes that cannot.
 pub struct Choice {
     /// The offer with the least time of a lookup.
     pub best: Offer,
@@ -52,7 +52,7 @@ impl Choice {
             .any(|other| other.scheme == offer.scheme && offer.is_dominated_by(other))
     }
 
-    /// The best offer and the reason for it, in a sentence.
+    /// The best offer, and the reason for it, in a sentence.
     pub fn reason(&self) -> String {
         let best = &self.best;
         let times = times_of(best);
@@ -77,7 +77,7 @@ impl Choice {
     }
 }
 
-/// The time of a lookup of the best offer and its parts, in words.
+/// The time of a lookup of the best offer, and its parts, in words.
 fn times_of(best: &Offer) -> String {
     let parts = [
         (best.transfer_s, "transfer"),
@@ -103,11 +103,11 @@ fn times_of(best: &Offer) -> String {
     format!("{name}{device}: the least time of a {unit}, {lookup} ({parts})")
 }
 
-/// Compares all parameters of all private schemes and chooses the fastest. Schemes that it does not
-/// weigh are left out with the reason.
+/// Compares all parameters of all private schemes, and chooses those with the least time of a
+/// lookup. Schemes that it does not compare are left out with the reason.
 ///
 /// # Errors
-/// [`Error::NothingFits`] with the reason of each scheme.
+/// [`Error::NothingFits`] with the reason of each scheme, if no offer fits.
 pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
     let Found {
         offers,
@@ -140,8 +140,8 @@ pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
     })
 }
 
-/// Offers of a scheme under a demand, with the buckets that suit it; `candidates` are its
-/// parameters for a shape.
+/// The offers of a scheme under a demand, with the best length of buckets. `candidates` returns the
+/// scheme's candidates for a shape.
 fn offers(
     demand: &Demand,
     rates: &Rates,
@@ -170,7 +170,7 @@ fn all_offers(candidates: Vec<Candidate>, demand: &Demand, rates: &Rates) -> Vec
         .collect()
 }
 
-/// The least time of a lookup of some offers. Offers that need too much memory are the last choice.
+/// The least seconds of a lookup among offers that fit in memory; infinite if none fits.
 fn least_time(offers: &[Offer], demand: &Demand) -> f64 {
     offers
         .iter()
@@ -180,7 +180,7 @@ fn least_time(offers: &[Offer], demand: &Demand) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// Offers and schemes that were left out.
+/// Offers, and schemes that were left out.
 #[derive(Default)]
 struct Found {
     offers: Vec<Offer>,
@@ -196,7 +196,7 @@ impl Found {
         }
     }
 
-    /// Leaves a scheme out.
+    /// Leaves a scheme out with a reason.
     fn leave_out(&mut self, scheme: &'static str, reason: String) {
         self.left_out.push(LeftOut {
             scheme,
@@ -206,9 +206,9 @@ impl Found {
     }
 }
 
-/// Offers of batches of this capacity: of the schemes of batches, with the parameters that `papir
-/// build --batch` would choose for each goal, and of schemes whose queries hold as many lookups by
-/// themselves.
+/// The offers for batches of `capacity` lookups: of the schemes for batches, with the parameters
+/// that `papir build --batch` would choose for each goal, and of schemes whose queries can hold
+/// that number of lookups.
 fn batch_offers(demand: &Demand, rates: &Rates, capacity: usize) -> Found {
     let mut found = Found::default();
     for batches in registry::of_batches() {
@@ -235,14 +235,15 @@ fn batch_offers(demand: &Demand, rates: &Rates, capacity: usize) -> Found {
     found
 }
 
-/// Offers of all parameters of a scheme.
+/// The offers of all candidates of a scheme.
 fn offers_of(scheme: &dyn ErasedScheme, demand: &Demand, rates: &Rates) -> CoreResult<Vec<Offer>> {
     offers(demand, rates, |shape| {
         scheme.candidates(shape, demand.failure)
     })
 }
 
-/// Limits of a scheme, from the records of the demand, or short ones if it takes only those.
+/// The limits of a scheme for the records of the demand, or for short records if it does not
+/// support these; `None` if it supports neither.
 fn limits_of(scheme: &dyn ErasedScheme, demand: &Demand) -> Option<Limits> {
     const SHORT_BYTES: u64 = 8;
     let target = Target {
@@ -266,7 +267,7 @@ fn private() -> impl Iterator<Item = &'static dyn ErasedScheme> {
         .filter(|scheme| scheme.properties().privacy == Privacy::Private)
 }
 
-/// Offers of all schemes of single lookups.
+/// The offers of all schemes for single lookups.
 fn single_offers(demand: &Demand, rates: &Rates) -> Found {
     let mut found = Found::default();
     for scheme in private() {
@@ -299,7 +300,7 @@ fn not_weighed(scheme: &dyn ErasedScheme, demand: &Demand) -> Option<&'static st
     (batches.is_none() && limits.batch > 1).then_some(AT_ONCE)
 }
 
-/// The entry of an offer that needs more memory than there is.
+/// The entry for an offer that needs more memory than the demand allows.
 fn exceeds_memory(offer: Offer, demand: &Demand) -> LeftOut {
     let needed = units::bytes(offer.memory_bytes);
     let most = units::bytes(demand.memory.unwrap_or(u64::MAX));
@@ -311,7 +312,7 @@ fn exceeds_memory(offer: Offer, demand: &Demand) -> LeftOut {
     }
 }
 
-/// The error if no candidate meets the demand.
+/// The error if no candidate meets the demand. `least` is the smallest memory that an offer needs.
 fn nothing_fits(demand: &Demand, least: Option<u64>, left_out: &[LeftOut]) -> Error {
     let shape = demand.shape;
     let database = format!(

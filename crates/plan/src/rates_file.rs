@@ -1,6 +1,6 @@
-//! The rates file of a machine.
+//! Rates files: the measured rates of machines.
 //!
-//! It is `papir/rates.json` in the user's data folder:
+//! The default file is `papir/rates.json` in the user's data folder:
 //!
 //! ```json
 //! {
@@ -19,8 +19,8 @@
 //! }
 //! ```
 //!
-//! `one`, `all` and `group` give seconds of each operation of [`papir_core::cost`]. Without
-//! `group`, clients that are answered together cost as much as each alone. `device` has the
+//! `one`, `all` and `group` give the seconds of each operation of [`papir_core::cost`]. Without
+//! `group`, clients that are answered together cost the same as single ones. `device` has the
 //! operations that a GPU performs, if one was measured.
 
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ const UNFINISHED: &str = ".unfinished";
 #[derive(Serialize, Deserialize)]
 struct File {
     format: u32,
-    /// The backend that was measured.
+    /// The backend of the kernels that was measured.
     backend: String,
     threads: usize,
     one: BTreeMap<String, f64>,
@@ -64,22 +64,22 @@ struct DeviceTable {
     group: BTreeMap<String, f64>,
 }
 
-/// A measured device.
+/// A measured device with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedDevice {
-    /// Its name and place, as in `cuda:0 (NVIDIA H200)`.
+    /// The device's name and place, for example `cuda:0 (NVIDIA H200)`.
     pub name: String,
-    /// Its rates.
+    /// The device's rates.
     pub rates: DeviceRates,
 }
 
 impl NamedDevice {
-    /// True for the name of its place, as in `cuda:0`.
+    /// Returns true if `place` is the device's place, for example `cuda:0`.
     pub fn is_at(&self, place: &str) -> bool {
         self.name.split(' ').next() == Some(place)
     }
 
-    /// The device as the file has it.
+    /// The device in the form of the file.
     fn table(&self) -> DeviceTable {
         let mut one = BTreeMap::new();
         let mut group = BTreeMap::new();
@@ -98,7 +98,7 @@ impl NamedDevice {
 }
 
 impl DeviceTable {
-    /// The device of this table. Refuses a missing rate.
+    /// The device in this table. Refuses a table without a rate for each operation.
     fn device(self) -> CoreResult<NamedDevice> {
         let rates = DeviceRates::new(
             self.memory,
@@ -112,8 +112,8 @@ impl DeviceTable {
     }
 }
 
-/// Path of the user's rates file, in `XDG_DATA_HOME` or `~/.local/share`; `None` if the system has
-/// neither.
+/// Path of the user's rates file, in `XDG_DATA_HOME` or `~/.local/share`; `None` if the environment
+/// has neither `XDG_DATA_HOME` nor `HOME`.
 pub fn default_path() -> Option<PathBuf> {
     let data = match folder_in("XDG_DATA_HOME") {
         Some(data) => data,
@@ -138,15 +138,15 @@ pub struct LoadedRates {
     pub origin: &'static str,
     /// A description of the origin, for output.
     pub description: String,
-    /// The device that was measured with them.
+    /// The device that was measured with the rates; `None` if there is none.
     pub device: Option<NamedDevice>,
 }
 
-/// Returns the rates of the file `named` or, if it is `None`, of the user's file. Without a user's
-/// file, returns the built-in rates.
+/// Loads the rates from the file `named`, else from the user's file if it exists. Otherwise returns
+/// the built-in rates.
 ///
 /// # Errors
-/// Same as [`read`], also if `named` does not exist.
+/// The errors of [`read`], also if the file `named` does not exist.
 pub fn load(named: Option<&Path>) -> Result<LoadedRates> {
     let path = named.map(Path::to_owned).or_else(default_path);
 
@@ -175,10 +175,11 @@ pub fn load(named: Option<&Path>) -> Result<LoadedRates> {
     }
 }
 
-/// Writes the rates of this machine, and of a device, to a file, and creates its parent folders.
+/// Writes the rates of this machine and of a device to a file, and creates its parent folders.
 ///
 /// # Errors
-/// [`Error::Write`] if the file cannot be written, [`Error::Backend`].
+/// [`Error::Write`] if the file cannot be written, and [`Error::Backend`] for an unusable
+/// `PAPIR_BACKEND`.
 pub fn write(path: &Path, rates: &Rates, device: Option<&NamedDevice>) -> Result<()> {
     let file = File {
         format: FORMAT,
@@ -222,10 +223,10 @@ fn write_durably(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Reads a rates file written by [`write()`]: the machine's rates, and its device.
+/// Reads a rates file written by [`write()`]. Returns the machine's rates and its device.
 ///
 /// # Errors
-/// [`Error::Rates`] for anything else.
+/// [`Error::Rates`] for a file that cannot be read, or has other contents.
 pub fn read(path: &Path) -> Result<(Rates, Option<NamedDevice>)> {
     // Before the file is read: another file may be of any length.
     let metadata = fs::metadata(path).map_err(|error| unreadable(path, error))?;
@@ -250,7 +251,7 @@ pub fn read(path: &Path) -> Result<(Rates, Option<NamedDevice>)> {
 }
 
 impl File {
-    /// The machine's rates. Refuses a missing one.
+    /// The machine's rates. Refuses a file without a rate for each operation.
     fn rates(&self) -> CoreResult<Rates> {
         let group = if self.group.is_empty() {
             &self.one
@@ -266,7 +267,7 @@ impl File {
     }
 }
 
-/// The rates of all operations by name.
+/// A table of the rates of all operations by name.
 fn table_of(rate: impl Fn(Operation) -> f64) -> BTreeMap<String, f64> {
     Operation::ALL
         .into_iter()
@@ -274,7 +275,7 @@ fn table_of(rate: impl Fn(Operation) -> f64) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// The rate of an operation. A missing one becomes NaN, which is refused as such.
+/// The rate of an operation; NaN, which is refused, if the table does not have it.
 fn rate(table: &BTreeMap<String, f64>, op: Operation) -> f64 {
     table.get(op.name()).copied().unwrap_or(f64::NAN)
 }

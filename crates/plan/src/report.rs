@@ -1,4 +1,4 @@
-//! Plans of databases, and their form as JSON.
+//! Plans of databases, also as JSON.
 
 use papir_core::cost::Rates;
 use serde_json::{Value, json};
@@ -10,22 +10,23 @@ use crate::demand::Demand;
 use crate::planner::{self, Choice};
 use crate::shards::{self, Machines, ShardsPlan};
 
-/// Offers for a database, its deltas and its shards.
+/// The plan of a database: offers, deltas and shards.
 pub struct Plan {
-    /// The offers.
+    /// The offers for the database.
     pub choice: Choice,
-    /// Deltas, if changes are planned and an offer can have one.
+    /// The deltas; `None` if no changes are planned, or no offer's database can have a delta.
     pub changes: Option<ChangesPlan>,
-    /// The database on several machines, if that is planned.
+    /// The division among several machines; `None` if none is planned.
     pub divided: Option<ShardsPlan>,
 }
 
 impl Plan {
-    /// Plans a database, with changes if their number per hour is given, and on several machines if
-    /// they are given. Each machine has the memory and threads of the demand.
+    /// Plans a database. `changes_per_hour` adds a plan of its changes, and `machines` its division
+    /// among machines, each of which has the memory and threads of the demand.
     ///
     /// # Errors
-    /// [`crate::Error::NothingFits`] with the reason of each scheme.
+    /// [`crate::Error::NothingFits`] with the reason of each scheme, and errors of the scheme of
+    /// deltas.
     pub fn new(
         database: &Database,
         demand: &Demand,
@@ -55,7 +56,7 @@ impl Plan {
         })
     }
 
-    /// The recommendation and its reason, in a sentence.
+    /// The recommendation, and its reason, in a sentence.
     pub fn reason(&self) -> String {
         match &self.divided {
             Some(divided) => divided.reason(),
@@ -63,7 +64,7 @@ impl Plan {
         }
     }
 
-    /// The plan as one JSON object; `rates` names their origin.
+    /// The plan as a JSON object. `rates` is the origin of the rates.
     pub fn as_json(&self, database: &Database, demand: &Demand, rates: &str) -> Value {
         let Self {
             choice,

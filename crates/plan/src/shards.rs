@@ -1,4 +1,4 @@
-//! Plans of databases on several machines.
+//! Plans of databases that are divided among machines.
 
 use papir_core::cost::{Counts, Operation, Rates};
 use papir_core::{DividedDescription, Result as CoreResult};
@@ -10,65 +10,66 @@ use crate::offer::Offer;
 use crate::planner::{Choice, LeftOut};
 use crate::{Error, Result, units};
 
-/// Seconds of the calls to all shards for a query, besides sending it: measured with Ray on one
+/// Seconds of the calls to all shards for a query, besides sending it, as measured with Ray on one
 /// machine.
 const CALL_S: f64 = 5e-3;
-/// Queries that shards and front answer together under load.
+/// Number of queries that shards and front answer together under load.
 const GROUP: usize = 16;
-/// Queries of the groups that the front has under way at once.
+/// Maximum number of queries in progress at the front.
 const UNDER_WAY: usize = 2 * GROUP;
 
 /// Default speed of the network between machines: 10 Gbit/s, in bits per second.
 pub const DEFAULT_NETWORK: f64 = 1e10;
 
-/// Machines of equal kind.
+/// Machines of equal kind for the shards of a database.
 #[derive(Clone, Copy, Debug)]
 pub struct Machines {
     /// Number of shards, each on a machine of its own.
     pub shards: usize,
-    /// Speed of the network between them, in bits per second.
+    /// Speed of the network between the machines, in bits per second.
     pub network: f64,
 }
 
-/// The part of one machine.
+/// A shard's part of the database, and its costs.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShardOffer {
-    /// Number of its slices.
+    /// Number of the shard's slices.
     pub slices: usize,
-    /// Bytes that it keeps in memory at most, without the program itself.
+    /// Maximum bytes that the shard keeps in memory, besides the program itself.
     pub memory_bytes: u64,
-    /// Seconds of its part of an answer on a machine that does nothing else.
+    /// Seconds of the shard's part of an answer on an otherwise idle machine.
     pub answer_s: f64,
 }
 
 /// Predicted costs of a database on several machines.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShardsPlan {
-    /// True: nothing of it was measured.
+    /// Always true, for readers of the JSON: the costs are predicted, not measured.
     pub predicted: bool,
     /// The scheme and its parameters, with the costs on a single machine.
     pub single: Offer,
-    /// Slices of the database.
+    /// Number of slices of the database.
     pub slices: usize,
     /// The shards.
     pub shards: Vec<ShardOffer>,
-    /// Seconds of the machine in front: it reads the query, and combines the parts of the answer.
+    /// Seconds of an answer on the machine in front, which reads the query and combines the partial
+    /// answers.
     pub front_s: f64,
-    /// Bytes that the machine in front keeps in memory at most, without the program itself.
+    /// Maximum bytes that the machine in front keeps in memory, besides the program itself.
     pub front_memory_bytes: u64,
     /// Seconds of calls and transfers between the machines.
     pub calls_s: f64,
-    /// Seconds of an answer: the slowest shard, the front and the calls.
+    /// Seconds of an answer: the sum for the slowest shard, the front and the calls.
     pub answer_s: f64,
     /// Seconds of a lookup.
     pub lookup_s: f64,
-    /// Lookups per second that all machines together keep up with, one of them in front.
+    /// Lookups per second that all machines together can answer, including the machine in front.
     pub lookups_per_second: f64,
 }
 
 impl ShardsPlan {
-    /// The costs of an offer, divided. Refuses a scheme that cannot be divided, and more machines
-    /// than slices.
+    /// The predicted costs of an offer whose database is divided. Refuses a scheme that cannot be
+    /// divided, and more machines than slices.
     fn of(offer: &Offer, demand: &Demand, rates: &Rates, machines: Machines) -> CoreResult<Self> {
         let scheme = registry::by_name(offer.scheme)?.require_divided()?;
         let DividedDescription { division, work } = scheme.describe(&offer.encoded)?;
@@ -132,7 +133,7 @@ impl ShardsPlan {
             .all(|bytes| demand.fits(bytes))
     }
 
-    /// The choice and its costs, in a sentence.
+    /// The chosen offer, and its costs, in a sentence.
     pub fn reason(&self) -> String {
         let memory = self
             .shards
@@ -162,17 +163,17 @@ struct Divided<'a> {
     slices: usize,
     /// Work of all slices together.
     of_slices: Counts,
-    /// Work of each shard, independent of its slices.
+    /// Work of each shard, with any number of slices.
     of_shard: Counts,
 }
 
 impl Divided<'_> {
-    /// The share of a shard with `slices` slices.
+    /// The fraction of the database that a shard with `slices` slices has.
     fn share(&self, slices: usize) -> f64 {
         slices as f64 / self.slices as f64
     }
 
-    /// The part of a machine with `slices` slices.
+    /// The part of the database on a machine with `slices` slices, and its costs.
     fn shard(&self, slices: usize, rates: &Rates, threads: usize) -> ShardOffer {
         let share = self.share(slices);
         let bytes = (self.offer.memory_bytes - self.offer.hint_bytes) as f64;
@@ -191,11 +192,11 @@ impl Divided<'_> {
     }
 }
 
-/// Chooses the offer with the least time of a lookup on these machines. Each machine has the
-/// demand's memory and threads, also the one in front.
+/// Chooses the offer with the least time of a lookup on these machines. Each machine, including the
+/// one in front, has the demand's memory and threads.
 ///
 /// # Errors
-/// [`Error::NothingFits`] with the reason of each scheme.
+/// [`Error::NothingFits`] with the reason of each scheme, if no offer fits.
 pub fn plan(
     choice: &Choice,
     demand: &Demand,
@@ -224,7 +225,7 @@ pub fn plan(
     })
 }
 
-/// The entry of an offer that is left out.
+/// The entry for an offer that is left out.
 fn leave_out(offer: &Offer, reason: impl ToString) -> LeftOut {
     LeftOut {
         scheme: offer.scheme,

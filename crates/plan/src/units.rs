@@ -1,12 +1,12 @@
-//! Sizes in command-line notation, and readable quantities.
+//! Parsing of sizes, and formatting of quantities.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{Error, Result};
 
-/// A number of bytes in command-line notation, such as `16GiB`. The output parses to the same
-/// number.
+/// A number of bytes in the notation of the command line, for example `16GiB`. Its output parses to
+/// the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes(pub u64);
 
@@ -39,7 +39,7 @@ const BYTE_SUFFIXES: [(&str, u32); 5] =
 /// Parses a number of bytes: `1GiB`, `256MiB`, `64B`, or without a unit.
 ///
 /// # Errors
-/// [`Error::Size`] for malformed text, zero, and numbers from 2⁶⁴ on.
+/// [`Error::Size`] for malformed text, zero, and numbers of 2⁶⁴ or more.
 pub fn parse_bytes(text: &str) -> Result<u64> {
     // `B` ends all other units, so it is the last one that is tried.
     let unit = BYTE_SUFFIXES
