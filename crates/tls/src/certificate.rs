@@ -1,15 +1,15 @@
-//! Fields of certificates that webpki does not give.
+//! Fields of certificates that webpki does not expose.
 
 use std::time::Duration;
 
 use rustls::pki_types::UnixTime;
 use x509_parser::prelude::{ASN1Time, FromDer, X509Certificate, X509Version};
 
-/// Returns whether a certificate in DER may sign others: if its basic constraints say so, or if it
-/// is of a version that has none. A malformed certificate may not.
+/// Returns true if a certificate in DER may sign others: its basic constraints say so, or its
+/// version has no basic constraints. A malformed certificate may not.
 ///
-/// webpki takes any certificate as an anchor. A server's own certificate in a list, as made for
-/// tests by many systems, must not vouch for other servers.
+/// webpki accepts any certificate as an anchor. But a list may contain a server's own certificate,
+/// which many systems generate for tests. It must not vouch for other servers.
 pub(crate) fn is_authority(der: &[u8]) -> bool {
     let Ok((_, certificate)) = X509Certificate::from_der(der) else {
         return false;

@@ -1,11 +1,11 @@
-//! Errors of reading certificates.
+//! Errors of reading trusted certificates.
 
 use std::path::PathBuf;
 
-/// Certificates that cannot be read, or that hold no root.
+/// Trusted certificates that cannot be read, or a source without certificates.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RootsError {
-    /// A file that the caller gave.
+    /// The file that the caller gave is unusable.
     #[error("{}: {reason}", path.display())]
     File {
         /// The file.
@@ -13,7 +13,7 @@ pub enum RootsError {
         /// The fault that was found, and the expected content.
         reason: String,
     },
-    /// A file or folder that an environment variable names.
+    /// The file or folder that an environment variable names is unusable.
     #[error("{name} is {}: {reason}", path.display())]
     Variable {
         /// The variable.

@@ -2,8 +2,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `list` | [`RootList`]: the certificates, and the anchors of chains |
-//! | `source` | [`RootSource`]: where they come from, and the order of places |
+//! | `list` | [`RootList`]: the certificates, and the choice of their source |
+//! | `source` | [`RootSource`]: the origin of the certificates |
 //! | `variables`, `system` | the variables of OpenSSL; the store of the system |
 //! | `verifier` | [`RootVerifier`], [`client_config`]: verification of a server's certificate |
 //! | `certificate` | fields of certificates that webpki does not give |

@@ -13,7 +13,7 @@ use crate::certificate::is_authority;
 use crate::variables::CertificateVariables;
 use crate::{RootSource, RootsError, system};
 
-/// Longest accepted file of root certificates: 4 MiB.
+/// Longest accepted file of certificates in bytes: 4 MiB.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// The certificates that a client trusts, and their origin.
@@ -24,11 +24,13 @@ pub struct RootList {
 }
 
 impl RootList {
-    /// The certificates of `file` or, without one, those that the user's environment trusts: of
-    /// `SSL_CERT_FILE` and `SSL_CERT_DIR`, else of the system, else the bundled ones.
+    /// The certificates in `file` or, without a file, those that the user's environment trusts: in
+    /// the files that `SSL_CERT_FILE` and `SSL_CERT_DIR` name, else of the system, else the bundled
+    /// ones.
     ///
     /// # Errors
-    /// A file or variable that names no certificate.
+    /// [`RootsError`] if the file, or the files that a variable names, cannot be read or have no
+    /// certificate.
     pub fn choose(file: Option<&Path>) -> Result<Self, RootsError> {
         match file {
             Some(path) => Self::of_file(path),
@@ -39,7 +41,8 @@ impl RootList {
     /// All certificates of a PEM file.
     ///
     /// # Errors
-    /// A file that cannot be read, is malformed, or contains no certificate.
+    /// [`RootsError::File`] if the file cannot be read, is malformed, has more than 4 MiB, or has
+    /// no certificate.
     pub fn of_file(path: &Path) -> Result<Self, RootsError> {
         let pem = read(path).map_err(|error| bad_file(path, error))?;
         // The certificates beyond would be left out without a word.
@@ -70,7 +73,7 @@ impl RootList {
         Ok(Self::of_store(system::certificates()))
     }
 
-    /// The authorities among a system's certificates or, if there are none, the bundled ones.
+    /// The authorities among the system's certificates or, if there are none, the bundled ones.
     fn of_store(mut certificates: Vec<CertificateDer<'static>>) -> Self {
         // Nobody chose the others for papir.
         certificates.retain(|certificate| is_authority(certificate));
@@ -83,7 +86,7 @@ impl RootList {
         }
     }
 
-    /// Mozilla's list, as of this build.
+    /// Mozilla's list of authorities, as bundled in this program.
     pub fn bundled() -> Self {
         Self {
             source: RootSource::Bundled,
@@ -96,13 +99,13 @@ impl RootList {
         &self.source
     }
 
-    /// All trusted certificates: authorities, and servers' own.
+    /// Returns all trusted certificates: of authorities, and of servers themselves.
     pub fn certificates(&self) -> &[CertificateDer<'static>] {
         &self.certificates
     }
 
-    /// The certificates that are trusted for themselves: those that the user named. No authority of
-    /// the system is a server.
+    /// The certificates that a server may present as its own: those that the user named. The
+    /// system's certificates and the bundled ones are trusted only as authorities.
     pub fn own(&self) -> &[CertificateDer<'static>] {
         match self.source {
             RootSource::File(_) | RootSource::Variables { .. } => &self.certificates,
@@ -110,7 +113,7 @@ impl RootList {
         }
     }
 
-    /// The anchors of chains: the authorities among the certificates.
+    /// The anchors of certificate chains: the authorities among the certificates.
     pub fn anchors(&self) -> RootCertStore {
         let authorities = self
             .certificates
@@ -123,8 +126,7 @@ impl RootList {
     }
 }
 
-/// The first bytes of a file: all that a list of certificates may have, and one more if it has
-/// more.
+/// Reads the first bytes of a file: at most one byte more than a list of certificates may have.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut pem = Vec::new();
     File::open(path)?

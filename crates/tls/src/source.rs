@@ -1,4 +1,4 @@
-//! Origins of certificates.
+//! Origins of trusted certificates.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,16 +8,16 @@ use std::path::PathBuf;
 pub enum RootSource {
     /// A file that the caller gave.
     File(PathBuf),
-    /// The file and the folders that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+    /// The file that `SSL_CERT_FILE` names, and the folders that `SSL_CERT_DIR` names.
     Variables {
-        /// The value of `SSL_CERT_FILE`, if it is set.
+        /// The value of `SSL_CERT_FILE`; `None` if it is not set.
         file: Option<PathBuf>,
-        /// The value of `SSL_CERT_DIR`, if it is set.
+        /// The value of `SSL_CERT_DIR`; `None` if it is not set.
         folders: Option<PathBuf>,
     },
     /// The store of the operating system.
     System,
-    /// The copy of Mozilla's list in this program.
+    /// The copy of Mozilla's list that is bundled in this program.
     Bundled,
 }
 

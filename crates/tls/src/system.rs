@@ -2,7 +2,7 @@
 
 use rustls::pki_types::CertificateDer;
 
-/// Certificates of the system's store; none if the system has no store, or an unreadable one.
+/// The certificates of the system's store; empty if the system has no store, or it cannot be read.
 #[cfg(all(unix, not(target_vendor = "apple")))]
 pub(crate) fn certificates() -> Vec<CertificateDer<'static>> {
     use rustls_native_certs::load_certs_from_paths;
@@ -22,7 +22,7 @@ pub(crate) fn certificates() -> Vec<CertificateDer<'static>> {
         .collect()
 }
 
-/// Certificates of the system's store; none if it cannot be read.
+/// The certificates of the system's store; empty if it cannot be read.
 #[cfg(not(all(unix, not(target_vendor = "apple"))))]
 pub(crate) fn certificates() -> Vec<CertificateDer<'static>> {
     rustls_native_certs::load_native_certs().certs

@@ -1,4 +1,4 @@
-//! The environment variables of OpenSSL, which other tools follow as well.
+//! Environment variables of OpenSSL, which other tools use as well.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,12 +9,13 @@ use rustls_native_certs::load_certs_from_paths;
 
 use crate::{RootSource, RootsError};
 
-/// Names a PEM file.
+/// The variable that names a PEM file.
 const FILE: &str = "SSL_CERT_FILE";
-/// Names folders with certificates in PEM files, separated as in `PATH`.
+/// The variable that names folders with PEM files, separated as in `PATH`.
 const FOLDERS: &str = "SSL_CERT_DIR";
 
-/// The variables that are set. Empty ones count as unset: containers often pass them on.
+/// The values of the variables; `None` for one that is not set. An empty variable counts as not
+/// set, because containers often pass on empty ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CertificateVariables {
     pub(crate) file: Option<PathBuf>,
@@ -22,7 +23,7 @@ pub(crate) struct CertificateVariables {
 }
 
 impl CertificateVariables {
-    /// The variables of this process.
+    /// Reads the variables of this process.
     pub(crate) fn of_environment() -> Self {
         Self {
             file: value_of(FILE).map(PathBuf::from),
@@ -30,7 +31,7 @@ impl CertificateVariables {
         }
     }
 
-    /// The origin of their certificates; `None` if neither is set.
+    /// The variables as an origin of certificates; `None` if neither is set.
     pub(crate) fn source(&self) -> Option<RootSource> {
         if self.file.is_none() && self.folders.is_none() {
             return None;
@@ -41,11 +42,12 @@ impl CertificateVariables {
         })
     }
 
-    /// All certificates that the variables name.
+    /// All certificates in the files and folders that the variables name.
     ///
     /// # Errors
-    /// The first variable, if there is no certificate in any of its files. The system's store does
-    /// not replace it: a connection must not trust more than its user said.
+    /// [`RootsError::Variable`] with the first set variable, if no file has a certificate. The
+    /// system's store does not replace the variables: a connection must not trust more than its
+    /// user said.
     pub(crate) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, RootsError> {
         let mut certificates = Vec::new();
         let mut failures = Vec::new();

@@ -13,26 +13,28 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureSch
 use crate::RootList;
 use crate::certificate::ValidityPeriod;
 
-/// Verifies chains by webpki, and also accepts a certificate that the user named.
+/// A verifier that verifies certificate chains by webpki, and also accepts a server's own
+/// certificate that the user named.
 ///
-/// webpki refuses a server's certificate that may sign others, and `openssl req -x509` makes such
-/// certificates by default. Accepting a trusted certificate adds no trust: the holder of its key
-/// could sign another certificate for the server. Name, validity period and the handshake's
+/// webpki refuses a server's certificate that may sign others, although `openssl req -x509` makes
+/// such certificates by default. Accepting a trusted certificate adds no trust: the holder of its
+/// key could sign another certificate for the server. Name, validity period and the handshake's
 /// signature are checked as for every certificate.
 #[derive(Debug)]
 pub struct RootVerifier {
-    /// `None` if no trusted certificate may sign others.
+    /// Verifies chains to trusted issuers; `None` if no trusted certificate may sign others.
     chains: Option<Arc<WebPkiServerVerifier>>,
-    /// Certificates that are trusted for themselves.
+    /// The certificates that a server may present as its own.
     own: Vec<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,
 }
 
 impl RootVerifier {
-    /// Trusts the certificates of `roots`.
+    /// A verifier that trusts the certificates of `roots`.
     ///
     /// # Errors
-    /// A provider without algorithms to verify signatures.
+    /// [`rustls::Error::General`] if webpki's verifier cannot be built from the trusted
+    /// authorities.
     pub fn new(roots: &RootList, provider: Arc<CryptoProvider>) -> Result<Self, rustls::Error> {
         let anchors = roots.anchors();
         let chains = match anchors.is_empty() {
