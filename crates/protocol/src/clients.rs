@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// One registered client. Times are in seconds since 1970.
+/// The status of a registered client. Times are in seconds since 1970, UTC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ClientStatus {
@@ -15,11 +15,11 @@ pub struct ClientStatus {
     pub status: String,
     /// Time at which registration began.
     pub created: u64,
-    /// Time of its last use.
+    /// Time of the client's last use.
     pub used: u64,
-    /// Time at which it expires if it is not used again.
+    /// Time at which the client expires if it is not used again.
     pub expires: u64,
-    /// Length of its keys in bytes.
+    /// Length of the client's keys in bytes.
     pub keys_bytes: u64,
     /// Number of key bytes that have arrived.
     pub uploaded_bytes: u64,
@@ -28,17 +28,19 @@ pub struct ClientStatus {
     /// The last version of the database that accepted its keys.
     #[cfg_attr(feature = "openapi", schema(pattern = "^[0-9a-f]{16}$"))]
     pub version: String,
-    /// Prepared tickets of the newest version with the numbers from `next_ticket` on, without a gap.
+    /// Number of prepared tickets of the newest version with consecutive numbers from `next_ticket`
+    /// on.
     pub tickets_ready: u64,
-    /// Used tickets, kept for retries.
+    /// Number of used tickets that are kept for retries.
     pub tickets_used: u64,
-    /// Bytes of its tickets.
+    /// Bytes of the client's tickets.
     pub ticket_bytes: u64,
-    /// Number of tickets prepared ahead.
+    /// Number of tickets that the server prepares ahead.
     pub tickets_ahead: u64,
     /// The largest used ticket number plus one.
     pub next_ticket: u64,
-    /// The same over the keys that were sent ahead and whose queries have come.
+    /// The largest ticket number among the keys that were sent ahead and that queries have used,
+    /// plus one.
     pub next_sent_ahead: u64,
 }
 
@@ -54,17 +56,17 @@ impl ClientStatus {
     }
 }
 
-/// Totals over all clients of a database.
+/// Totals of all clients of a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct RegistryCounts {
-    /// Registered clients.
+    /// Number of registered clients.
     pub registered: u64,
-    /// Clients whose keys are being uploaded.
+    /// Number of clients whose keys are being uploaded.
     pub uploading: u64,
-    /// Prepared, unused tickets.
+    /// Number of prepared, unused tickets.
     pub tickets_ready: u64,
-    /// Used tickets, kept for retries.
+    /// Number of used tickets that are kept for retries.
     pub tickets_used: u64,
     /// Bytes of keys and tickets.
     pub bytes: u64,
@@ -76,7 +78,7 @@ pub struct RegistryCounts {
 pub struct ClientList {
     /// All clients of the database.
     pub clients: Vec<ClientStatus>,
-    /// Their totals.
+    /// Totals of all clients.
     pub counts: RegistryCounts,
 }
 

@@ -1,7 +1,8 @@
 //! Error codes, the values of [`ErrorBody::code`](crate::ErrorBody::code).
 //!
-//! If the scheme refuses a query or keys, the code is the scheme's own (`papir_core::Error::code`):
-//! `checksum`, `wrong_scheme`, `out_of_bounds`, `index_out_of_range`, `batch_size` and others.
+//! If the scheme refuses a query or keys, the code is that of the scheme's error
+//! (`papir_core::Error::code`): `checksum`, `wrong_scheme`, `out_of_bounds`, `index_out_of_range`,
+//! `batch_size` and others.
 
 /// 404: no route has this path.
 pub const UNKNOWN_ROUTE: &str = "unknown_route";
@@ -50,10 +51,10 @@ pub const NO_CLIENT: &str = "no_client";
 pub const CLIENT_GONE: &str = "client_gone";
 /// 413: the keys alone exceed the database's quota.
 pub const OVER_QUOTA: &str = "over_quota";
-/// 429: the clients of the database, or of the token or network, are at their limit.
+/// 429: the database, the token or the network has its maximum number of clients.
 pub const REGISTRY_FULL: &str = "registry_full";
-/// 503: the client registry cannot be read or changed. A change may have been made: only the same
-/// bytes may be sent again.
+/// 503: the client registry cannot be read or changed. A change may have been made, so that only
+/// the same bytes may be sent again.
 pub const REGISTRY_FAILED: &str = "registry_failed";
 /// 409: the upload of the keys is not complete.
 pub const UPLOAD_INCOMPLETE: &str = "upload_incomplete";
@@ -70,7 +71,7 @@ pub const TICKET_USED: &str = "ticket_used";
 /// 503: the ticket is still being prepared.
 pub const NO_TICKET: &str = "no_ticket";
 
-/// Status and title of a code. Every response with the code has both.
+/// The status and the title of every response with a code.
 struct Meaning {
     code: &'static str,
     /// The HTTP status.
@@ -88,7 +89,7 @@ impl Meaning {
     }
 }
 
-/// Statuses and titles of the codes of this module.
+/// The statuses and titles of all codes of this module.
 const MEANINGS: [Meaning; 32] = [
     Meaning::of(UNKNOWN_ROUTE, 404, "No such path"),
     Meaning::of(WRONG_METHOD, 405, "The path does not support the method"),
@@ -140,20 +141,21 @@ const MEANINGS: [Meaning; 32] = [
     Meaning::of(NO_TICKET, 503, "The ticket is still being prepared"),
 ];
 
-/// Status and title of a scheme's own code.
+/// The status and the title of a code of a scheme's error.
 const REFUSED_BY_SCHEME: Meaning = Meaning::of("", 400, "The scheme refuses the queries or keys");
 
-/// The HTTP status that goes with a code.
+/// The HTTP status of responses with a code.
 pub fn status(code: &str) -> u16 {
     meaning(code).status
 }
 
-/// The title of a code.
+/// The title of responses with a code.
 pub(crate) fn title(code: &str) -> &'static str {
     meaning(code).title
 }
 
-/// Finds status and title of a code. Every code that is not in this module is a scheme's own.
+/// Finds the status and the title of a code. A code that is not in this module is that of a
+/// scheme's error.
 fn meaning(code: &str) -> &'static Meaning {
     let known = MEANINGS.iter().find(|meaning| meaning.code == code);
     known.unwrap_or(&REFUSED_BY_SCHEME)

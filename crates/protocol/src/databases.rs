@@ -33,7 +33,7 @@ pub struct DatabaseSummary {
     pub keyed: bool,
 }
 
-/// One version of a database.
+/// The description of one version of a database.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = Info))]
 pub struct DatabaseInfo {
@@ -63,7 +63,7 @@ pub struct DatabaseInfo {
     /// The source of the security estimate.
     pub security_source: Option<String>,
     /// log₂ of the probability that a lookup fails because an honest answer does not decode; null
-    /// if it cannot fail.
+    /// if it never fails.
     pub failure_log2: Option<f64>,
     /// The scheme's parameters by name.
     pub parameters: BTreeMap<String, String>,
@@ -71,13 +71,14 @@ pub struct DatabaseInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub checkpoint: Option<CheckpointInfo>,
-    /// The delta that every lookup asks as well; absent if there is none.
+    /// The delta, which every lookup queries as well; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub delta: Option<DeltaInfo>,
 }
 
-/// The changes since the base, in a small database beside it. Lengths in bytes, envelopes included.
+/// The delta: the changes since the base, in a small database beside it. Lengths are in bytes and
+/// include envelopes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct DeltaInfo {
@@ -90,7 +91,7 @@ pub struct DeltaInfo {
     pub entries: u64,
     /// The number of records of base and delta together; null if the database is keyed.
     pub records: Option<u64>,
-    /// The public part, which a client downloads once per version of the delta.
+    /// Length of the public part, which a client downloads once per version of the delta.
     pub public: u64,
     /// One query.
     pub query: u64,
@@ -100,13 +101,13 @@ pub struct DeltaInfo {
     pub queries_per_lookup: usize,
 }
 
-/// A signed checkpoint in short.
+/// The sequence and the time of a signed checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct CheckpointInfo {
     /// The sequence of the version in the database's log, from 0.
     pub sequence: u64,
-    /// The time of signing, in seconds since 1970.
+    /// The time of signing, in seconds since 1970, UTC.
     pub time: u64,
 }
 
@@ -124,18 +125,18 @@ impl DatabaseInfo {
     }
 }
 
-/// Lengths in bytes, envelopes included.
+/// Sizes of messages and stored data in bytes, including envelopes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct SizesInfo {
-    /// Everything that a client downloads once per version: the scheme's public part and the
+    /// The bundle, which a client downloads once per version: the scheme's public part and the
     /// keyword layout.
     pub bundle: u64,
     /// The scheme's public part.
     pub public: u64,
-    /// The share of the public part that depends on the database.
+    /// The part of the public part that depends on the records.
     pub hint: u64,
-    /// A client's keys.
+    /// The keys that a client registers.
     pub keys: u64,
     /// One query.
     pub query: u64,
@@ -147,32 +148,32 @@ pub struct SizesInfo {
     pub material: u64,
 }
 
-/// The response to `GET /v1/databases/{name}`: the newest version, the older versions that are
-/// still answered, and the memory of all of them.
+/// The response to `GET /v1/databases/{name}`: the newest version, the older versions that the
+/// server still answers, and the memory of all of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = Detail))]
 pub struct DatabaseDetail {
     /// The newest version.
     #[serde(flatten)]
     pub info: DatabaseInfo,
-    /// Older versions that are still answered, newest first.
+    /// Older versions that the server still answers, newest first.
     pub previous_versions: Vec<PreviousVersion>,
     /// Memory of all answered versions.
     pub memory: Memory,
 }
 
-/// An older version that is still answered.
+/// An older version that the server still answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PreviousVersion {
     /// The version, 16 hexadecimal digits.
     #[cfg_attr(feature = "openapi", schema(pattern = "^[0-9a-f]{16}$"))]
     pub version: String,
-    /// Seconds until it is no longer answered.
+    /// Seconds until the server no longer answers it.
     pub seconds_left: u64,
 }
 
-/// Total memory of a database's answered versions, in bytes.
+/// Total memory of a database's answered versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Memory {
@@ -180,7 +181,7 @@ pub struct Memory {
     pub versions: usize,
     /// Bytes of snapshot files, in memory or mapped.
     pub snapshot: u64,
-    /// Bytes of the encoded databases, whether in snapshot files or not.
+    /// Bytes of the encoded databases, in snapshot files or elsewhere.
     pub encoded: u64,
     /// Bytes of other precomputed data.
     pub material: u64,

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::code;
 
-/// Start of every problem type; the code follows.
+/// Start of every problem type, before the code.
 const TYPES: &str = "urn:papir:problem:";
 
 /// The body of every error response, of media type [`PROBLEM`](crate::media::PROBLEM).
@@ -16,17 +16,17 @@ pub struct ErrorBody {
     /// The problem type: `urn:papir:problem:` and the code.
     #[serde(rename = "type")]
     pub kind: String,
-    /// A summary for people, the same for every response with this code.
+    /// A summary for people, which is the same for every response with this code.
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// A message for people about this request.
+    /// A message about this request, for people.
     pub detail: String,
     /// A short, stable code for programs.
     pub code: String,
-    /// Set if the same request may succeed later. A hint: programs decide by the status.
+    /// True if the same request may succeed later. It is a hint: programs decide by the status.
     pub retryable: bool,
-    /// With `wrong_version`: the newest version.
+    /// The newest version, with the code `wrong_version`; otherwise absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
@@ -45,7 +45,7 @@ impl ErrorBody {
         }
     }
 
-    /// Parses the body of an error response; `None` if it is not one of papir.
+    /// Parses the body of an error response; `None` if it is not the body of a papir service.
     pub fn parse(body: &[u8]) -> Option<Self> {
         serde_json::from_slice(body).ok()
     }

@@ -1,13 +1,13 @@
 //! Header names, in lower case.
 
-/// The database version: in a request, the version it is for; in a response, the version that
-/// answered.
+/// The database version. In a request, it is the version that the request is for; in a response,
+/// the version that answered.
 pub const VERSION: &str = "papir-version";
 /// The id of the registered client that sends the queries.
 pub const CLIENT: &str = "papir-client";
 /// The ticket numbers of the queries, one per query, separated by commas.
 pub const TICKET: &str = "papir-ticket";
-/// The total length of keys that will be uploaded in parts.
+/// The total length in bytes of keys that will be uploaded in parts.
 pub const UPLOAD_LENGTH: &str = "papir-upload-length";
 /// In a request, the offset of the part's first byte; in a response, the number of bytes received.
 pub const UPLOAD_OFFSET: &str = "papir-upload-offset";
@@ -18,9 +18,9 @@ pub const REQUEST_ID: &str = "x-request-id";
 pub const TRACE_PARENT: &str = "traceparent";
 /// `Authorization`: the bearer token.
 pub const AUTHORIZATION: &str = "authorization";
-/// `Content-Type`.
+/// `Content-Type`: the media type of the body.
 pub const CONTENT_TYPE: &str = "content-type";
 /// `If-None-Match`: the `ETag` of the client's copy.
 pub const IF_NONE_MATCH: &str = "if-none-match";
-/// `Retry-After`, in seconds.
+/// `Retry-After`: the seconds to wait before a retry.
 pub const RETRY_AFTER: &str = "retry-after";

@@ -1,12 +1,12 @@
 //! Media types of request and response bodies.
 
-/// Queries, answers, keys, tickets, public parts and filters.
+/// The media type of queries, answers, keys, tickets, public parts and filters.
 pub const BINARY: &str = "application/octet-stream";
-/// Descriptions.
+/// The media type of descriptions.
 pub const JSON: &str = "application/json";
-/// Errors: problem details (RFC 9457).
+/// The media type of errors: problem details (RFC 9457).
 pub const PROBLEM: &str = "application/problem+json";
-/// Signed checkpoints and their proofs.
+/// The media type of signed checkpoints and their proofs.
 pub const TEXT: &str = "text/plain; charset=utf-8";
-/// Metrics, in the text format of Prometheus.
+/// The media type of metrics, in the text format of Prometheus.
 pub const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -1,68 +1,68 @@
 //! Paths of the routes.
 
-/// The list of databases. The paths of every database start with it.
+/// Path of the list of databases, with which the paths of every database start.
 pub const DATABASES: &str = "/v1/databases";
-/// The description of the set for private set intersection.
+/// Path of the description of the set for private set intersection.
 pub const PSI: &str = "/v1/psi";
-/// The filter of that set.
+/// Path of the filter of the set for private set intersection.
 pub const PSI_FILTER: &str = "/v1/psi/filter";
-/// The evaluation of blinded elements.
+/// Path of the evaluation of blinded elements.
 pub const PSI_EVALUATE: &str = "/v1/psi/evaluate";
-/// Liveness probe: succeeds while the server listens.
+/// Path of the liveness probe, which succeeds while the server listens.
 pub const ALIVE: &str = "/healthz";
-/// Readiness probe: succeeds once all databases are loaded.
+/// Path of the readiness probe, which succeeds once all databases are loaded.
 pub const READY: &str = "/readyz";
-/// The metrics.
+/// Path of the metrics.
 pub const METRICS: &str = "/metrics";
-/// The OpenAPI document.
+/// Path of the OpenAPI document.
 pub const OPENAPI: &str = "/openapi.json";
 
-/// The description of a database.
+/// The path of the description of the database `name`.
 pub fn database(name: &str) -> String {
     format!("{DATABASES}/{}", escape(name))
 }
 
-/// The public part of a database.
+/// The path of the public part of the database `name`.
 pub fn public(name: &str) -> String {
     database(name) + "/public"
 }
 
-/// One version of a path of a database: of its description or of its public part.
+/// The path of a description or a public part, for one version of the database.
 pub fn of_version(path: &str, version: &str) -> String {
     format!("{path}?version={}", escape(version))
 }
 
-/// The signed checkpoint of a database.
+/// The path of the signed checkpoint of the database `name`.
 pub fn checkpoint(name: &str) -> String {
     database(name) + "/checkpoint"
 }
 
-/// The proof of the newest version of a signed database.
+/// The path of the proof of the newest version of the signed database `name`.
 pub fn checkpoint_proof(name: &str) -> String {
     checkpoint(name) + "/proof"
 }
 
-/// The log of a signed database.
+/// The path of the log of the signed database `name`.
 pub fn checkpoint_log(name: &str) -> String {
     checkpoint(name) + "/log"
 }
 
-/// The queries to a database.
+/// The path of queries to the database `name`.
 pub fn query(name: &str) -> String {
     database(name) + "/query"
 }
 
-/// The registered clients of a database.
+/// The path of the registered clients of the database `name`.
 pub fn clients(name: &str) -> String {
     database(name) + "/clients"
 }
 
-/// A registered client.
+/// The path of the registered client with this id.
 pub fn client(name: &str, id: &str) -> String {
     format!("{}/{id}", clients(name))
 }
 
-/// The upload of a registered client's keys.
+/// The path of the upload of the keys of the registered client with this id.
 pub fn client_keys(name: &str, id: &str) -> String {
     client(name, id) + "/keys"
 }
@@ -80,8 +80,8 @@ pub fn escape(name: &str) -> String {
     escaped
 }
 
-/// The name of a database in a path: undoes percent-encoding. `None` for a bad escape, and for
-/// bytes that are not UTF-8.
+/// Undoes the percent-encoding of a database's name in a path; `None` for an invalid escape, and
+/// for bytes that are not UTF-8.
 pub fn unescape(segment: &str) -> Option<String> {
     let mut bytes = segment.bytes();
     let mut name = Vec::with_capacity(segment.len());
@@ -97,7 +97,7 @@ pub fn unescape(segment: &str) -> Option<String> {
     String::from_utf8(name).ok()
 }
 
-/// The value of a hexadecimal digit.
+/// The value of a hexadecimal digit; `None` for another byte.
 fn digit(byte: u8) -> Option<u8> {
     let value = char::from(byte).to_digit(16)?;
     Some(value as u8)

@@ -8,20 +8,20 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PsiInfo {
-    /// `filter`: receivers download a filter; `retrieval`: they look elements up in a database.
+    /// `filter` if receivers download a filter, `retrieval` if they look elements up in a database.
     pub kind: String,
     /// The version of the filter or database, 16 hexadecimal digits.
     #[cfg_attr(feature = "openapi", schema(pattern = "^[0-9a-f]{16}$"))]
     pub version: String,
     /// Number of elements in the set.
     pub elements: u64,
-    /// Bytes of the longest label; null for a set without labels.
+    /// Length of the longest label in bytes; null for a set without labels.
     pub longest_label: Option<u32>,
     /// Maximum number of elements in one request.
     pub max_elements: usize,
-    /// Bytes of the filter; null without one.
+    /// Length of the filter in bytes; null without a filter.
     pub filter_bytes: Option<u64>,
-    /// The database that elements are looked up in; null without one.
+    /// The name of the database in which receivers look elements up; null for a filter.
     pub database: Option<String>,
 }
 
