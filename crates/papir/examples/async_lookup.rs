@@ -47,7 +47,7 @@ async fn print(url: &str, keys: &[&str]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A service on this machine.
+/// Starts a service on this machine.
 async fn capitals() -> Result<BoundServer, Box<dyn Error>> {
     let options = papir::Options {
         scheme: "simple".to_owned(),

@@ -8,9 +8,9 @@
 use papir::lookup::Wanted;
 use papir::{Database, Options, Result, client_of, system_rng};
 
-/// Keys of the table.
+/// Number of keys in the table.
 const ENTRIES: u64 = 1000;
-/// Keys that the client looks up; the last is not in the table.
+/// Keys that the client looks up. The last one is not in the table.
 const WANTED: [u64; 5] = [3, 141, 592, 653, ENTRIES];
 
 fn main() -> Result<()> {

@@ -1,10 +1,11 @@
 //! Compression of ciphertexts of another scheme.
 //!
-//! This is section 3 of the ZipPIR paper (Akhavan Mahdavi, Diao, Kerschbaum). A service computes on LWE
-//! encryptions, as those of TFHE, and sends the results. Each has 5 KB, of which the client needs a few
-//! bits. With a *compression key*, the client's LWE secret encrypted under its own Paillier key, the
-//! service computes the phases of its results under Paillier: 768 bytes for up to 41 of them. The same
-//! key serves coefficients of RLWE encryptions under that secret.
+//! This is section 3 of the ZipPIR paper (Akhavan Mahdavi, Diao, Kerschbaum). A service computes on
+//! LWE encryptions like the encryptions of TFHE, and sends the results. A result has 5 KB, and the
+//! client needs a few bits of it. A *compression key* is the client's LWE secret, encrypted under
+//! its own Paillier key. With it, the service computes the phases of its results under Paillier:
+//! 768 bytes for up to 41 results. The same key serves coefficients of RLWE encryptions under that
+//! secret.
 //!
 //! `cargo run --release -p papir --example compress_ciphertexts`
 
@@ -15,10 +16,10 @@ use papir::paillier::{Params, Result, SecretKey};
 use papir::system_rng;
 use rand_core::CryptoRng;
 
-/// n and q of TFHE's encryptions of bits: q is 2⁶⁴, so words wrap.
+/// n of TFHE's encryptions of bits. Their q is 2⁶⁴, so words wrap.
 const N: usize = 630;
 const Q: u128 = 1 << 64;
-/// p: messages are 0 to 15.
+/// p, the number of messages: 0 to 15.
 const P: u64 = 16;
 
 fn main() -> Result<()> {
@@ -32,8 +33,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Encrypts messages, lets the service compress the encryptions, and decrypts what it sends. Returns the
-/// bytes before and after, and the messages.
+/// Encrypts messages, lets the service compress the encryptions, and decrypts the result. Returns
+/// the bytes before and after, and the messages.
 fn exchange(
     params: Params,
     messages: &[u64],
@@ -68,7 +69,7 @@ fn exchange(
     ))
 }
 
-/// An LWE encryption with a small error.
+/// Makes an LWE encryption with a small error.
 fn encrypt(secret: &[u64], message: u64, rng: &mut dyn CryptoRng) -> Lwe {
     let mask: Vec<u64> = secret.iter().map(|_| rng.next_u64()).collect();
     let product = mask

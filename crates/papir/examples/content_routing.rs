@@ -1,8 +1,8 @@
 //! Private queries in a content network.
 //!
-//! This is the application of section 8.1 of the InsPIRe paper (Mahdavi, Patel, Seo, Yeo 2025). In a
-//! network such as IPFS, a block of content is named by its hash. A reader finds it in three steps, each
-//! at a node that would otherwise learn what is read:
+//! This is the application of section 8.1 of the InsPIRe paper (Mahdavi, Patel, Seo, Yeo 2025). In
+//! a network such as IPFS, a block of content is named by its hash. A reader finds it in three
+//! steps. In each step it asks a node, which would otherwise learn the name of the block:
 //!
 //! | step | key | value |
 //! |---|---|---|
@@ -10,8 +10,9 @@
 //! | routing | a peer | its address |
 //! | retrieval | a block's name | the block |
 //!
-//! All three are lookups by key. A reader always makes all of them: after a name that nobody provides it
-//! asks for a random peer and a random block, so that its traffic does not tell whether it found anything.
+//! All three are lookups by key. A reader always makes all of them. After a name that nobody
+//! provides, it asks for a random peer and a random block, so its traffic is the same as after a
+//! name that it found.
 //!
 //! `cargo run --release -p papir --example content_routing -- [BLOCKS]`
 
@@ -20,7 +21,7 @@ use std::time::Instant;
 use papir::{Database, Options, Result, client_of, system_rng};
 use rand_core::Rng;
 
-/// Name of a block or of a peer: a hash in a real network, random bytes here.
+/// Name of a block or of a peer. It is a hash in a real network, and random bytes here.
 type Name = [u8; 32];
 
 const PEERS: usize = 256;
@@ -97,14 +98,14 @@ impl Network {
     }
 }
 
-/// Address of a peer, padded to one length.
+/// Returns the address of a peer, padded to one length.
 fn address(peer: usize) -> Vec<u8> {
     let mut text = format!("/ip4/10.0.0.{peer}/tcp/4001").into_bytes();
     text.resize(ADDRESS_BYTES, b' ');
     text
 }
 
-/// A block's content, here made of its name.
+/// Returns a block's content, which is made of its name here.
 fn content(name: &Name) -> Vec<u8> {
     name.iter().copied().cycle().take(BLOCK_BYTES).collect()
 }
@@ -146,7 +147,7 @@ fn read(network: &Network, name: &Name) -> Result<Read> {
     })
 }
 
-/// A random one of the names in a value.
+/// Returns a random one of the names in a value, or `None` if there are none.
 fn one_of(names: &[u8]) -> Option<Name> {
     let count = names.len() / size_of::<Name>();
     let pick = (system_rng().next_u64() % count.max(1) as u64) as usize;

@@ -1,9 +1,10 @@
 //! Private enrollment of devices.
 //!
-//! This is the application of section 8.2 of the InsPIRe paper (Mahdavi, Patel, Seo, Yeo 2025). A new
-//! device asks at its first start whether it belongs to an organisation, and to which. The service that
-//! answers should not learn which devices start, nor that a device belongs to nobody. The device has had
-//! no occasion to fetch anything before, so InsPIRe⁽²⁾ suits it: it sends few bytes and stores nothing.
+//! This is the application of section 8.2 of the InsPIRe paper (Mahdavi, Patel, Seo, Yeo 2025). At
+//! its first start, a new device asks for the organisation that it belongs to, if there is one. The
+//! service that answers should not learn which devices start, nor that a device belongs to nobody.
+//! The device had no occasion to fetch anything before, so InsPIRe⁽²⁾ suits it: the device sends
+//! few bytes and stores nothing.
 //!
 //! Devices are found by their serial numbers: the table arranges 64 bytes for each enrolled device in
 //! buckets, which are the scheme's records.
@@ -14,7 +15,8 @@ use std::time::Instant;
 
 use papir::{Database, Goal, Options, Result, client_of, system_rng};
 
-/// Bytes of an enrollment: the organisation's name, padded with zeros, and a token for its service.
+/// Bytes of an enrollment. It has the organisation's name, padded with zeros, and a token for its
+/// service.
 const ENROLLMENT_BYTES: usize = 64;
 const NAME_BYTES: usize = 32;
 const ORGANISATIONS: [&str; 4] = [
@@ -79,7 +81,7 @@ impl Service {
     }
 }
 
-/// A device's serial number.
+/// Returns a device's serial number.
 fn serial(number: u64) -> String {
     format!("SN-{number:010}")
 }
@@ -104,7 +106,7 @@ struct Started {
     received: usize,
 }
 
-/// The first start of a device: it fetches the public part, and looks itself up.
+/// Starts a device for the first time: it fetches the public part, and looks itself up.
 fn start_device(service: &Service, serial: &str) -> Result<Started> {
     let bundle = service.database.bundle();
     let client = client_of(&bundle)?;
@@ -123,7 +125,7 @@ fn start_device(service: &Service, serial: &str) -> Result<Started> {
     })
 }
 
-/// The name in an enrollment.
+/// Returns the name in an enrollment.
 fn organisation_of(enrollment: &[u8]) -> String {
     let name = enrollment
         .iter()

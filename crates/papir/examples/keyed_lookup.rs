@@ -6,7 +6,7 @@
 
 use papir::{Database, Lookup, Options, Result, client_of, system_rng};
 
-/// The table of keys and values.
+/// Keys and values of the table.
 const CODES: [(&str, &str); 5] = [
     ("AT", "Austria"),
     ("BR", "Brazil"),
@@ -14,7 +14,7 @@ const CODES: [(&str, &str); 5] = [
     ("NZ", "New Zealand"),
     ("PE", "Peru"),
 ];
-/// An entry that is added later.
+/// Entry that is added later.
 const ADDED: (&str, &str) = ("JP", "Japan");
 
 fn main() -> Result<()> {

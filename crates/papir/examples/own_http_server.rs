@@ -12,7 +12,7 @@ use papir::{Database, Options, client_of, system_rng};
 
 type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// Maximum length of a body in bytes. Limit data from the network before allocating memory for it.
+/// Largest length of a body in bytes. Limit data from the network before allocating memory for it.
 const MAX_BODY: u64 = 1 << 20;
 
 fn main() -> Result<()> {
@@ -50,7 +50,7 @@ fn serve(database: &Database, mut stream: BufReader<TcpStream>) -> Result<()> {
     Ok(())
 }
 
-/// The client: fetches the bundle, sends a query, and decrypts the answer.
+/// Acts as the client: fetches the bundle, sends a query, and decrypts the answer.
 fn look_up(mut stream: BufReader<TcpStream>, key: &str) -> Result<Option<String>> {
     let client = client_of(&exchange(&mut stream, "GET /bundle HTTP/1.1", &[])?)?;
     let pending = client.prepare_key(key.as_bytes(), &mut system_rng())?;
@@ -72,7 +72,7 @@ fn exchange(stream: &mut BufReader<TcpStream>, request: &str, body: &[u8]) -> Re
     }
 }
 
-/// Reads the first line and the body of a message; `None` at the end of the connection.
+/// Reads the first line and the body of a message. Returns `None` at the end of the connection.
 fn read_message(stream: &mut BufReader<TcpStream>) -> Result<Option<(String, Vec<u8>)>> {
     let lines = stream.by_ref().take(MAX_BODY).lines();
     let head = lines.take_while(|line| !matches!(line, Ok(line) if line.is_empty()));

@@ -1,4 +1,4 @@
-//! A prepared database in memory.
+//! Prepared databases in memory.
 
 use papir_core::erased::{self, ErasedScheme, ErasedServer, ErasedSession};
 use papir_core::{
@@ -13,24 +13,25 @@ use papir_schemes::registry;
 
 use crate::DEFAULT_SCHEME;
 
-/// Options of a database's preparation.
+/// Options for preparing a database.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The scheme's name in the registry.
     pub scheme: String,
-    /// The optimization goal for the scheme's parameters.
+    /// The goal for the choice of the scheme's parameters.
     pub goal: Goal,
     /// The largest allowed probability that an answer does not decode.
     pub failure: FailureBound,
-    /// Action on a duplicate key.
+    /// The rule for keys that have several entries.
     pub on_duplicate: OnDuplicate,
-    /// Target size in bytes of a keyed table's buckets. A bucket is a record that holds a few
-    /// entries; one query fetches one bucket. `None` chooses it for the scheme and the goal.
+    /// Target length in bytes of a keyed table's buckets. A bucket is a record with a few entries;
+    /// one query fetches one bucket. `None` chooses the length for the scheme and the goal.
     pub bucket: Option<BucketTarget>,
-    /// Label of the scheme's parameters, one of those that `papir plan --all` prints; of a keyed
-    /// database, numbers in it may be a fifth off. `None` chooses the parameters for the goal.
+    /// Label of the scheme's parameters, as `papir plan --all` prints labels. For a keyed database,
+    /// the numbers in it may differ by a fifth. `None` chooses the parameters for the goal.
     pub params: Option<String>,
-    /// Percentage of extra space in a keyed table, for entries that [`Database::update`] adds.
+    /// Free room for entries that [`Database::update`] adds, in per cent of the buckets that a
+    /// keyed table's entries need.
     pub room: u32,
     /// The key under which [`ENCRYPTED_SCHEME`](crate::ENCRYPTED_SCHEME) encrypts the records;
     /// `None` for other schemes.
@@ -38,8 +39,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// [`DEFAULT_SCHEME`] with balanced parameters. Duplicate keys are refused, buckets have the
-    /// default size, and the table has no extra space.
+    /// The default: [`DEFAULT_SCHEME`] with parameters for a balanced goal. Duplicate keys are
+    /// refused, the length of buckets is chosen for the scheme, and the table has no free room.
     fn default() -> Self {
         let TableOptions {
             on_duplicate, room, ..
@@ -61,7 +62,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Options of a table for values of these lengths.
+    /// Options of the table for these entries.
     fn table(&self, entries: &[Entry]) -> Result<TableOptions> {
         let bucket = self
             .bucket
@@ -73,7 +74,7 @@ impl Options {
         })
     }
 
-    /// Options of a table that an update arranges again, with the buckets of the first one.
+    /// Options of a table that an update arranges again, with the bucket length of the first table.
     pub(crate) fn rebuilt_table(&self) -> TableOptions {
         let bucket = self.bucket.unwrap_or_default();
         TableOptions {
@@ -101,7 +102,8 @@ impl Options {
         Ok(registry::by_name(&self.scheme)?.with_owner_key(self.owner_key.as_ref()))
     }
 
-    /// The scheme's parameters, by label or by goal. Numbers of the label may be off by the share `slack`.
+    /// The scheme's parameters, by label or by goal. Numbers in the label may differ by the
+    /// fraction `slack`.
     fn candidate(
         &self,
         scheme: &dyn ErasedScheme,
@@ -124,7 +126,7 @@ impl Options {
     }
 }
 
-/// A prepared database: the server's side of a lookup.
+/// A prepared database, with which a server answers lookups.
 pub struct Database {
     pub(crate) server: Box<dyn ErasedServer>,
     pub(crate) keys: Option<Keys>,
@@ -138,11 +140,12 @@ pub(crate) struct Keys {
 }
 
 impl Database {
-    /// Prepares a keyed database. A key is any byte string; a value has at most 64 KiB.
+    /// Prepares a keyed database of pairs of key and value. A key is any byte string; a value has
+    /// at most 64 KiB.
     ///
     /// # Errors
-    /// Same as [`papir_lookup::build`]; the line in an error is the 1-based number of the pair.
-    /// Also [`papir_core::Error::UnknownScheme`], and errors of the scheme's setup.
+    /// The errors of [`papir_lookup::build`], in which the line is the number of the pair, from 1;
+    /// [`papir_core::Error::UnknownScheme`]; and errors of the scheme's parameters and setup.
     pub fn build<K: Into<Vec<u8>>, V: Into<Vec<u8>>>(
         pairs: impl IntoIterator<Item = (K, V)>,
         options: &Options,
@@ -173,7 +176,8 @@ impl Database {
     /// Prepares records that are looked up by index.
     ///
     /// # Errors
-    /// [`papir_core::Error::UnknownScheme`], and errors of the records or of the scheme's setup.
+    /// [`papir_core::Error::UnknownScheme`], and errors of the records and of the scheme's
+    /// parameters and setup.
     pub fn build_records(records: &dyn Records, options: &Options) -> Result<Self> {
         Self::prepare(records, None, options)
     }
@@ -195,7 +199,7 @@ impl Database {
         })
     }
 
-    /// The public data that every client fetches once per version.
+    /// The bundle: the public data that every client fetches once per version, as bytes.
     pub fn bundle(&self) -> Vec<u8> {
         let keyword = self.keys.as_ref().map(|keys| keys.layout.clone());
         let scheme_public = self.server.public();
@@ -211,13 +215,13 @@ impl Database {
     /// [`bundle`](Database::bundle) to [`client_of`].
     ///
     /// # Errors
-    /// Same as [`client_of`].
+    /// The errors of [`client_under`].
     pub fn client(&self) -> Result<Lookup> {
         client_under(self.options.owner_key.as_ref(), &self.bundle())
     }
 
-    /// Returns the answers to queries, in order. Queries of registered clients also need keys and
-    /// tickets: use [`server`](Database::server) for them.
+    /// Answers queries, in order. Queries of registered clients also need keys and tickets: use
+    /// [`server`](Database::server) for them.
     ///
     /// # Errors
     /// The error of the first query that fails: an invalid envelope,
@@ -236,7 +240,7 @@ impl Database {
         Ok(answers?)
     }
 
-    /// Returns sizes, security, failure probability and parameters.
+    /// Describes the database: sizes, security, failure probability and parameters.
     pub fn describe(&self) -> Description {
         self.server.describe()
     }
@@ -252,7 +256,8 @@ impl Database {
         &*self.server
     }
 
-    /// Splits the database into the scheme's server and the key layout, for a custom service.
+    /// Splits the database into the scheme's server and the layout of the keys, for a custom
+    /// service. The layout is `None` for a database without keys.
     pub fn into_parts(self) -> (Box<dyn ErasedServer>, Option<KeywordLayout>) {
         (self.server, self.keys.map(|keys| keys.layout))
     }
@@ -261,16 +266,19 @@ impl Database {
 /// Creates a client from the bytes of a [`Database::bundle`].
 ///
 /// # Errors
-/// Same as [`Bundle::decode`]; also [`papir_core::Error::UnknownScheme`],
-/// [`papir_core::Error::NotPrivate`], and errors in the scheme's public part.
+/// The errors of [`Bundle::decode`] and [`Lookup::new_verifying`];
+/// [`papir_core::Error::UnknownScheme`]; [`papir_core::Error::NotPrivate`]; and errors in the
+/// scheme's public part.
 pub fn client_of(bundle: &[u8]) -> Result<Lookup> {
     client_under(None, bundle)
 }
 
-/// Creates a client of an encrypted database. It needs the owner's key to register.
+/// Creates a client from the bytes of a [`Database::bundle`], with the owner's key if the database
+/// is encrypted. The client needs the key to register.
 ///
 /// # Errors
-/// Same as [`client_of`], and [`papir_core::Error::OwnerKey`] for another owner's key.
+/// The errors of [`client_of`], [`papir_core::Error::OwnerKey`] for another owner's key, and
+/// [`papir_core::Error::Parameters`] for a key with a database that is not encrypted.
 pub fn client_under(owner_key: Option<&OwnerKey>, bundle: &[u8]) -> Result<Lookup> {
     let bundle = Bundle::decode(bundle)?;
     let scheme = registry::by_id(erased::scheme_of_public(&bundle.scheme_public)?)?

@@ -1,7 +1,7 @@
 //! Private information retrieval: look up a record without revealing to the server which one.
 //!
 //! The server answers every query by processing its whole database under encryption. It learns that
-//! a query arrived, but not which record it was for.
+//! a query arrived, but not which record it asked for.
 //!
 //! # In one process
 //!
@@ -16,8 +16,8 @@
 //! # Ok::<(), papir::Error>(())
 //! ```
 //!
-//! `database` is the server's side, `client` and `lookup` the client's. They exchange only bytes:
-//! the [`Database::bundle`] once, then queries and answers.
+//! `database` belongs to the server, `client` and `lookup` to the client. They exchange only bytes:
+//! the [`Database::bundle`] once, and then queries and answers.
 //!
 //! # Over the network
 //!
@@ -40,8 +40,8 @@
 //!
 //! # In an asynchronous program
 //!
-//! With the feature `aio`, `aio::Connection` has the same operations as
-//! futures for tokio. A future may be dropped at any time: the state on disk stays consistent.
+//! With the feature `aio`, `aio::Connection` has the same operations as futures for tokio. A future
+//! may be dropped at any time: the state on disk stays consistent.
 //!
 //! ```
 //! # async fn example(address: &str) -> Result<(), papir::client::Error> {
@@ -103,9 +103,9 @@
 //!
 //! # Encrypted databases
 //!
-//! To hide records from the server, their owner encrypts them under an [`OwnerKey`]. Clients
+//! To hide the records from the server, their owner encrypts them under an [`OwnerKey`]. Clients
 //! register with the same key. The server sees neither records nor queries. Anyone with the key can
-//! read all records and, if the server leaks them, other clients' queries.
+//! read all records and, if the server leaks them, the queries of other clients.
 //!
 //! ```no_run
 //! use papir::{Database, ENCRYPTED_SCHEME, ErasedSession, Options, OwnerKey, client_under, system_rng};
@@ -154,7 +154,7 @@
 mod database;
 mod update;
 
-/// The page of this crate in registries, whose code is tested.
+/// The crate's README, whose code examples are tested here.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
@@ -179,14 +179,14 @@ pub use papir_lookup::{BucketTarget, Error, Lookup, OnDuplicate, Pending, Result
 
 /// The default scheme.
 pub const DEFAULT_SCHEME: &str = "inspire";
-/// The scheme whose databases are encrypted by their owner.
+/// The scheme whose databases their owner encrypts.
 pub const ENCRYPTED_SCHEME: &str = papir_schemes::registry::ENCRYPTED;
 
 /// Connects to the database at a URL `http://host:port/v1/databases/name`, or to the only database
 /// of the server at `http://host:port`.
 ///
 /// # Errors
-/// Same as [`Connection::open`].
+/// The errors of [`Connection::open`].
 pub fn connect(url: &str) -> Result<Connection, client::Error> {
     Connection::open(url, None)
 }

@@ -10,16 +10,16 @@ use crate::database::Keys;
 impl Database {
     /// Creates a new version of the database in which each key is set to its value, or deleted if
     /// the value is `None`. If a key occurs several times, its last change counts. Clients need the
-    /// new [`bundle`](Database::bundle). The old version can still answer queries.
+    /// new [`bundle`](Database::bundle). The old version can still answer its queries.
     ///
-    /// If the changes fit into free space, only a few records change. Otherwise all keys are
-    /// rearranged and all records are prepared again; the `room` of [`Options`](crate::Options)
-    /// makes that rare.
+    /// If the changes fit into free room, only a few records change. Otherwise all keys are
+    /// arranged again, and all records are prepared again. The option `room` of
+    /// [`Options`](crate::Options) makes this rare.
     ///
     /// # Errors
-    /// [`Error::NotKeyed`] for records that are looked up by index. Errors of [`Changes::new`]
-    /// (where the line is the number of the change, from 1), [`patch()`], [`rebuild()`] and the
-    /// scheme.
+    /// [`Error::NotKeyed`] for records that are looked up by index; the errors of [`Changes::new`],
+    /// in which the line is the number of the change, from 1; and the errors of [`patch()`],
+    /// [`rebuild()`] and the scheme.
     pub fn update<K: Into<Vec<u8>>, V: Into<Vec<u8>>>(
         &self,
         changes: impl IntoIterator<Item = (K, Option<V>)>,

@@ -1,4 +1,4 @@
-//! In one process too, queries do not depend on what is looked up, for any public part.
+//! Queries in one process do not depend on the index either, for any public part.
 //!
 //! The tests of papir-client check this over a network, with every lie of a server, and for schemes
 //! with client keys.
@@ -11,14 +11,14 @@ use papir::schemes::registry;
 use papir::{Database, Error, Goal, NoProgress, Options, RecordBuffer, client_of, system_rng};
 
 const RECORDS: u64 = 40;
-/// Two indices, and one that no public part has.
+/// Two indices of records, and one that no public part has.
 const WANTED: [u64; 3] = [3, RECORDS - 1, RECORDS + 5];
 
 fn records(count: u64) -> RecordBuffer {
     RecordBuffer::from_records((0..count).map(|index| [index as u8])).unwrap()
 }
 
-/// The public part of the first `count` records.
+/// Returns the public part of the first `count` records.
 fn bundle(scheme: &dyn ErasedScheme, count: u64) -> Vec<u8> {
     let scheme = scheme.allow_insecure(NotPrivate::acknowledged());
     let server = scheme
@@ -37,7 +37,7 @@ fn bundle(scheme: &dyn ErasedScheme, count: u64) -> Vec<u8> {
     .encode()
 }
 
-/// Public parts that a server may send, the true one first.
+/// Returns public parts that a server may send, the true one first.
 fn public_parts(scheme: &dyn ErasedScheme) -> Vec<(&'static str, Vec<u8>)> {
     let honest = bundle(scheme, RECORDS);
     let shorter = honest[..honest.len() - 1].to_vec();
@@ -55,8 +55,8 @@ fn public_parts(scheme: &dyn ErasedScheme) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// The server's view of a lookup: the lengths of the queries, and the queries themselves if their
-/// scheme does not hide the index. `None` if no client can be made.
+/// Returns the server's view of a lookup: the lengths of the queries, and the queries themselves if
+/// their scheme does not hide the index. Returns `None` if no client can be made.
 fn sent(bundle: &[u8], index: u64) -> Option<Vec<(usize, Option<Vec<u8>>)>> {
     let client = client_of(bundle).ok()?;
     let private = client.describe().privacy == Privacy::Private;
@@ -73,7 +73,7 @@ fn sent(bundle: &[u8], index: u64) -> Option<Vec<(usize, Option<Vec<u8>>)>> {
     )
 }
 
-/// The private schemes without client keys.
+/// Returns the private schemes without client keys.
 fn schemes() -> Vec<&'static dyn ErasedScheme> {
     let shape = Shape::new(RECORDS, 8).unwrap();
     let keyless = |scheme: &&dyn ErasedScheme| {

@@ -1,4 +1,4 @@
-//! The auditor: a registered client that sends a batch of fixed size in each interval.
+//! Auditor: a registered client that sends a batch of fixed size in each interval.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,8 +19,8 @@ pub(crate) struct Auditor {
     waiting: VecDeque<LeafHash>,
 }
 
-/// The auditor's connection to one version of the log, with the work done that does not depend on
-/// what is audited.
+/// The auditor's connection to one version of the log. It has done the work that does not depend on
+/// the audited certificates.
 pub(crate) struct Prepared {
     connection: Connection,
     /// Time to decrypt the masks.
@@ -114,7 +114,7 @@ fn entry_number(value: &[u8]) -> Result<u64> {
     Ok(str::from_utf8(value)?.parse()?)
 }
 
-/// A hash that no log has.
+/// Returns a hash that no log has.
 fn dummy() -> LeafHash {
     let mut hash = LeafHash::default();
     system_rng().fill_bytes(&mut hash);

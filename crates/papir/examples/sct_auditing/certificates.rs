@@ -72,7 +72,7 @@ impl TimestampedCertificate {
     }
 }
 
-/// The key of an entry in the log's table: its hash in hexadecimal digits.
+/// Returns the key of an entry in the log's table: its hash in hexadecimal digits.
 pub(crate) fn key(hash: &LeafHash) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! A certificate log: its entries in files, and the service that auditors query.
+//! Certificate log: its entries in files, and the service that auditors query.
 
 use std::fs;
 use std::path::PathBuf;
@@ -127,7 +127,7 @@ fn snapshot(folder: &TempDir) -> PathBuf {
     folder.path().join("log.papir")
 }
 
-/// Settings of the service: tickets for a whole batch are ready for each auditor.
+/// Returns the settings of the service: tickets for a whole batch are ready for each auditor.
 fn configuration(folder: &TempDir) -> Result<ServerConfig> {
     let registry = RegistryConfig::new(folder.path().join("registry"));
     Ok(ServerConfig {

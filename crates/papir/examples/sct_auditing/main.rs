@@ -38,7 +38,7 @@ use log::{Growth, Log};
 
 type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// Hashes in each batch.
+/// Number of hashes in each batch.
 const BATCH: usize = 4;
 
 fn main() -> Result<()> {
@@ -68,7 +68,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The work of both sides before an interval.
+/// Work of both sides before an interval.
 struct Ahead {
     growth: Growth,
     prepared: Prepared,
@@ -82,8 +82,9 @@ fn work_ahead(log: &mut Log, auditor: &Auditor, growth: u64) -> Result<Ahead> {
     })
 }
 
-/// Hashes of the certificates seen in an interval. Intervals cycle through: some in the log, none,
-/// more than a batch with one that the log promised to include but did not, and the newest.
+/// Returns the hashes of the certificates seen in an interval. Intervals cycle through four cases:
+/// certificates in the log; none; more than a batch, with one that the log promised to include but
+/// did not; and the newest.
 fn browse(log: &Log, interval: u64) -> impl Iterator<Item = LeafHash> {
     let last = log.entries() - 1;
     let (entries, promised): (Vec<u64>, Option<u64>) = match interval % 4 {
@@ -155,7 +156,7 @@ fn seconds(duration: Duration) -> String {
     format!("{:.2} s", duration.as_secs_f64())
 }
 
-/// The command-line arguments.
+/// Arguments of the command line.
 struct Run {
     entries: u64,
     growth: u64,
