@@ -1,4 +1,4 @@
-//! Times how tickets of `zip` follow a change of few rows, beside a ticket anew.
+//! Times of tickets of `zip` that follow a change of few rows, beside the time of a new ticket.
 //!
 //! `cargo bench -p papir-schemes --bench tickets` prints, for each number of changed rows, the median
 //! time of some runs and its ratio to the time that one ciphertext of a new ticket takes in the same
@@ -15,11 +15,11 @@ use papir_core::{Change, NoProgress, RecordBuffer, Shape};
 use papir_schemes::registry;
 
 const RUNS: u64 = 5;
-/// Columns of one-byte records: a row of the hint is a record's place in its column.
+/// Number of columns of one-byte records. A row of the hint is a record's place in its column.
 const COLUMNS: u64 = 32;
-/// Ciphertexts of a ticket: a new one shares its table among them.
+/// Number of ciphertexts of a ticket. A new ticket shares its table among them.
 const CIPHERTEXTS: u64 = 8;
-/// Rows of a ciphertext with moduli of 3,072 bits and one key bit in a plaintext.
+/// Number of rows in a ciphertext with moduli of 3,072 bits and one key bit in a plaintext.
 const ROWS: u64 = 191;
 
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {

@@ -1,6 +1,6 @@
 //! The private information retrieval schemes of papir and their registry.
 //!
-//! One folder per family, with the same files in each scheme: `mod.rs` (the scheme, its paper, a
+//! Each family has a folder, and each scheme has the same files: `mod.rs` (the scheme, its paper, a
 //! table from algorithms to functions), `params.rs`, `client.rs`, `server.rs`, `wire.rs`, and the
 //! scheme's own mathematics in files named after it. `rows.rs` has the scheme's rows in the tables
 //! of the documentation and of tests. [`registry`] is the only list of schemes; [`shared`] holds

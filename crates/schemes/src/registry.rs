@@ -25,16 +25,16 @@ use crate::simple::Simple;
 pub struct Listing {
     /// The scheme.
     pub scheme: &'static dyn ErasedScheme,
-    /// The paper that it implements.
+    /// Paper that the scheme implements.
     pub paper: &'static str,
-    /// Its use, in Markdown.
+    /// Use of the scheme, in Markdown.
     pub purpose: &'static str,
-    /// The assumption that its privacy rests on, in Markdown.
+    /// Assumption on which the scheme's privacy rests, in Markdown.
     pub assumption: &'static str,
 }
 
 impl Listing {
-    /// The listing of a scheme that states its rows.
+    /// Returns the listing of a scheme that states its rows.
     pub const fn of<S: ListedScheme>() -> Self {
         Self {
             scheme: Constant::<S>::SCHEME,
@@ -45,15 +45,15 @@ impl Listing {
     }
 }
 
-/// A scheme as a constant.
+/// The erased form of a scheme, as a constant.
 struct Constant<S>(PhantomData<S>);
 
 impl<S: Scheme> Constant<S> {
     const SCHEME: &'static dyn ErasedScheme = &Erased::<S>::new();
 }
 
-/// The only list of the schemes of this crate, in the order of their numbers. Calls the macro
-/// `$then` with all of them, each with four words that a macro can choose by:
+/// The only list of the schemes of this crate, in the order of their numbers. It calls the macro
+/// `$then` with all of them. Each scheme has four words by which a macro can choose:
 ///
 /// - `private` or `open`: the scheme's privacy;
 /// - `keyless` or `registered`: whether clients register keys;
@@ -105,7 +105,7 @@ macro_rules! listings {
 const BUILT_IN: &[Listing] = crate::for_each_scheme!(listings);
 
 /// Schemes outside this crate that have a number, with the reason why they are not private. They
-/// are refused by that reason until a program [`add`]s them.
+/// are refused for that reason until a program [`add`]s them.
 const FENCED: &[(&str, u16, &str)] = &[
     ("newton", 9, NEWTON),
     ("newtonsym", 10, NEWTON),
@@ -113,15 +113,15 @@ const FENCED: &[(&str, u16, &str)] = &[
 ];
 const NEWTON: &str = "whoever sees a query computes its index from it";
 
-/// Schemes given to [`add`].
+/// Schemes that a program gave to [`add`].
 static ADDED: OnceLock<Addition> = OnceLock::new();
 
 /// Schemes of another crate.
 #[derive(Clone, Copy)]
 pub struct Addition {
-    /// The schemes and their rows.
+    /// Schemes of the other crate, with their rows.
     pub listings: &'static [Listing],
-    /// Their schemes of batches, which [`of_batches`] leaves out.
+    /// Schemes for batches of the other crate, which [`of_batches`] leaves out.
     pub batches: &'static [OfBatches],
 }
 
@@ -157,22 +157,22 @@ pub fn add(addition: Addition) -> Result<()> {
     Ok(())
 }
 
-/// True if a scheme of this crate has the name or the number of `new`.
+/// Returns true if a scheme of this crate has the name or the number of `new`.
 fn is_built_in(new: &dyn ErasedScheme) -> bool {
     BUILT_IN.iter().any(|one| {
         one.scheme.properties().id == new.properties().id || one.scheme.name() == new.name()
     })
 }
 
-/// All schemes with their rows in the tables, including [`add`]ed ones, in the order of their
-/// numbers.
+/// Returns all schemes with their rows in the tables, in the order of their numbers. [`add`]ed
+/// schemes are included.
 pub fn listings() -> Vec<Listing> {
     let mut all = [BUILT_IN, ADDED.get().map_or(&[], |added| added.listings)].concat();
     all.sort_by_key(|one| one.scheme.properties().id);
     all
 }
 
-/// All schemes, including [`add`]ed ones, in the order of their numbers.
+/// Returns all schemes, in the order of their numbers. [`add`]ed schemes are included.
 ///
 /// Schemes that look private but are not make neither servers nor clients before
 /// [`ErasedScheme::with_terms`].
@@ -180,10 +180,10 @@ pub fn all() -> Vec<&'static dyn ErasedScheme> {
     listings().into_iter().map(|one| one.scheme).collect()
 }
 
-/// The name of the scheme over databases that their owner encrypts.
+/// Name of the scheme over databases that their owner encrypts.
 pub const ENCRYPTED: &str = Encrypted::<Standard>::NAME;
 
-/// The scheme of this name.
+/// Returns the scheme of this name.
 ///
 /// # Errors
 /// [`Error::UnknownScheme`] with all names, [`Error::NotPrivate`] for a fenced scheme that no
@@ -192,7 +192,7 @@ pub fn by_name(name: &str) -> Result<&'static dyn ErasedScheme> {
     find(|candidate, _| candidate == name, name)
 }
 
-/// The scheme with this number on the wire.
+/// Returns the scheme with this number on the wire.
 ///
 /// # Errors
 /// The errors of [`by_name`].
@@ -205,13 +205,15 @@ pub fn by_id(id: u16) -> Result<&'static dyn ErasedScheme> {
 pub struct OfBatches {
     /// The scheme.
     pub scheme: &'static dyn ErasedScheme,
-    /// The scheme below; itself if it needs no other preparation for batches.
+    /// Name of the scheme below, or of the scheme itself if it needs no other preparation for
+    /// batches.
     below: &'static str,
     candidate: fn(Shape, Target, usize) -> Result<Candidate>,
 }
 
 impl OfBatches {
-    /// Batches over the scheme of this name, whose databases serve as buckets of the scheme S.
+    /// Creates batches over the scheme of this name, whose databases serve as buckets of the scheme
+    /// S.
     pub const fn over<S: Bucket>(below: &'static str) -> Self {
         Self {
             scheme: Constant::<Batched<S>>::SCHEME,
@@ -225,7 +227,7 @@ impl OfBatches {
         self.below == self.scheme.name()
     }
 
-    /// The best parameters for batches of up to `capacity` records.
+    /// Returns the best parameters for batches of up to `capacity` records.
     ///
     /// # Errors
     /// The errors of [`BatchedParams::for_capacity`].
@@ -238,8 +240,8 @@ impl OfBatches {
         (self.candidate)(shape, target.into(), capacity)
     }
 
-    /// The best parameters for a batch of at most `capacity` lookups, for each goal that has
-    /// parameters.
+    /// Returns the best parameters for a batch of at most `capacity` lookups, for each goal that
+    /// has parameters.
     ///
     /// # Errors
     /// The errors of [`Self::candidate`] if no goal has parameters.
@@ -253,7 +255,7 @@ impl OfBatches {
     }
 }
 
-/// All schemes of batches of this crate.
+/// Returns all schemes for batches of this crate.
 pub fn of_batches() -> &'static [OfBatches] {
     OF_BATCHES
 }
@@ -268,7 +270,8 @@ const OF_BATCHES: &[OfBatches] = &[
     },
 ];
 
-/// The parameters of `download`, whose queries hold many indices anyway.
+/// Returns the parameters of `download`, whose queries hold many indices without further
+/// preparation.
 fn download_candidate(shape: Shape, target: Target, capacity: usize) -> Result<Candidate> {
     let candidate = candidate_of(&DownloadParams::choose(shape, target)?);
 
@@ -284,14 +287,14 @@ fn download_candidate(shape: Shape, target: Target, capacity: usize) -> Result<C
     Ok(candidate)
 }
 
-/// The best parameters for batches over databases of the scheme S.
+/// Returns the best parameters for batches over databases of the scheme S.
 fn candidate<S: Bucket>(shape: Shape, target: Target, capacity: usize) -> Result<Candidate> {
     let params = BatchedParams::<S>::for_capacity(shape, target, capacity)?;
     Ok(candidate_of(&params))
 }
 
-/// Parameters of the scheme of this name for evaluation by tables of values, with this failure
-/// probability.
+/// Returns the best parameters of the scheme of this name for evaluation by tables of values,
+/// within a bound on the failure probability.
 ///
 /// # Errors
 /// [`Error::Parameters`] for schemes without tables; the errors of
@@ -314,8 +317,8 @@ pub fn with_tables(
     Ok(candidate_of(&params))
 }
 
-/// The kind of tables that encoded parameters of the scheme of this name have, and the bytes of
-/// each; `None` if they have none.
+/// Returns the kind of tables of encoded parameters of the scheme of this name, and the bytes of
+/// each table. Returns `None` if they have no tables.
 ///
 /// # Errors
 /// The errors of [`Parameters::decode`].
@@ -330,10 +333,10 @@ pub fn tables_of(name: &str, parameters: &[u8]) -> Result<Option<(Tables, Vec<u6
         .map(|tables| (tables, params.table_lengths())))
 }
 
-/// Batches over the scheme of this name.
+/// Returns the batches over the scheme of this name.
 ///
 /// # Errors
-/// [`Error::UnknownScheme`] with the names of the schemes that batches can be made of.
+/// [`Error::UnknownScheme`] with the names of the schemes that have batches.
 pub fn batches_over(name: &str) -> Result<OfBatches> {
     if let Some(found) = every_of_batches().find(|one| one.below == name) {
         return Ok(found);
@@ -346,12 +349,12 @@ pub fn batches_over(name: &str) -> Result<OfBatches> {
     })
 }
 
-/// The scheme of this name, if its databases are prepared for batches.
+/// Returns the scheme for batches of this name, or `None` if there is none.
 pub fn batches_named(name: &str) -> Option<OfBatches> {
     every_of_batches().find(|one| one.scheme.name() == name)
 }
 
-/// All schemes of batches, including [`add`]ed ones.
+/// Returns all schemes for batches. [`add`]ed schemes are included.
 fn every_of_batches() -> impl Iterator<Item = OfBatches> {
     OF_BATCHES
         .iter()
@@ -359,7 +362,7 @@ fn every_of_batches() -> impl Iterator<Item = OfBatches> {
         .copied()
 }
 
-/// The scheme whose name and number match.
+/// Returns the scheme whose name and number match.
 fn find(matches: impl Fn(&str, u16) -> bool, wanted: &str) -> Result<&'static dyn ErasedScheme> {
     let schemes = all();
     let found = schemes

@@ -97,7 +97,7 @@ unsafe impl GlobalAlloc for Watch {
 #[global_allocator]
 static ALLOCATOR: Watch = Watch;
 
-/// Returns whether a block contains a pattern, at a multiple of four bytes, or of two if the
+/// Returns true if a block contains a pattern, at a multiple of four bytes, or of two if the
 /// pattern has gaps.
 fn contains(block: &[u8], pattern: &Pattern) -> bool {
     let Pattern { bytes, stride, .. } = pattern;
@@ -113,7 +113,7 @@ fn contains(block: &[u8], pattern: &Pattern) -> bool {
     })
 }
 
-/// The bytes of residues 100 to 107.
+/// Returns the bytes of residues 100 to 107.
 fn pattern(poly: &Poly<Values>) -> Vec<u8> {
     poly.residues()[100..108]
         .iter()

@@ -1,4 +1,4 @@
-//! Costs of an evaluation for any number of entries.
+//! Estimated costs of an evaluation for any number of entries.
 //!
 //! They are the counts of [`papir_schemes::depir::params::DepirParams`], without its limits on
 //! degrees and on bytes of tables, so that they exist for databases that are not served.
@@ -13,17 +13,17 @@ use papir_schemes::depir::evaluation::{Points, Tabulation};
 use papir_schemes::depir::simplex::{Simplex, terms};
 use papir_schemes::depir::structure::levels::{Levels, Steps};
 
-/// Rings of the security table. A plaintext in a ring above 2¹⁵ has 2¹⁵ slots.
+/// Ring degrees of the security table. A plaintext in a ring of a degree above 2¹⁵ has 2¹⁵ slots.
 const RINGS: [usize; 5] = [1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16];
 
 /// Figures of one polynomial, its ring and its evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outline {
-    /// n.
+    /// n, the degree of the ring.
     pub ring_degree: usize,
-    /// m and D.
+    /// The simplex with m variables and degree D.
     pub simplex: Simplex,
-    /// log₂ Q.
+    /// log₂ of the modulus Q.
     pub modulus_bits: f64,
     /// Number of primes of Q.
     pub primes: usize,
@@ -31,16 +31,17 @@ pub struct Outline {
     pub query_bytes: f64,
     /// Bytes of an answer.
     pub answer_bytes: f64,
-    /// Products in an answer's evaluation; 0 by whole tables.
+    /// Number of products in an answer's evaluation; 0 with whole tables.
     pub multiplications: f64,
-    /// Look-ups in tables; 0 on lines.
+    /// Number of look-ups in tables; 0 for evaluation on lines.
     pub lookups: f64,
-    /// Bytes of whole tables; 0 on lines.
+    /// Bytes of whole tables; 0 for evaluation on lines.
     pub table_bytes: f64,
 }
 
 impl Outline {
-    /// Figures of the parameters for `entries` entries of 16 bits, on lines.
+    /// Returns the figures of the best parameters under a goal for `entries` entries of 16 bits,
+    /// with evaluation on lines.
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] if no ring is large enough.
@@ -48,13 +49,15 @@ impl Outline {
         Choice::best(entries, 1, goal).map(Self::on_lines)
     }
 
-    /// Figures on lines with `variables` variables; `None` if no ring is secure.
+    /// Returns the figures with `variables` variables and evaluation on lines, or `None` if no ring
+    /// is secure.
     pub fn with_variables(entries: u64, variables: usize) -> Option<Self> {
         secure(entries, variables).map(Self::on_lines)
     }
 
-    /// Figures with the fewest look-ups for an index in whole tables of at most `most_bytes` bytes,
-    /// with a number of variables in the range; `None` if no ring and tables suffice.
+    /// Returns the figures with the fewest look-ups for an index, in whole tables of at most
+    /// `most_bytes` bytes and with a number of variables in the range. Returns `None` if no ring
+    /// and tables suffice.
     pub fn by_tables(
         entries: u64,
         variables: RangeInclusive<usize>,
@@ -67,7 +70,7 @@ impl Outline {
         offers.min_by(|a, b| a.per_index(a.lookups).total_cmp(&b.per_index(b.lookups)))
     }
 
-    /// Operations of an answer's evaluation.
+    /// Returns the operations of an answer's evaluation.
     pub fn answer(&self) -> Counts {
         // Lines are evaluated in parallel over the primes, and look-ups over the D + 1 first
         // coordinates.
@@ -76,12 +79,12 @@ impl Outline {
             .with(Operation::Lookup, self.lookups, self.simplex.degree + 1)
     }
 
-    /// The most indices of a query.
+    /// Returns the largest number of indices of a query.
     pub fn indices(&self) -> usize {
         self.ring_degree.min(MAX_DEGREE)
     }
 
-    /// A query's quantity for each of its indices.
+    /// Divides a quantity of a query by its number of indices.
     pub fn per_index(&self, quantity: f64) -> f64 {
         quantity / self.indices() as f64
     }
@@ -117,7 +120,8 @@ impl Outline {
     }
 }
 
-/// The smallest secure ring for a polynomial in `variables` variables.
+/// Chooses the smallest secure ring for a polynomial in `variables` variables that holds `entries`
+/// entries. Returns `None` if no ring is secure.
 fn secure(entries: u64, variables: usize) -> Option<Choice> {
     // No secure ring evaluates a higher degree.
     let degree = (0..=RINGS[4] / 512).find(|&degree| terms(variables, degree) as u64 >= entries)?;
@@ -131,7 +135,8 @@ fn secure(entries: u64, variables: usize) -> Option<Choice> {
         .find(|choice| choice.is_secure())
 }
 
-/// The levels with the fewest look-ups in tables of at most `most_bytes` bytes.
+/// Returns the levels with the fewest look-ups in tables of at most `most_bytes` bytes, or `None`
+/// if all tables are longer.
 fn levels_within(simplex: Simplex, most_bytes: f64) -> Option<Levels> {
     let one = whole_levels(simplex, Steps::One);
     if table_bytes(simplex, &one) <= most_bytes {
@@ -149,7 +154,7 @@ fn levels_within(simplex: Simplex, most_bytes: f64) -> Option<Levels> {
     Some(whole_levels(simplex, Steps::Mixture(count)))
 }
 
-/// The levels of tables of all variables.
+/// Returns the levels of tables of all variables.
 fn whole_levels(simplex: Simplex, steps: Steps) -> Levels {
     let tabulation = Tabulation {
         tabulated: simplex.variables,
@@ -159,7 +164,8 @@ fn whole_levels(simplex: Simplex, steps: Steps) -> Levels {
     tabulation.form(simplex).levels(simplex)
 }
 
-/// Bytes of the tables of all variables, where the first one has D + 1 values.
+/// Returns the bytes of the tables of all variables, where the first variable has at most D + 1
+/// values.
 fn table_bytes(simplex: Simplex, levels: &Levels) -> f64 {
     levels
         .direct

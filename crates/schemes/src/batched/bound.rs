@@ -1,39 +1,41 @@
 //! Bound on the probability that a batch finds no places.
 //!
-//! k records, each with a place in one random bucket of each of w groups of g. By Hall's theorem
-//! they have no distinct places only if for some t there are t + 1 of them whose places all lie in
-//! some t buckets, t₁ + … + t_w = t of the groups. The expected number of such choices is
+//! A batch has k records, and each has a place in one random bucket of each of w groups of g
+//! buckets. By Hall's theorem they have no distinct places only if for some t there are t + 1 of
+//! them whose places all lie in some t buckets, t₁ + … + t_w = t of the groups. The expected number
+//! of these choices is
 //!
 //! ```text
 //! Σ_t C(k, t+1) · Σ_{t₁+…+t_w=t} Π_j C(g, tⱼ) · (tⱼ/g)^(t+1)
 //! ```
 //!
-//! and bounds the probability. The inner sum is the coefficient of z^t in F_t(z)^w with F_t(z) =
-//! Σ_x C(g, x)·(x/g)^(t+1)·z^x, and no larger than F_t(z)^w/z^t at any z > 0.
+//! and bounds the probability. The inner sum is the coefficient of z^t in F_t(z)^w, where F_t(z) =
+//! Σ_x C(g, x)·(x/g)^(t+1)·z^x. It is at most F_t(z)^w/z^t at any z > 0.
 //!
-//! The buckets of records are those of a permutation: x buckets have at most x·⌈N/g⌉ of the N
-//! places, and all of t + 1 records fall into these with probability at most (x·⌈N/g⌉/N)^(t+1),
-//! which takes the place of (x/g)^(t+1).
+//! A permutation gives the records their buckets: x buckets have at most x·⌈N/g⌉ of the N places,
+//! and all of t + 1 records fall into these with probability at most (x·⌈N/g⌉/N)^(t+1), which
+//! replaces (x/g)^(t+1).
 
 use papir_core::FailureBound;
 
 use super::code::Buckets;
 
-/// Widest groups considered, relative to the capacity. In wider ones most buckets would hold no
-/// wanted record.
+/// Largest width of a group that is considered, as a multiple of the capacity. In a wider group
+/// most buckets would hold no wanted record.
 const MAX_WIDTH_FACTOR: usize = 16;
-/// Logarithm of a part of the largest term so small that 2^20 of them change no digit of the sum.
+/// Natural logarithm of a ratio to the largest term. Even 2^20 terms of this ratio change no digit
+/// of the sum.
 const NEGLIGIBLE: f64 = -60.0;
-/// Range of the search for ln z.
+/// The least and the largest ln z of the search.
 const LOG_Z: (f64, f64) = (-40.0, 120.0);
-/// Most steps of the search. It mostly takes three.
+/// Largest number of steps of the search for ln z. It takes about three.
 const MOST_STEPS: usize = 32;
-/// A step in ln z that changes no digit of a bound: near the minimum a bound changes with its
-/// square.
+/// Size of a step in ln z at which the search ends. It changes no digit of a bound, since near the
+/// minimum a bound changes with the square of the step.
 const LAST_STEP: f64 = 1e-6;
 
-/// log₂ of a bound on the probability that `capacity` of `records` records find no places; −∞ if
-/// they always do.
+/// Computes log₂ of a bound on the probability that `capacity` of `records` records find no places.
+/// The result is −∞ if they always find places.
 pub(super) fn placement_log2(capacity: usize, buckets: Buckets, records: u64) -> f64 {
     // Equal indices share a place: a batch has at most as many different records as there are.
     let capacity = capacity.min(usize::try_from(records).unwrap_or(usize::MAX));
@@ -55,7 +57,8 @@ pub(super) fn placement_log2(capacity: usize, buckets: Buckets, records: u64) ->
     (log_sum(&terms) / std::f64::consts::LN_2).min(0.0)
 }
 
-/// The least width of `functions` groups that keeps a bound; `None` if no width does.
+/// Finds the least width at which `functions` groups keep a bound. Returns `None` if no considered
+/// width keeps it.
 pub(super) fn least_width(
     capacity: usize,
     functions: usize,
@@ -90,27 +93,28 @@ pub(super) fn least_width(
     Some(above)
 }
 
-/// Largest width that is considered.
+/// Returns the largest width that is considered.
 pub(super) fn most_width(capacity: usize, records: u64) -> usize {
     usize::try_from(records)
         .unwrap_or(usize::MAX)
         .clamp(1, MAX_WIDTH_FACTOR * capacity.max(1))
 }
 
-/// Logarithms of the parts of F_t(z): C(g, x) and the share of x buckets, for x from 1.
+/// Natural logarithms of the parts of F_t(z): of C(g, x) and of the share of x buckets, each for x
+/// from 1.
 struct Group {
     functions: usize,
     choices: Vec<f64>,
     shares: Vec<f64>,
 }
 
-/// A bound on the inner sum, in logarithms, and its place.
+/// Natural logarithm of a bound on the inner sum, and the ln z at which it holds.
 struct Bound {
     log_z: f64,
     value: f64,
 }
 
-/// F_t(z) in logarithms, and the distribution of x with its terms as weights.
+/// ln F_t(z), and the mean and variance of x if the terms of F_t(z) are its weights.
 struct Sum {
     log: f64,
     mean: f64,
@@ -133,10 +137,11 @@ impl Group {
         }
     }
 
-    /// The least w·ln F_t(z) − t·ln z, up to [`LAST_STEP`]. Every value of it is a valid bound.
+    /// Finds the least w·ln F_t(z) − t·ln z, up to [`LAST_STEP`]. Every value of this expression is
+    /// a valid bound.
     ///
-    /// It is convex in ln z, so that Newton's steps lead to its minimum, where w·E(x) = t. A step
-    /// out of the range in which the minimum lies is replaced by the middle of the range.
+    /// The expression is convex in ln z, so Newton's steps lead to its minimum, where w·E(x) = t. A
+    /// step out of the range in which the minimum lies is replaced by the middle of the range.
     fn least(&self, t: usize, start: f64) -> Bound {
         let functions = self.functions as f64;
         let wanted = t as f64;
@@ -175,8 +180,9 @@ impl Group {
         }
     }
 
-    /// The terms are log-concave in x, as binomials and powers are: they fall on both sides of the
-    /// largest, and those beyond a negligible one are left out.
+    /// Sums the terms of F_t(z) at a given ln z. The terms are log-concave in x, as binomials and
+    /// powers are: they fall on both sides of the largest one, and the sum leaves out all terms
+    /// beyond a negligible one.
     fn sum(&self, t: usize, log_z: f64) -> Sum {
         // Each group has at least one of the t buckets.
         let most = self.choices.len().min(t + 1 - self.functions);
@@ -214,7 +220,8 @@ impl Group {
     }
 }
 
-/// The first number below `count` for which `holds` no longer does; `count` if it always does.
+/// Finds the first number below `count` for which `holds` is false. Returns `count` if it is true
+/// for all of them.
 fn partition_point(count: usize, holds: impl Fn(usize) -> bool) -> usize {
     let mut from = 0;
     let mut to = count;
@@ -229,7 +236,7 @@ fn partition_point(count: usize, holds: impl Fn(usize) -> bool) -> usize {
     from
 }
 
-/// ln Σ eˣ.
+/// Computes ln Σ eˣ over the terms x.
 fn log_sum(terms: &[f64]) -> f64 {
     let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {
@@ -246,7 +253,7 @@ fn log_sum(terms: &[f64]) -> f64 {
             .ln()
 }
 
-/// ln n! for n from 0.
+/// Table of ln n! for n from 0.
 struct LogFactorials(Vec<f64>);
 
 impl LogFactorials {
@@ -259,7 +266,7 @@ impl LogFactorials {
         Self(logs)
     }
 
-    /// ln C(n, k) for k ≤ n.
+    /// Returns ln C(n, k) for k ≤ n.
     fn choose(&self, n: usize, k: usize) -> f64 {
         self.0[n] - self.0[k] - self.0[n - k]
     }

@@ -16,24 +16,27 @@ use crate::simple::Simple;
 use crate::simple::wire::SimplePublic;
 
 /// A scheme without keys and tickets whose databases serve as buckets. One database is a group of
-/// buckets; a query asks for one record of each.
+/// buckets; a query asks for one record of each bucket in the group.
 pub trait Bucket: Scheme<Registration = Unregistered> {
     /// Name of batches over the scheme.
     const BATCHED_NAME: &'static str;
-    /// Number on the wire; never reused.
+    /// Number of batches over the scheme on the wire. It is never reused.
     const BATCHED_ID: u16;
 
-    /// Buckets in a group. Their records are consecutive.
+    /// Returns the number of buckets in a group, 1 by default. The records of a bucket are
+    /// consecutive in the group.
     fn parts(_params: &Self::Params) -> usize {
         1
     }
 
-    /// Records of a group's part, for a bucket of `records` records.
+    /// Returns the number of records that the group reserves for a bucket of `records` records. By
+    /// default it is the same number.
     fn part_records(_params: &Self::Params, records: u64) -> u64 {
         records
     }
 
-    /// Parameters worth comparing for groups of buckets of a shape, within a failure bound.
+    /// Returns the parameters to compare for groups whose buckets have the shape `bucket`, within a
+    /// failure bound.
     ///
     /// # Errors
     /// The errors of [`Parameters::candidates`].
@@ -41,18 +44,19 @@ pub trait Bucket: Scheme<Registration = Unregistered> {
         Self::Params::candidates(bucket, failure)
     }
 
-    /// Seeds of all masks used with a query's secret. All seeds of a batch must differ.
+    /// Returns the seeds of all masks that are used with a query's secret. All seeds of a batch
+    /// must differ.
     fn seeds(public: &Self::Public) -> Vec<Seed>;
 
-    /// The bytes of an encoded query that all queries of one [`Bucket::query_each`] share; none by
-    /// default.
+    /// Returns the range of bytes of an encoded query that all queries of one
+    /// [`Bucket::query_each`] share. It is empty by default.
     fn shared_bytes(_params: &Self::Params) -> Range<usize> {
         0..0
     }
 
     /// Prepares a group that clients query together with the group `first`, under one secret. Both
-    /// have the same parameters. The new group reuses the public masks of `first` that depend only
-    /// on the secret, and draws all others afresh. By default, nothing is reused.
+    /// groups have the same parameters. The new group reuses the public masks of `first` that
+    /// depend only on the secret, and draws all other masks. By default, it draws all of them.
     ///
     /// # Errors
     /// The errors of [`Server::setup`].
@@ -66,7 +70,7 @@ pub trait Bucket: Scheme<Registration = Unregistered> {
         Self::Server::setup(params, records, rng, progress)
     }
 
-    /// Like [`Server::load`], for a group prepared with [`Bucket::setup_sharing_keys`].
+    /// Loads a group that [`Bucket::setup_sharing_keys`] prepared. `first` is the first group.
     ///
     /// # Errors
     /// The errors of [`Server::load`].
@@ -78,8 +82,8 @@ pub trait Bucket: Scheme<Registration = Unregistered> {
         Self::Server::load(params, source)
     }
 
-    /// Creates a client for a group prepared with [`Bucket::setup_sharing_keys`], from the client
-    /// of the first.
+    /// Creates a client for a group that [`Bucket::setup_sharing_keys`] prepared. `_first` is the
+    /// client of the first group.
     ///
     /// # Errors
     /// The errors of [`Client::new`].
@@ -91,10 +95,11 @@ pub trait Bucket: Scheme<Registration = Unregistered> {
         Self::Client::new(params, public)
     }
 
-    /// Makes one query for each group, using clients created by [`Bucket::client_sharing_keys`]
-    /// from the first. The queries share one fresh secret, which is dropped once all answers are
-    /// decoded; by default, each has its own secret. No two clients may have the same public part:
-    /// their queries would use the same masks under the same secret.
+    /// Makes one query for each group. All clients but the first were created by
+    /// [`Bucket::client_sharing_keys`] from the first. The queries share one fresh secret, which is
+    /// dropped once all answers are decoded; by default, each query has a secret of its own. No two
+    /// clients may have the same public part: their queries would use the same masks under the same
+    /// secret.
     ///
     /// # Errors
     /// The errors of [`Client::query`], and [`Error::Length`] if the number of index lists is not
@@ -137,7 +142,7 @@ impl Bucket for InspireInParts {
         public.seeds.clone()
     }
 
-    /// The packing key.
+    /// Returns the range of the packing key.
     fn shared_bytes(params: &PartsParams) -> Range<usize> {
         let (selectors, keys) = params.query_parts();
         selectors..selectors + keys

@@ -17,7 +17,7 @@ pub struct BatchedClient<S: Bucket> {
     groups: Vec<S::Client>,
 }
 
-/// Secrets of one batch.
+/// Secrets of the queries of one batch, and the bucket of each index.
 pub struct BatchedSecret<S: Bucket> {
     groups: Vec<S::Secret>,
     /// The bucket of each index, in order; `None` for an index without a place.
@@ -48,8 +48,9 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         &self.params
     }
 
-    /// Every group gets one query, whatever the indices, even if records have no places.
-    /// [`extract`](Client::extract) reports that, after everything was sent.
+    /// Makes one query to every group. The number of queries does not depend on the indices, and
+    /// queries are made even if some records have no places. [`extract`](Client::extract) reports
+    /// that later, when everything was sent.
     fn query(
         &self,
         _state: Option<&mut Never>,
@@ -82,8 +83,8 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         ))
     }
 
-    /// Decrypts all answers. One that does not decode fails the batch, whether it holds a wanted
-    /// record or not, so that the failure does not depend on the indices.
+    /// Decrypts all answers. An answer that does not decode fails the whole batch, even if it holds
+    /// no wanted record. So a failure does not depend on the indices.
     fn extract(&self, secret: BatchedSecret<S>, answer: BatchedAnswer<S>) -> Result<Vec<Record>> {
         let BatchedSecret { groups, chosen } = secret;
         let answers = self
@@ -126,7 +127,8 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
 }
 
 impl<S: Bucket> BatchedClient<S> {
-    /// Indices for each group: the wanted record of each bucket, or the bucket's first.
+    /// Returns the indices to query in each group: the index of the wanted record of each bucket,
+    /// or of the bucket's first record if none is wanted.
     fn indices(&self, places: &[Option<Place>]) -> Zeroizing<Vec<Vec<u64>>> {
         let parts = self.params.parts() as u64;
         let records = self.params.part_records();
@@ -142,8 +144,8 @@ impl<S: Bucket> BatchedClient<S> {
         indices
     }
 
-    /// Chooses a place for each index, with different indices in different buckets; `None` if there
-    /// is none left.
+    /// Chooses a place for each index, with different indices in different buckets. An index
+    /// without a free place gets `None`. Variable in time.
     fn places_vartime(&self, indices: &[u64]) -> Zeroizing<Vec<Option<Place>>> {
         // Sorted, so that each index is found by binary search below.
         let mut distinct = Zeroizing::new(indices.to_vec());

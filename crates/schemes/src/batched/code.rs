@@ -4,37 +4,38 @@ use papir_core::mix;
 use papir_ring::prg::Seed;
 use zeroize::{DefaultIsZeroes, Zeroizing};
 
-/// Rounds of the network. Its halves differ by at most one bit.
+/// Number of rounds of the Feistel network. The two halves of its domain differ by at most one bit.
 const ROUNDS: usize = 8;
-/// Least bits of the network's domain, so that its halves are not tiny.
+/// Least number of bits of the Feistel network's domain. With fewer its halves would be too small.
 const MIN_BITS: u32 = 12;
 
 /// Number of buckets: `functions` groups of `width`, with a copy of every record in each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Buckets {
-    /// w: copies of a record.
+    /// w, the number of groups. Each record has a copy in each group.
     pub(super) functions: usize,
-    /// g: buckets of a group.
+    /// g, the number of buckets in a group.
     pub(super) width: usize,
 }
 
 impl Buckets {
-    /// Number of buckets, w·g.
+    /// Returns the number of all buckets, w·g.
     pub(super) const fn count(self) -> usize {
         self.functions * self.width
     }
 
-    /// Records of one bucket, ⌈N/g⌉. In some buckets the last place is empty.
+    /// Returns the number of places in one bucket, ⌈N/g⌉ for N = `records`. In some buckets the
+    /// last place is empty.
     pub(super) const fn records(self, records: u64) -> u64 {
         records.div_ceil(self.width as u64)
     }
 }
 
-/// One copy of a record.
+/// The place of one copy of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) bucket: usize,
-    /// Position in the bucket.
+    /// Position of the copy in its bucket, from 0.
     pub(super) position: u64,
 }
 
@@ -63,7 +64,7 @@ impl Code {
         }
     }
 
-    /// Places of a record's copies, group by group. Variable in time.
+    /// Returns the places of a record's copies, one for each group in order. Variable in time.
     pub(super) fn places_vartime(&self, index: u64) -> impl Iterator<Item = Place> {
         let width = self.buckets.width as u64;
         self.permutations
@@ -79,7 +80,8 @@ impl Code {
             })
     }
 
-    /// The record whose copy is at a place; `None` at the end of some buckets.
+    /// Returns the index of the record whose copy is at a place, or `None` for the empty place at
+    /// the end of some buckets.
     pub(super) fn record_at(&self, place: Place) -> Option<u64> {
         let group = place.bucket / self.buckets.width;
         let rest = place.bucket % self.buckets.width;
@@ -102,7 +104,7 @@ pub(super) struct Permutation {
 }
 
 impl Permutation {
-    /// The permutation of 0..`count` with this number under a seed.
+    /// Creates the permutation of 0..`count` that has this number under a seed.
     pub(super) fn new(seed: &Seed, number: usize, count: u64) -> Self {
         // For counts above 2^11 the domain is less than twice the count, so that walking takes
         // fewer than two tries on average.
@@ -124,7 +126,7 @@ impl Permutation {
         }
     }
 
-    /// The image of a value. Variable in time.
+    /// Returns the image of a value below the count. Variable in time.
     pub(super) fn forward(&self, value: u64) -> u64 {
         // The walk follows a cycle of the permutation of the whole domain, which returns to `value`
         // itself: it ends at the latest there.
@@ -135,7 +137,7 @@ impl Permutation {
         image
     }
 
-    /// The value with this image.
+    /// Returns the value whose image is `image`.
     pub(super) fn inverse(&self, image: u64) -> u64 {
         // Walks the same cycle backwards: the first value below the count is the one that `forward`
         // left.
@@ -146,7 +148,8 @@ impl Permutation {
         value
     }
 
-    /// Applies rounds in this order. Each changes one half by the other and is its own inverse.
+    /// Applies the rounds in the order of `keys`. Each round changes one half by the other and is
+    /// its own inverse.
     fn rounds<'a>(&self, value: u64, keys: impl Iterator<Item = (usize, &'a u64)>) -> u64 {
         let low_mask = (1 << self.low_bits) - 1;
         let high_mask = (1 << self.high_bits) - 1;
@@ -166,12 +169,12 @@ impl Permutation {
     }
 }
 
-/// Assigns distinct buckets to as many records as possible, each one of its candidates; `None` for
-/// a record without one.
+/// Assigns distinct buckets to the largest possible number of records. Each record gets one of its
+/// candidates, or `None` if none is left.
 ///
-/// A maximum matching by shortest augmenting paths: if distinct buckets exist for all records, they
-/// are found. Cuckoo hashing follows such paths at random and may give up before. Variable in time,
-/// on the client, before anything is sent.
+/// The result is a maximum matching, found by shortest augmenting paths: if distinct buckets exist
+/// for all records, all records get one. Cuckoo hashing follows these paths at random and may give
+/// up earlier. The function is variable in time and runs on the client before anything is sent.
 pub(super) fn place_vartime(
     candidates: &[Vec<usize>],
     buckets: usize,
@@ -191,7 +194,8 @@ pub(super) fn place_vartime(
     chosen
 }
 
-/// Finds a bucket for one more record and moves others as needed. Changes nothing if there is none.
+/// Finds a bucket for one more record, and moves other records if it must. Changes nothing if there
+/// is no bucket for it.
 fn augment(candidates: &[Vec<usize>], holder: &mut [Option<usize>], record: usize) {
     // The record from which each bucket was reached.
     let mut reached: Zeroizing<Vec<Option<usize>>> = Zeroizing::new(vec![None; holder.len()]);
@@ -216,8 +220,8 @@ fn augment(candidates: &[Vec<usize>], holder: &mut [Option<usize>], record: usiz
     }
 }
 
-/// Gives a free bucket to the record that reached it, that record's bucket to the one that reached
-/// that, and so on.
+/// Gives a free bucket to the record that reached it, then that record's old bucket to the record
+/// that reached the old bucket, and so on.
 fn shift(
     reached: &[Option<usize>],
     candidates: &[Vec<usize>],

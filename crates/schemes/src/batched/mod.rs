@@ -1,12 +1,13 @@
 //! Batches: many records in one query, over any scheme.
 //!
-//! A batch of k records costs far less than k queries.
+//! A batch of k records costs much less than k queries.
 //!
 //! A probabilistic batch code (Ishai, Kushilevitz, Ostrovsky, Sahai 2004; Angel, Chen, Laine, Setty
 //! 2018) puts a copy of each record into one bucket of each of w groups. Every bucket is a database
 //! of its own. A client chooses one copy of each of its k records, no two in the same bucket, and
-//! asks every bucket for one record, wanted or not. The server processes buckets of w databases'
-//! size instead of k databases.
+//! asks every bucket for one record. In a bucket without a chosen copy it asks for a record that it
+//! does not want. The server processes buckets that are together as large as w databases, instead
+//! of k databases.
 //!
 //! ```text
 //! setup    w copies of each record, one in a bucket of each group
@@ -24,8 +25,8 @@
 //! | failure by experiment (4.5) | `bound`: by Hall's theorem |
 //!
 //! The queries of one batch share a fresh secret if the scheme supports it
-//! ([`Bucket::query_each`]); each bucket has masks of its own. The
-//! length of a batch does not depend on the indices or their number.
+//! ([`Bucket::query_each`]); each bucket has masks of its own. The length of a batch does not
+//! depend on the indices or on their number.
 
 mod bound;
 mod bucket;

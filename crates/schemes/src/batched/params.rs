@@ -1,4 +1,4 @@
-//! Parameters of batches, and schemes that serve as buckets.
+//! Parameters of batches over a scheme.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,13 +16,15 @@ use crate::shared::parameters::{best, check_failure, refused, score, sealed};
 
 /// Largest capacity of a batch.
 pub const MAX_CAPACITY: usize = 1024;
-/// Default capacity; less in a small database.
+/// Default capacity of a batch. It is less in a small database.
 const DEFAULT_CAPACITY: usize = 64;
-/// Records of a database for each record of a batch of default capacity.
+/// Least ratio of a database's records to the default capacity of a batch, if the capacity exceeds
+/// 1.
 const RECORDS_PER_CAPACITY: u64 = 1024;
-/// Most copies of a record.
+/// Largest number of copies of a record.
 const MOST_FUNCTIONS: usize = 6;
-/// Longest query. Bounds what a client allocates for a server's parameters.
+/// Largest number of bytes of a query. It bounds a client's allocations for the parameters of a
+/// server.
 const MAX_QUERY_BYTES: usize = 1 << 29;
 
 /// Batches over a scheme.
@@ -31,11 +33,11 @@ pub struct Batched<S>(PhantomData<fn() -> S>);
 /// Checked parameters of batches over a scheme.
 pub struct BatchedParams<S: Bucket> {
     shape: Shape,
-    /// Most records of a batch.
+    /// Largest number of records in a batch.
     pub(super) capacity: usize,
     pub(super) buckets: Buckets,
     placement_log2: f64,
-    /// Parameters of one group.
+    /// Parameters of the scheme below for one group.
     pub(super) inner: S::Params,
 }
 
@@ -60,7 +62,7 @@ impl<S: Bucket> fmt::Debug for BatchedParams<S> {
 }
 
 impl<S: Bucket> BatchedParams<S> {
-    /// The best parameters for batches of up to `capacity` records.
+    /// Chooses the parameters of least cost for batches of up to `capacity` records.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for a capacity that is not 1 to [`MAX_CAPACITY`], and the errors of
@@ -74,7 +76,8 @@ impl<S: Bucket> BatchedParams<S> {
         })
     }
 
-    /// Finds the best parameters with the groups that `groups_of` gives for a bucket.
+    /// Chooses the parameters of least cost. `groups_of` returns the groups' parameters to compare
+    /// for a bucket's shape.
     fn best_of(
         shape: Shape,
         capacity: usize,
@@ -97,8 +100,8 @@ impl<S: Bucket> BatchedParams<S> {
         Err(first_error.unwrap_or_else(|| Self::unfit(none)))
     }
 
-    /// All numbers of copies within the bound, with all parameters of the scheme below for their
-    /// buckets. Parameters that do not fit give an error.
+    /// Returns parameters for each number of copies that can keep the bound, with each of the
+    /// scheme's parameters for the buckets. Parameters that do not fit are returned as an error.
     fn of_capacity(
         shape: Shape,
         capacity: usize,
@@ -149,7 +152,7 @@ impl<S: Bucket> BatchedParams<S> {
         Ok(params)
     }
 
-    /// Checks the probability that a batch finds no places.
+    /// Checks that the probability that a batch finds no places is within a failure bound.
     fn check_placement(&self, failure: FailureBound) -> Result<()> {
         let capacity = self.capacity;
         let placement_log2 = self.placement_log2;
@@ -165,7 +168,8 @@ impl<S: Bucket> BatchedParams<S> {
         Err(Self::unfit(reason))
     }
 
-    /// Checks that groups have the records of their buckets, and are not mostly empty.
+    /// Checks that the groups have the records of their buckets, and that most parts of a group are
+    /// used.
     fn check_groups(&self) -> Result<()> {
         let parts = self.parts();
         let buckets = self.bucket_count();
@@ -189,7 +193,7 @@ impl<S: Bucket> BatchedParams<S> {
         Ok(())
     }
 
-    /// Checks the length of a query.
+    /// Checks that a query has at most [`MAX_QUERY_BYTES`] bytes.
     fn check_query(&self) -> Result<()> {
         let bytes = self.query_bytes();
         if bytes > MAX_QUERY_BYTES {
@@ -200,7 +204,8 @@ impl<S: Bucket> BatchedParams<S> {
         Ok(())
     }
 
-    /// Parameters with these buckets in groups of at most `parts`, without the bound: for tests.
+    /// Creates parameters for tests, with these buckets in groups of at most `parts`. They need not
+    /// keep the failure bound.
     #[cfg(test)]
     pub(super) fn unbounded(
         shape: Shape,
@@ -223,32 +228,34 @@ impl<S: Bucket> BatchedParams<S> {
         })
     }
 
-    /// Number of buckets. A batch queries each for one record.
+    /// Returns the number of buckets. A batch queries each bucket for one record.
     pub fn bucket_count(&self) -> usize {
         self.buckets.count()
     }
 
-    /// Buckets of a group.
+    /// Returns the number of buckets in one group of the scheme below.
     pub(super) fn parts(&self) -> usize {
         S::parts(&self.inner)
     }
 
-    /// Number of groups. Each gets one query; the last one may have unused parts.
+    /// Returns the number of groups. Each group gets one query; the last group may have unused
+    /// parts.
     pub(super) fn groups(&self) -> usize {
         self.bucket_count().div_ceil(self.parts())
     }
 
-    /// Records of each part of a group. Records beyond a bucket's are zero.
+    /// Returns the number of records in each part of a group. Records beyond the bucket's own are
+    /// zero.
     pub(super) fn part_records(&self) -> u64 {
         S::part_records(&self.inner, self.buckets.records(self.shape.records()))
     }
 
-    /// Records of a bucket.
+    /// Returns the number of records in a bucket.
     pub fn bucket_records(&self) -> u64 {
         self.buckets.records(self.shape.records())
     }
 
-    /// The group of a place, and its index in the group.
+    /// Returns the number of a place's group, and the place's index in that group.
     pub(super) fn in_group(&self, place: Place) -> (usize, u64) {
         let group = place.bucket / self.parts();
         let part = place.bucket % self.parts();
@@ -259,20 +266,20 @@ impl<S: Bucket> BatchedParams<S> {
         refused(S::BATCHED_NAME)(reason)
     }
 
-    /// log₂ of the probability that some answer of a batch does not decode.
+    /// Returns log₂ of a bound on the probability that some answer of a batch does not decode.
     fn failure_log2(&self) -> f64 {
         // A union bound: a batch fails if the answer of any group does.
         self.inner.describe().failure_log2 + (self.groups() as f64).log2()
     }
 
-    /// Bytes of a query's payload.
+    /// Returns the number of bytes of a query's payload.
     pub(super) fn query_bytes(&self) -> usize {
         let shared = S::shared_bytes(&self.inner).len();
         let one = payload(self.inner.describe().sizes.query);
         shared + self.groups() * (one - shared)
     }
 
-    /// Bytes of an answer's payload.
+    /// Returns the number of bytes of an answer's payload.
     pub(super) fn answer_bytes(&self) -> usize {
         self.groups() * payload(self.inner.describe().sizes.answer)
     }
@@ -310,7 +317,8 @@ impl<S: Bucket> BatchedParams<S> {
         }
     }
 
-    /// Cost under a goal.
+    /// Returns the cost of one batch under a goal: the bytes of query and answer, the seconds of
+    /// the answer on one core, or a sum of both.
     fn score(&self, goal: Goal) -> f64 {
         let bytes = (self.query_bytes() + self.answer_bytes()) as f64;
         let seconds = self.work().answer.seconds(&Rates::BUILT_IN, 1);
@@ -323,7 +331,8 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
         Self::for_capacity(shape, target, default_capacity(shape))
     }
 
-    /// Batches of default capacity, with buckets by the choice of the scheme below.
+    /// Chooses parameters for batches of default capacity. The scheme below applies `choice` to its
+    /// buckets.
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
@@ -337,7 +346,8 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
         }
     }
 
-    /// The choices for all goals and, if the scheme below has them, records with digests.
+    /// Returns the choices for all goals, and the choice of records with digests if the scheme
+    /// below has it.
     fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
         let chosen = of_goals(shape, failure)?;
         Ok(chosen
@@ -458,12 +468,12 @@ fn checked(capacity: usize) -> Result<usize> {
     ))
 }
 
-/// Bytes of a message without its envelope.
+/// Returns the number of bytes of a message without its envelope.
 fn payload(sealed: u64) -> usize {
     sealed as usize - envelope::OVERHEAD
 }
 
-/// Work of `times` buckets, which threads may share.
+/// Returns the work for `times` groups, which threads may share.
 fn repeated(counts: &Counts, times: usize) -> Counts {
     counts.iter().fold(Counts::new(), |all, one| {
         all.with(

@@ -1,13 +1,13 @@
-//! Rows of probabilistic batch codes.
+//! Rows of the list of schemes for batches.
 
 use super::{Batched, Bucket};
 use crate::inspire::parts::InspireInParts;
 use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, SuiteShapes};
 use crate::simple::Simple;
 
-/// A bucket whose batches are listed.
+/// A bucket whose batches are in the list of schemes.
 pub trait ListedBucket: Bucket {
-    /// The rows of its batches.
+    /// Rows for batches over the bucket.
     const BATCHED_ROWS: SchemeRows;
 }
 

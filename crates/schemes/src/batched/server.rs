@@ -21,7 +21,7 @@ use crate::shared::messages::load_seed;
 use crate::shared::stored_records::{check_source, read_each};
 
 const HEADER: &str = "batched/header";
-/// A read of at least 1/`MANY` of all records reads whole buckets.
+/// Inverse of a share of all records. A read of at least this share reads whole buckets.
 const MANY: u64 = 16;
 
 /// A prepared database for each group of buckets.
@@ -113,7 +113,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         &self.public
     }
 
-    /// Each group answers all batches together.
+    /// Answers all batches: each group answers its queries of all batches together.
     fn answer_many(
         &self,
         batch: Vec<(Session<'_, Batched<S>>, &BatchedQuery<S>)>,
@@ -160,7 +160,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         })
     }
 
-    /// Changes every copy of a changed record. Places stay.
+    /// Changes every copy of each changed record. Copies keep their places.
     fn update(
         &self,
         changes: &[Change],
@@ -235,8 +235,8 @@ impl<S: Bucket> BatchedServer<S> {
         }
     }
 
-    /// The record whose copy has this position in a bucket; `None` if there is none. Places are
-    /// public.
+    /// Returns the index of the record whose copy has this position in a bucket, or `None` if the
+    /// place is empty or does not exist. Places are public.
     pub fn record_at(&self, bucket: usize, position: u64) -> Option<u64> {
         if bucket >= self.params.bucket_count() || position >= self.params.bucket_records() {
             return None;
@@ -244,7 +244,7 @@ impl<S: Bucket> BatchedServer<S> {
         self.code.record_at(Place { bucket, position })
     }
 
-    /// Changes of each group's records.
+    /// Returns the changes of each group's records, in the order of `changes`.
     fn by_group(&self, changes: &[Change]) -> Vec<Vec<Change>> {
         let mut all = vec![Vec::new(); self.groups.len()];
         // In order, so that of two changes of a record the later one stays the last in every group.
@@ -260,7 +260,7 @@ impl<S: Bucket> BatchedServer<S> {
         all
     }
 
-    /// Reads a range of records from the first group's buckets, one bucket after the other.
+    /// Reads a range of records from the buckets of the first group, one bucket after the other.
     fn read_buckets(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let shape = self.params.shape();
         // Checked before `count` sizes an allocation.
@@ -299,7 +299,7 @@ impl<S: Bucket> BatchedServer<S> {
         RecordBuffer::from_packed(shape, packed)
     }
 
-    /// Reads the first copy of a record.
+    /// Reads the first copy of a record. Returns `None` if a record has no copies.
     fn first_copy(&self, index: u64) -> Result<Option<Record>> {
         match self.code.places_vartime(index).next() {
             Some(place) => Ok(Some(self.record(place)?)),
@@ -318,7 +318,7 @@ impl<S: Bucket> BatchedServer<S> {
     }
 }
 
-/// A group's prepared records.
+/// The records of one prepared group.
 struct GroupRecords<'a, S: Bucket> {
     server: &'a S::Server,
     shape: Shape,
@@ -334,7 +334,7 @@ impl<S: Bucket> Records for GroupRecords<'_, S> {
     }
 }
 
-/// Records of one group: copies, and zeros at empty places.
+/// Source of one group's records: the copies of records, and zeros at empty places.
 struct Copies<'a, S: Bucket> {
     records: &'a RecordBuffer,
     code: &'a Code,
@@ -343,7 +343,8 @@ struct Copies<'a, S: Bucket> {
 }
 
 impl<S: Bucket> Copies<'_, S> {
-    /// The copy at an index of the group; `None` at the end of some parts.
+    /// Returns the copy at an index of the group, or `None` for the empty places at the end of some
+    /// parts.
     fn copy(&self, index: u64) -> Result<Option<Record>> {
         let parts = self.params.parts();
         let of_part = self.params.part_records();
@@ -376,12 +377,12 @@ impl<S: Bucket> Records for Copies<'_, S> {
     }
 }
 
-/// Name of a group's section.
+/// Returns the name of a group's section.
 fn name(group: usize, name: &str) -> String {
     format!("group/{group}/{name}")
 }
 
-/// Writes the sections of one group.
+/// A sink for the sections of one group, which puts the group's number into their names.
 struct GroupSink<'a> {
     sink: &'a mut dyn SectionSink,
     group: usize,
@@ -393,7 +394,7 @@ impl SectionSink for GroupSink<'_> {
     }
 }
 
-/// Reads the sections of one group.
+/// A source of the sections of one group, which puts the group's number into their names.
 struct GroupSource<'a> {
     source: &'a dyn SectionSource,
     group: usize,

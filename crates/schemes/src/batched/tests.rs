@@ -29,8 +29,8 @@ fn sample(count: u64, bits: u64) -> RecordBuffer {
     records
 }
 
-/// A small batch database of nine buckets in groups of at most `parts`. The bound's number of
-/// buckets would be slow here.
+/// Prepares a small batch database of nine buckets in groups of at most `parts`. The number of
+/// buckets of the bound would be slow here.
 fn prepared<S: Bucket>(
     records: &RecordBuffer,
     parts: usize,
@@ -397,7 +397,7 @@ fn neighbours_spread_over_residues_as_random_values_do() {
     assert!(chi_square < 67.0, "{chi_square}");
 }
 
-/// The most records that can have distinct buckets, by trying all.
+/// Returns the largest number of records that can have distinct buckets, by trying all choices.
 fn most(candidates: &[Vec<usize>], taken: u32) -> usize {
     let Some((first, rest)) = candidates.split_first() else {
         return 0;

@@ -14,11 +14,11 @@ use super::bucket::Bucket;
 use super::params::BatchedParams;
 use crate::shared::messages::SEED_BYTES;
 
-/// Public part of a batch's groups.
+/// Public parts of all groups, and the seed of the code.
 pub struct BatchedPublic<S: Bucket> {
     /// Seed of the permutations that place copies.
     pub(super) seed: Seed,
-    /// One for each group of buckets.
+    /// Public parts of the groups, one for each group of buckets.
     pub(super) groups: Vec<S::Public>,
 }
 
@@ -77,8 +77,8 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedPublic<S> {
     }
 }
 
-/// Refuses equal seeds. Two buckets with the same masks would get two encryptions under one secret
-/// and one mask, whose difference reveals the indices.
+/// Checks that no two seeds are equal. Two buckets with the same masks would get two encryptions
+/// under one secret and one mask, whose difference reveals the indices.
 fn check_distinct(mut seeds: Vec<Seed>) -> Result<()> {
     seeds.sort_unstable_by_key(|seed| seed.0);
     if seeds.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -145,7 +145,8 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedAnswer<S> {
     }
 }
 
-/// Splits bytes into `count` parts of equal length.
+/// Splits bytes into `count` parts of equal length, and refuses a length that is not a multiple of
+/// `count`.
 fn equal_parts<'a>(what: &'static str, bytes: &'a [u8], count: usize) -> Result<Vec<&'a [u8]>> {
     let each = bytes.len() / count;
     Error::check_length(what, bytes.len(), each * count)?;

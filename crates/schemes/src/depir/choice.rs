@@ -15,21 +15,21 @@ use crate::shared::parameters::{best, refused, score};
 
 /// Name of the scheme.
 pub(super) const NAME: &str = "depir";
-/// Candidate ring degrees.
+/// Ring degrees n that are compared.
 const DEGREES: [usize; 4] = [1 << 12, 1 << 13, 1 << 14, 1 << 15];
-/// Candidate numbers of variables.
+/// Numbers of variables m that are compared.
 const VARIABLES: RangeInclusive<usize> = 1..=48;
-/// log₂ of the probability that an evaluation exceeds its bound, and the same for modulus
-/// switching.
+/// log₂ of the accepted probability that an evaluation exceeds its noise bound. Modulus switching
+/// has the same one.
 const FAILURE_LOG2: f64 = -46.0;
 /// Bits between the bound on a phase and the modulus. Evaluation and switching may each fill an
-/// eighth, together the quarter that a client accepts.
+/// eighth of the modulus, and together they may fill the quarter that a client accepts.
 const ROOM_BITS: f64 = 3.0;
-/// log₂ of the bound on primes.
+/// log₂ of the bound on the primes of Q.
 const LOG2_LARGEST: f64 = 28.0;
-/// Seconds for a term at a point.
+/// Seconds for one term of a polynomial at one point.
 const TERM_SECONDS: f64 = 3e-10;
-/// Seconds for a look-up, and for a product modulo a small prime.
+/// Seconds for one look-up in a table, and for one product modulo a small prime.
 const LOOKUP_SECONDS: [f64; 2] = [1e-8, 1e-10];
 
 /// Free values of the parameters, and the quantities that follow from them.
@@ -45,8 +45,8 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// The ring of this degree, and the simplex in `variables` variables that holds the entries.
-    /// Values outside their bounds are refused.
+    /// Creates the choice of a ring of this degree and of the simplex in `variables` variables that
+    /// holds the entries. Values outside their bounds are refused.
     pub(super) fn new(entries: u64, ring_degree: usize, variables: usize) -> Result<Self> {
         let simplex = Simplex::holding(entries, variables);
 
@@ -81,7 +81,7 @@ impl Choice {
         })
     }
 
-    /// The choices for `entries` entries that can be evaluated securely.
+    /// Returns the choices for `entries` entries that are secure and can be evaluated.
     fn possible(entries: u64) -> impl Iterator<Item = Self> {
         let simplices = VARIABLES.map(move |variables| Simplex::holding(entries, variables));
         let choices = simplices.flat_map(|simplex| {
@@ -105,8 +105,9 @@ impl Choice {
         })
     }
 
-    /// The best choice for evaluation by the tables that an operator asks for, and the tabulation:
-    /// the fastest within 10 GiB, else the one with the shortest tables.
+    /// Returns the best choice for evaluation by the tables that an operator asks for, and its
+    /// tabulation. It is the fastest with at most 10 GiB of tables. If every choice has more, it is
+    /// the one with the shortest tables.
     pub(super) fn best_with(
         entries: u64,
         chunks: usize,
@@ -128,7 +129,7 @@ impl Choice {
         }
     }
 
-    /// Seconds of an answer by tables, for each of n indices.
+    /// Estimates the seconds of an answer by tables, divided by its n indices.
     fn seconds_by(self, tabulation: Tabulation) -> f64 {
         let (lookups, products) = tabulation.work(self.simplex);
         let [lookup, product] = LOOKUP_SECONDS;
@@ -136,7 +137,7 @@ impl Choice {
             / self.ring_degree as f64
     }
 
-    /// log₂ of a bound on the coefficients of an evaluation's phase.
+    /// Returns log₂ of a bound on the coefficients of an evaluation's phase.
     pub(super) fn noise_bits(self) -> f64 {
         let Simplex { variables, degree } = self.simplex;
         let largest = f64::from(PLAINTEXT / 2);
@@ -148,17 +149,18 @@ impl Choice {
         (self.noise_bits() + ROOM_BITS).max(self.reply_bits())
     }
 
-    /// log₂ of a bound on what modulus switching adds to a phase's coefficients.
+    /// Returns log₂ of a bound on the amount that modulus switching adds to a phase's coefficients.
     pub(super) fn switching_bits(self) -> f64 {
         noise::switching(self.ring_degree, self.simplex.degree, FAILURE_LOG2)
     }
 
-    /// log₂ of the least modulus of an answer.
+    /// Returns log₂ of the least modulus of an answer.
     pub(super) fn reply_bits(self) -> f64 {
         self.switching_bits() + ROOM_BITS
     }
 
-    /// log₂ of the probability that one of a query's `chunks` answers does not decode.
+    /// Returns log₂ of a bound on the probability that one of the answers for a query's `chunks`
+    /// chunks does not decode.
     pub(super) fn failure_log2(chunks: usize) -> f64 {
         (chunks as f64).log2() + 1.0 + FAILURE_LOG2
     }
@@ -191,8 +193,9 @@ impl Choice {
         )
     }
 
-    /// Cost of a query under a goal, answered in `chunks` chunks. Time counts for each of n
-    /// indices: a single index is cheaper in another scheme.
+    /// Returns the cost of a query under a goal, if its answer has `chunks` chunks. A goal that
+    /// counts time divides the cost by the n indices of a query, since another scheme is cheaper
+    /// for a single index.
     fn cost(self, goal: Goal, chunks: usize) -> f64 {
         let (query, answer) = self.bytes(chunks);
         let seconds = chunks as f64 * self.terms(self.primes()) * TERM_SECONDS;
@@ -204,7 +207,7 @@ impl Choice {
         score(goal, query + answer, seconds) / indices as f64
     }
 
-    /// True if the polynomial can be evaluated and the ring is secure.
+    /// Returns true if the polynomial can be evaluated and the ring is secure.
     fn is_possible(self) -> bool {
         self.simplex.degree <= papir_kernels::poly_eval::MAX_DEGREE && self.is_secure()
     }
@@ -230,7 +233,8 @@ struct TabledChoice {
 }
 
 impl TabledChoice {
-    /// The choice with the tables that an operator asks for; `None` if no tables are short enough.
+    /// Combines a choice with the tables that an operator asks for. Returns `None` if the tables
+    /// are too long.
     fn new(choice: Choice, tables: Tables, chunks: usize) -> Option<Self> {
         let tabulation = tables.of(choice.simplex, chunks)?;
         let bytes = tabulation.bytes(choice.simplex, chunks)?;
@@ -242,8 +246,8 @@ impl TabledChoice {
     }
 }
 
-/// Returns primes that are 1 modulo twice the order, with a product of at least `bits` bits: as few
-/// as possible below 2²⁸, of similar size, largest first.
+/// Returns primes that are 1 modulo twice the order, with a product of at least `bits` bits. They
+/// are below 2²⁸, of similar size and largest first, and there are few of them.
 pub(super) fn primes(order: usize, bits: f64) -> Result<Vec<u32>> {
     let least = (bits / LOG2_LARGEST).ceil().max(1.0) as usize;
 

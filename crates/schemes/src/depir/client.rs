@@ -26,9 +26,9 @@ pub struct DepirSecret {
 /// A client. It stores nothing of the database.
 pub struct DepirClient {
     params: DepirParams,
-    /// Lift from an answer's primes to the plaintext.
+    /// Lift from residues modulo an answer's primes to the plaintext.
     lift: Lift,
-    /// Factor by which switching divides plaintexts.
+    /// Factor by which modulus switching divides plaintexts.
     factor: u32,
 }
 
@@ -135,8 +135,8 @@ impl Client<Depir> for DepirClient {
 }
 
 impl DepirClient {
-    /// Draws a public seed whose first mask is invertible in every slot, as nearly all are, and
-    /// returns both.
+    /// Draws a public seed whose first mask is invertible in every slot, and returns both. Nearly
+    /// all seeds have this property.
     fn seed(&self, rng: &mut dyn CryptoRng) -> (Seed, Vec<u32>) {
         loop {
             let seed = Seed::random(rng);

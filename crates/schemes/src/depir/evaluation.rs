@@ -9,9 +9,10 @@ use super::simplex::{Simplex, terms};
 use super::structure::Form;
 use super::structure::levels::Steps;
 
-/// All primes of Q are below this.
+/// Bound above all primes of Q.
 pub(super) const LARGEST: u32 = 1 << 28;
-/// Most bytes of tables that are chosen by time.
+/// Largest total length in bytes of tables whose choice is by time. Longer tables are chosen by
+/// length.
 pub(super) const CHOSEN_BYTES: u64 = 10 << 30;
 
 /// Points at which f of a query's ciphertexts is evaluated.
@@ -19,28 +20,30 @@ pub(super) const CHOSEN_BYTES: u64 = 10 << 30;
 pub enum Points {
     /// The points of each line whose first coordinate is 0, 1, …, D ([`super::lines`]).
     OnLines,
-    /// The paper's: the points for D + 1 values of Y, which are roots of unity where there are any.
+    /// The points of the paper: points for D + 1 values of Y. The values are roots of unity modulo
+    /// primes that have them.
     OfPaper,
 }
 
 /// Evaluation by the data structure of Kedlaya and Umans ([`super::structure`]). The number of
-/// look-ups grows with the degree D, and not with the number of entries.
+/// look-ups grows with the degree D and is independent of the number of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tabulation {
-    /// j, the number of tabulated variables; with all of them, a value is one look-up.
+    /// j, the number of tabulated variables. If all are tabulated, a value modulo a small prime is
+    /// one look-up.
     pub tabulated: usize,
-    /// Reductions before a look-up.
+    /// Number of reductions before a look-up.
     pub steps: Steps,
-    /// The points.
+    /// Points at which f is evaluated.
     pub points: Points,
 }
 
-/// The variables that an operator wants tabulated: `all`, or the number of the first ones.
+/// The variables that an operator wants tabulated: `all`, or the number of the first variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tabulated {
-    /// All, so that a value is one look-up.
+    /// All variables: a value modulo a small prime is one look-up.
     All,
-    /// The first ones, by their number.
+    /// The first variables; the number counts them.
     First(usize),
 }
 
@@ -60,17 +63,18 @@ impl FromStr for Tabulated {
 /// The tables that an operator asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tables {
-    /// The tabulated variables.
+    /// Variables that are tabulated.
     pub tabulated: Tabulated,
-    /// Reductions; `None` for the fewest look-ups in tables of 10 GiB.
+    /// Reductions before a look-up. With `None`, the reductions with the fewest look-ups in tables
+    /// of at most 10 GiB are chosen.
     pub steps: Option<Steps>,
     /// The points.
     pub points: Points,
 }
 
 impl Tables {
-    /// The tabulation of a polynomial of which there are `chunks`; `None` if no tables are short
-    /// enough.
+    /// Returns the tabulation for `chunks` polynomials on a simplex, or `None` if no tables are
+    /// short enough.
     pub(super) fn of(self, simplex: Simplex, chunks: usize) -> Option<Tabulation> {
         let tabulated = match self.tabulated {
             Tabulated::All => simplex.variables,
@@ -111,7 +115,7 @@ impl Tabulation {
         }
     }
 
-    /// The same tabulation, with this number of primes looked up directly.
+    /// Returns the same tabulation with `count` primes looked up directly.
     fn mixed(self, count: usize) -> Self {
         Self {
             steps: Steps::Mixture(count),
@@ -119,20 +123,21 @@ impl Tabulation {
         }
     }
 
-    /// True if the tables of `chunks` polynomials are short enough to be chosen by time.
+    /// Returns true if the tables of `chunks` polynomials are short enough for a choice by time.
     fn is_short(self, simplex: Simplex, chunks: usize) -> bool {
         self.bytes(simplex, chunks)
             .is_some_and(|bytes| bytes <= CHOSEN_BYTES)
     }
 
-    /// Bytes of the tables of `chunks` polynomials; `None` for more variables than there are, or a
-    /// table that is too long.
+    /// Returns the bytes of the tables of `chunks` polynomials. Returns `None` if more variables
+    /// are tabulated than there are, or if a table is too long.
     pub(super) fn bytes(self, simplex: Simplex, chunks: usize) -> Option<u64> {
         let lengths = self.form(simplex).table_lengths(simplex).ok()?;
         Some(lengths.iter().sum::<u64>().saturating_mul(chunks as u64))
     }
 
-    /// Look-ups, and products modulo small primes, of one value modulo one prime of Q.
+    /// Returns the number of look-ups and the number of products modulo small primes for one value
+    /// modulo one prime of Q.
     pub(super) fn work(self, simplex: Simplex) -> (f64, f64) {
         let lookups = self.form(simplex).levels(simplex).lookups() as f64;
         let Simplex { variables, degree } = simplex;
@@ -145,7 +150,7 @@ impl Tabulation {
         (lookups, lookups * terms(left, degree) as f64)
     }
 
-    /// Text for labels.
+    /// Returns a text for the label of parameters.
     pub(super) fn label(self) -> String {
         let steps = match self.steps {
             Steps::One => "one step".to_owned(),

@@ -10,14 +10,14 @@ use super::lines::{self, Lines};
 use super::params::DepirParams;
 use super::structure::{Effort, Points, Structure};
 
-/// A query's ciphertexts, as values.
+/// A query's ciphertexts, as values in the slots modulo each prime.
 pub struct Ciphertexts<'a> {
     pub(super) bodies: &'a [u32],
     pub(super) masks: Vec<Vec<u32>>,
 }
 
 impl Ciphertexts<'_> {
-    /// Bodies and masks of all coordinates modulo one prime.
+    /// Returns the bodies and the masks of all coordinates modulo the prime at a place.
     fn modulo(&self, place: usize, degree: usize) -> (Vec<&[u32]>, Vec<&[u32]>) {
         // A body is as long as a mask. Without coordinates any length but 0, which chunks cannot
         // have.
@@ -37,15 +37,15 @@ impl Ciphertexts<'_> {
 
 /// The points of a query, which the polynomials of all chunks share.
 pub enum QueryPoints<'a> {
-    /// Lines modulo each prime.
+    /// The lines modulo each prime.
     Lines(Vec<Lines<'a>>),
-    /// The paper's points modulo each prime.
+    /// The points of the paper modulo each prime.
     OfPaper(Vec<Points>),
 }
 
 impl<'a> QueryPoints<'a> {
-    /// The points at which the parameters evaluate f. A first mask that is zero in a slot is
-    /// refused for points on lines.
+    /// Computes the points at which the parameters evaluate f. For points on lines, a first mask
+    /// that is zero in a slot is refused.
     pub(super) fn new(params: &DepirParams, ciphertexts: &'a Ciphertexts<'_>) -> Result<Self> {
         let ring = params.bv().ring();
         let degree = params.simplex().degree;
@@ -84,12 +84,12 @@ fn singular_mask() -> Error {
     )
 }
 
-/// The structures of all chunks; none for evaluation on lines.
+/// Data structures of all chunks. There are none for evaluation on lines.
 pub(super) struct Evaluator(Vec<Structure>);
 
 impl Evaluator {
-    /// Makes the structures for the parameters (Algorithm 4, lines 2 to 15), with tables found or
-    /// kept in `scratch`.
+    /// Makes the structures for the parameters (Algorithm 4, lines 2 to 15). Tables come from
+    /// `scratch`, or are made and kept there.
     pub(super) fn new(
         params: &DepirParams,
         polynomials: &[u32],
@@ -107,7 +107,7 @@ impl Evaluator {
         structures.collect::<Result<_>>().map(Self)
     }
 
-    /// Stores the tables, a section for each chunk and prime.
+    /// Stores the tables. Each chunk and prime has a section.
     pub(super) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         for (chunk, structure) in self.0.iter().enumerate() {
             for (prime, table) in structure.tables() {
@@ -137,12 +137,13 @@ impl Evaluator {
         structures.collect::<Result<_>>().map(Self)
     }
 
-    /// The structure of a chunk; `None` for evaluation on lines.
+    /// Returns the structure of a chunk, or `None` for evaluation on lines.
     pub(super) fn structure(&self, chunk: usize) -> Option<&Structure> {
         self.0.get(chunk)
     }
 
-    /// Evaluates a chunk's polynomial. Returns, for each prime and each power of Y, n coefficients.
+    /// Evaluates a chunk's polynomial. Returns, for each prime and each power of Y, n coefficients,
+    /// and the work by tables.
     pub(super) fn evaluate(
         &self,
         params: &DepirParams,
@@ -183,7 +184,8 @@ impl Evaluator {
     }
 }
 
-/// Values of f where the first coordinate is 0, 1, …, D: for each prime, a row of all slots each.
+/// Looks up the values of f where the first coordinate is 0, 1, …, D. Returns, for each prime, a
+/// row of all slots for each first coordinate.
 fn look_up(structure: &Structure, lines: &[Lines<'_>], degree: usize) -> (Vec<Vec<u32>>, Effort) {
     let found = parallel::map(0..=degree as u32, |x| {
         let groups: Vec<Points> = lines
@@ -210,7 +212,7 @@ fn look_up(structure: &Structure, lines: &[Lines<'_>], degree: usize) -> (Vec<Ve
     (by_prime, effort)
 }
 
-/// Turns values in the slots of X into coefficients.
+/// Converts values in the slots of X to coefficients, modulo each prime.
 fn coefficients(ring: &RnsRing, mut residues: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
     parallel::for_each(residues.iter_mut().zip(ring.tables()), |(rows, table)| {
         rows.chunks_exact_mut(ring.degree())
@@ -219,7 +221,7 @@ fn coefficients(ring: &RnsRing, mut residues: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
     residues
 }
 
-/// Name of a table's section.
+/// Returns the name of the section of a table.
 fn section(chunk: usize, prime: u32) -> String {
     format!("depir/tables/{chunk}/{prime}")
 }

@@ -2,8 +2,8 @@
 //!
 //! It replaces the interpolation of individual degrees of Lin, Mook and Wichs. A simplex has the
 //! points 0, 1, …, D in each coordinate, so Newton's divided differences run along one variable
-//! after another: N·m·D steps instead of the N² of Appendix B's elimination. Coefficients are
-//! modulo t.
+//! after another. This takes N·m·D steps instead of the N² of Appendix B's elimination.
+//! Coefficients are modulo t.
 
 use papir_kernels::pointwise::Modulus;
 use papir_lattice::bv::params::PLAINTEXT;
@@ -17,7 +17,7 @@ use super::simplex::{Simplex, for_each_row, terms};
 /// simplex a line's values give its first divided differences, not its polynomial.
 ///
 /// # Panics
-/// Unless there are [`Simplex::len`] values.
+/// If the number of values is not [`Simplex::len`].
 pub fn interpolate(simplex: Simplex, values: &mut [u32]) {
     assert_eq!(values.len(), simplex.len(), "values on a simplex");
 
@@ -130,14 +130,15 @@ fn combine(
     );
 }
 
-/// Place of the first tuple whose first number is `block`.
+/// Returns the place of the first tuple whose first number is `block`.
 fn block_start(simplex: Simplex, block: usize) -> usize {
     let Simplex { variables, degree } = simplex;
     terms(variables, degree) - terms(variables, degree - block)
 }
 
-/// Returns the coefficients modulo q of f(x, ·), a polynomial of degree D in one variable fewer,
-/// given the coefficients of f modulo t, lifted to their shortest representatives.
+/// Computes the coefficients modulo q of f(x, ·), a polynomial of degree D in one variable fewer.
+/// `coefficients` are the coefficients of f modulo t; they are lifted to their shortest
+/// representatives.
 pub fn contract(simplex: Simplex, coefficients: &[u32], x: u32, modulus: Modulus) -> Vec<u32> {
     let Simplex { variables, degree } = simplex;
     let mut sums = vec![0u32; simplex.rest()];
@@ -163,7 +164,7 @@ pub fn contract(simplex: Simplex, coefficients: &[u32], x: u32, modulus: Modulus
     sums
 }
 
-/// The shortest representative of a residue modulo t, modulo q > t.
+/// Returns the shortest representative of a residue modulo t as a residue modulo q > t.
 pub fn shortest(coefficient: u32, modulus: Modulus) -> u32 {
     if coefficient > PLAINTEXT / 2 {
         modulus.value() - (PLAINTEXT - coefficient)

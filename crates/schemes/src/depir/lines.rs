@@ -1,15 +1,15 @@
 //! Evaluation of f on lines.
 //!
 //! In a slot of X and modulo one prime, a ciphertext b + a·Y is a line, and f of m ciphertexts is f
-//! restricted to a line in m dimensions: a polynomial of degree D in Y, determined by its values at
-//! any D + 1 points of the line. The points are those whose first coordinate is 0, 1, …, D: there f
-//! is one of D + 1 polynomials in one variable fewer, the same for all slots, with (D + m)/m times
-//! fewer terms. The result is a polynomial in the first coordinate; substituting b₁ + a₁·Y gives
-//! one in Y.
+//! restricted to a line in m dimensions. This is a polynomial of degree D in Y, which its values at
+//! any D + 1 points of the line determine. The chosen points have the first coordinate 0, 1, …, D:
+//! there f is one of D + 1 polynomials in one variable fewer, the same for all slots, with (D +
+//! m)/m times fewer terms. The result is a polynomial in the first coordinate; substituting b₁ +
+//! a₁·Y gives one in Y.
 //!
-//! The paper takes values at k-th roots of unity instead (section 6, "Fourier decomposition"), k a
-//! prime above D. These exist modulo primes that are 1 modulo 2nk
-//! ([`super::params::DepirParams::fourier`]); the points 0, 1, …, D exist modulo every prime.
+//! The paper takes values at k-th roots of unity instead (section 6, "Fourier decomposition"),
+//! where k is a prime above D. These roots exist modulo primes that are 1 modulo 2nk
+//! ([`super::params::DepirParams::fourier`]). The points 0, 1, …, D exist modulo every prime.
 
 use papir_kernels::Backend;
 use papir_kernels::pointwise::{self, Modulus};
@@ -19,24 +19,26 @@ use papir_ring::prime::{inverse_mod, invert_all, is_prime, pow_mod};
 use super::interpolation::contract;
 use super::simplex::Simplex;
 
-/// Slots interpolated together. Their values stay in the cache.
+/// Number of slots that are interpolated together. Their values stay in the cache.
 const BLOCK: usize = 1024;
 
-/// Points of all slots modulo one prime, as lines parametrised by their first coordinate.
+/// Points of all slots modulo one prime, as lines with their first coordinate as the parameter.
 pub struct Lines<'a> {
     backend: Backend,
     pub(super) modulus: Modulus,
-    /// b₁ and a₁.
+    /// b₁ and a₁, the body and the mask of the first coordinate.
     first: [&'a [u32]; 2],
-    /// Values of the other coordinates where the first is 0: a row of all slots for each.
+    /// Values of the other coordinates where the first one is 0: a row of all slots for each
+    /// coordinate.
     starts: Vec<u32>,
-    /// Their increments when the first coordinate grows by 1.
+    /// Increments of the other coordinates when the first coordinate grows by 1.
     slopes: Vec<u32>,
 }
 
 impl<'a> Lines<'a> {
-    /// The lines b + a·Y, given as a row of all slots for each coordinate; `None` if a first mask
-    /// is zero, so that the first coordinate is constant.
+    /// Creates the lines b + a·Y from a row of all slots for each coordinate. Returns `None` if a
+    /// first mask is zero, so that the first coordinate is constant, or if there are no
+    /// coordinates.
     pub fn new(modulus: Modulus, bodies: &[&'a [u32]], masks: &[&'a [u32]]) -> Option<Self> {
         let body = *bodies.first()?;
         let mask = *masks.first()?;
@@ -68,12 +70,13 @@ impl<'a> Lines<'a> {
         Some(lines)
     }
 
-    /// Slots.
+    /// Returns the number of slots.
     pub(super) fn len(&self) -> usize {
         self.first[0].len()
     }
 
-    /// The points whose first coordinate is x: a row of all slots for each other coordinate.
+    /// Returns the points whose first coordinate is x: a row of all slots for each other
+    /// coordinate.
     pub(super) fn at(&self, x: u32) -> Vec<Vec<u32>> {
         let starts = self.starts.chunks_exact(self.len());
         let slopes = self.slopes.chunks_exact(self.len());
@@ -89,9 +92,9 @@ impl<'a> Lines<'a> {
         rows
     }
 
-    /// Interpolates polynomials in Y from values at the points whose first coordinate is 0, 1, …,
-    /// D: a row of all slots each. Returns the coefficients of 1, Y, …, Y^D, a row of all slots
-    /// each.
+    /// Interpolates polynomials in Y. `values` has the values at the points whose first coordinate
+    /// is 0, 1, …, D, in a row of all slots for each. Returns the coefficients of 1, Y, …, Y^D, in
+    /// a row of all slots for each.
     pub(super) fn interpolate(&self, values: &[u32]) -> Vec<u32> {
         let slots = self.len();
         let nodes: Vec<u32> = (0..(values.len() / slots) as u32).collect();
@@ -124,9 +127,9 @@ impl<'a> Lines<'a> {
     }
 
     /// Evaluates f, given by its coefficients modulo t, on the lines. Returns the coefficients of
-    /// 1, Y, …, Y^D, a row of all slots each.
+    /// 1, Y, …, Y^D, in a row of all slots for each.
     ///
-    /// At any time there is one contraction of f, which may be about as long as f.
+    /// The memory holds one contraction of f at a time, which may be about as long as f.
     pub fn evaluate(&self, simplex: Simplex, coefficients: &[u32]) -> Vec<u32> {
         let Simplex { variables, degree } = simplex;
         let mut points = self.starts.clone();
@@ -183,14 +186,14 @@ fn substitute(
     }
 }
 
-/// The least prime k above D.
+/// Returns the least prime k above D.
 pub fn roots(degree: usize) -> u32 {
     (degree as u32 + 1..)
         .find(|&k| is_prime(k.into()))
         .unwrap_or(u32::MAX)
 }
 
-/// D + 1 points of Y: k-th roots of unity modulo primes that have them, else 0, 1, …, D.
+/// Returns D + 1 points of Y: k-th roots of unity modulo primes that have them, else 0, 1, …, D.
 pub fn nodes(modulus: Modulus, degree: usize) -> Vec<u32> {
     let q = u64::from(modulus.value());
     let k = u64::from(roots(degree));
@@ -209,8 +212,8 @@ pub fn nodes(modulus: Modulus, degree: usize) -> Vec<u32> {
         .collect()
 }
 
-/// b + a·Y at these points: for each coordinate a row of all slots at the first, then at the
-/// second, ….
+/// Computes b + a·Y at these points. Returns for each coordinate a row of all slots at the first
+/// point, then a row at the second point, and so on.
 pub fn values(
     modulus: Modulus,
     nodes: &[u32],
@@ -232,8 +235,8 @@ pub fn values(
     coordinates
 }
 
-/// Interpolates polynomials in Y from values at these points. Values are rows of all slots, one for
-/// each point; results are rows, one for each coefficient.
+/// Interpolates polynomials in Y from values at these points. Values have a row of all slots for
+/// each point; results have a row of all slots for each coefficient.
 pub fn coefficients(modulus: Modulus, nodes: &[u32], values: &[u32]) -> Vec<u32> {
     let backend = Backend::current();
     let slots = values.len() / nodes.len();
@@ -246,7 +249,8 @@ pub fn coefficients(modulus: Modulus, nodes: &[u32], values: &[u32]) -> Vec<u32>
     out
 }
 
-/// Matrix of interpolation at different points: Lagrange's polynomials, transposed.
+/// Returns the matrix of interpolation at different points. Its columns are Lagrange's polynomials,
+/// and it has a row for each coefficient.
 fn weights(modulus: Modulus, nodes: &[u32]) -> Vec<Vec<u32>> {
     // Π (x − node), from which each factor is divided off again.
     let product = nodes.iter().fold(vec![1], |product, &node| {
@@ -263,7 +267,8 @@ fn weights(modulus: Modulus, nodes: &[u32]) -> Vec<Vec<u32>> {
         .collect()
 }
 
-/// Lagrange's polynomial of a node: 1 there, 0 at the other nodes. `product` is Π (x − node).
+/// Returns Lagrange's polynomial of a node, which is 1 there and 0 at the other nodes. `product` is
+/// Π (x − node).
 fn lagrange(modulus: Modulus, product: &[u32], nodes: &[u32], node: u32) -> Vec<u32> {
     let quotient = divided(modulus, product, node);
 
@@ -290,7 +295,7 @@ fn times_root(modulus: Modulus, polynomial: &[u32], node: u32) -> Vec<u32> {
     product
 }
 
-/// Divides a polynomial by x − node, its root.
+/// Divides a polynomial by x − node. The node must be a root of it.
 fn divided(modulus: Modulus, polynomial: &[u32], node: u32) -> Vec<u32> {
     let mut quotient = vec![0; polynomial.len() - 1];
     // Horner's rule from the highest coefficient on. The last carry, the value at the node, is zero

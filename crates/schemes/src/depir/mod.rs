@@ -1,8 +1,8 @@
 //! Doubly-efficient private information retrieval.
 //!
 //! Okada, Player, Pohmann, Weinert, *Towards Practical Doubly-Efficient Private Information
-//! Retrieval*, after Lin, Mook and Wichs. Clients need neither a hint nor keys; one evaluation
-//! answers as many indices as a plaintext has slots.
+//! Retrieval*, after Lin, Mook and Wichs. Clients need neither a hint nor keys. One evaluation
+//! answers an index for each slot of a plaintext.
 //!
 //! The database is a polynomial f in m variables of total degree D whose value at the i-th point of
 //! the simplex is the i-th entry, modulo t. A query encrypts the points of up to n indices, one in
@@ -27,10 +27,10 @@
 //! | reply modulus switching (section 7) | [`papir_lattice::bv::switch`] |
 //! | SIMD slots ("Amortization", section 7) | [`client`] |
 //!
-//! `docs/decisions/0022-depir.md` lists the differences from the paper. The main one: ciphertexts
-//! are decomposed over D + 1 points of Y, chosen for each slot so that its first coordinate is 0,
-//! 1, …, D. Values there determine a polynomial as well as values at roots of unity do, and only
-//! the D + 1 contractions of f in one variable fewer are evaluated.
+//! `docs/decisions/0022-depir.md` lists the differences from the paper. The main difference is in
+//! the decomposition of ciphertexts over D + 1 points of Y: the points are chosen for each slot so
+//! that its first coordinate is 0, 1, …, D. Values there determine a polynomial as well as values
+//! at roots of unity do, and only the D + 1 contractions of f in one variable fewer are evaluated.
 
 pub mod choice;
 pub mod client;

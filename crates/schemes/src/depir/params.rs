@@ -1,4 +1,4 @@
-//! Parameters for a shape: ring, polynomial and primes.
+//! Parameters of doubly-efficient PIR: ring, polynomial and primes.
 
 use std::sync::Arc;
 
@@ -22,16 +22,15 @@ use crate::shared::parameters::{
 };
 use crate::shared::units::Units;
 
-/// The most records.
+/// Largest number of records.
 const MAX_RECORDS: u64 = 1 << 28;
-/// Largest number of chunks in a record. Each is a polynomial of its own, with an answer of its
-/// own.
+/// Largest number of chunks in a record. Each chunk has a polynomial and an answer of its own.
 const MAX_CHUNKS: usize = 16;
-/// Bytes of a chunk: an entry modulo t.
+/// Bytes of a chunk. A chunk is an entry modulo t.
 pub(super) const CHUNK_BYTES: usize = 2;
-/// The most primes.
+/// Largest number of primes of Q.
 const MAX_PRIMES: usize = 64;
-/// Reason that no failure probability below 2⁻⁴⁰ is proved.
+/// Reason that the scheme proves no failure probability below 2⁻⁴⁰.
 const MOMENTS: &str = "phases are bounded by the moments of independent Gaussian slots";
 
 /// Doubly-efficient PIR.
@@ -40,17 +39,17 @@ pub struct Depir;
 /// Parameters of [`Depir`].
 #[derive(Clone, Debug)]
 pub struct DepirParams {
-    /// Units of records in entries.
+    /// Division of the records into units; each unit is an entry.
     pub(super) units: Units,
     pub(super) choice: Choice,
-    /// Number of primes in an answer, the first ones.
+    /// Number of primes that an answer keeps. They are the first primes of Q.
     pub(super) kept: usize,
-    /// Tables of f; `None` for evaluation on lines.
+    /// Tables of f, or `None` for evaluation on lines.
     tabulation: Option<Tabulation>,
     pub(super) shared: Arc<Shared>,
 }
 
-/// Tables of the ring, which all copies of the parameters use.
+/// Tables of the ring, which all clones of the parameters share.
 #[derive(Debug)]
 pub(super) struct Shared {
     bv: BvParams,
@@ -59,7 +58,7 @@ pub(super) struct Shared {
 }
 
 impl DepirParams {
-    /// Parameters with this ring degree and number of variables.
+    /// Creates parameters with this ring degree and number of variables, for evaluation on lines.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for too many or too long records, [`Error::Parameters`] or
@@ -70,8 +69,9 @@ impl DepirParams {
         Self::with_order(units, choice, 1)
     }
 
-    /// [`DepirParams::new`] with the paper's primes: 1 modulo 2nk, k the least prime above D.
-    /// Modulo these, ciphertexts are decomposed at k-th roots of unity. Few of them are below 2²⁸.
+    /// Creates parameters like [`DepirParams::new`], with the primes of the paper: they are 1
+    /// modulo 2nk, where k is the least prime above D. Modulo these primes, ciphertexts can be
+    /// decomposed at k-th roots of unity. Few of these primes are below 2²⁸.
     ///
     /// # Errors
     /// The errors of [`DepirParams::new`], and [`Error::Parameters`] if there are not enough
@@ -82,7 +82,7 @@ impl DepirParams {
         Self::with_order(units, choice, lines::roots(choice.simplex.degree) as usize)
     }
 
-    /// The parameters with primes that are 1 modulo 2n times `roots`.
+    /// Creates the parameters with primes that are 1 modulo 2n times `roots`.
     fn with_order(units: Units, choice: Choice, roots: usize) -> Result<Self> {
         let primes = primes(choice.ring_degree * roots, choice.modulus_bits())?;
 
@@ -93,7 +93,8 @@ impl DepirParams {
         Self::with_primes(units, choice, &primes, kept)
     }
 
-    /// Parameters with these primes of Q, largest first, of which answers keep `kept`.
+    /// Creates the parameters with these primes of Q, largest first. Answers keep the first `kept`
+    /// primes.
     fn with_primes(units: Units, choice: Choice, primes: &[u32], kept: usize) -> Result<Self> {
         let scheme = Depir::NAME;
 
@@ -127,11 +128,11 @@ impl DepirParams {
         })
     }
 
-    /// The best parameters for evaluation by the tables that an operator asks for.
+    /// Chooses the best parameters for evaluation by the tables that an operator asks for.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for too many or too long records, [`Error::Parameters`] if no tables
-    /// are short enough, or another failure probability is asked for.
+    /// are short enough or `failure` is not the default bound.
     pub fn choose_with_tables(shape: Shape, tables: Tables, failure: FailureBound) -> Result<Self> {
         let units = units_of(shape)?;
         let chunks = units.unit_bytes / CHUNK_BYTES;
@@ -144,7 +145,8 @@ impl DepirParams {
     /// Adds evaluation by tables to these parameters.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for more tabulated variables than there are, or too long tables.
+    /// [`Error::OutOfBounds`] for more tabulated variables than the polynomial has, or for tables
+    /// that are too long.
     pub fn tabulated(self, tabulation: Tabulation) -> Result<Self> {
         tabulation
             .form(self.choice.simplex)
@@ -171,12 +173,13 @@ impl DepirParams {
         self.tabulated(tabulation)
     }
 
-    /// The tables of f; `None` for evaluation on lines.
+    /// Returns the tables of f, or `None` for evaluation on lines.
     pub fn tabulation(&self) -> Option<Tabulation> {
         self.tabulation
     }
 
-    /// The choice that gives the same kind of tables for another shape.
+    /// Returns the choice that gives the same kind of tables for another shape, or `None` for
+    /// evaluation on lines.
     pub fn tables(&self) -> Option<Tables> {
         let Tabulation {
             tabulated,
@@ -197,13 +200,14 @@ impl DepirParams {
         })
     }
 
-    /// Form of each chunk's structure.
+    /// Returns the form of each chunk's structure, or `None` for evaluation on lines.
     pub(super) fn form(&self) -> Option<Form> {
         self.tabulation
             .map(|tabulation| tabulation.form(self.choice.simplex))
     }
 
-    /// Bytes of each table: of each chunk, for each prime. None for evaluation on lines.
+    /// Returns the bytes of each table, for each prime of each chunk in turn. The list is empty for
+    /// evaluation on lines.
     pub fn table_lengths(&self) -> Vec<u64> {
         let lengths = self
             .form()
@@ -211,32 +215,33 @@ impl DepirParams {
         lengths.unwrap_or_default().repeat(self.chunks())
     }
 
-    /// Bytes of all tables.
+    /// Returns the total bytes of all tables.
     pub fn table_bytes(&self) -> u64 {
         self.table_lengths().iter().sum()
     }
 
-    /// The simplex of m and D: the points of entries and the exponents of f.
+    /// Returns the simplex with m variables and degree D, which has the points of entries and the
+    /// exponents of f.
     pub fn simplex(&self) -> Simplex {
         self.choice.simplex
     }
 
-    /// n, the number of slots of a query.
+    /// Returns n, the degree of the ring and the number of slots of a query.
     pub fn ring_degree(&self) -> usize {
         self.choice.ring_degree
     }
 
-    /// The ring, its error and its security.
+    /// Returns the ring, its error and its security.
     pub fn bv(&self) -> &BvParams {
         &self.shared.bv
     }
 
-    /// Number of polynomials: entries modulo t in each unit of records.
+    /// Returns the number of polynomials, one for each 16-bit chunk of a unit.
     pub fn chunks(&self) -> usize {
         self.units.unit_bytes / CHUNK_BYTES
     }
 
-    /// Bits of a residue on the wire.
+    /// Returns the number of bits of a residue on the wire.
     pub(super) fn word_bits(&self) -> u32 {
         let largest = self
             .bv()
@@ -249,22 +254,22 @@ impl DepirParams {
         largest.map_or(0, u32::ilog2) + 1
     }
 
-    /// Words of a query: m bodies modulo all primes.
+    /// Returns the number of words in a query: m bodies modulo all primes.
     pub(super) fn query_words(&self) -> usize {
         self.choice.simplex.variables * self.bv().ring().len() * self.choice.ring_degree
     }
 
-    /// Words of an answer: for each chunk D + 1 parts modulo the kept primes.
+    /// Returns the number of words in an answer: for each chunk D + 1 parts modulo the kept primes.
     pub(super) fn answer_words(&self) -> usize {
         self.chunks() * (self.choice.simplex.degree + 1) * self.kept * self.choice.ring_degree
     }
 
-    /// Words of the polynomials.
+    /// Returns the number of coefficients of all polynomials.
     pub(super) fn coefficients(&self) -> usize {
         self.chunks() * self.choice.simplex.len()
     }
 
-    /// Bytes of packed words on the wire.
+    /// Returns the number of bytes of packed words on the wire.
     fn packed_bytes(&self, words: usize) -> usize {
         packed_len(words, self.word_bits())
     }
@@ -280,7 +285,7 @@ impl DepirParams {
         }
     }
 
-    /// Seconds of a core for each of n indices of an answer.
+    /// Estimates the seconds of a core for an answer, divided by its n indices.
     fn answer_seconds(&self) -> f64 {
         self.work().answer.core_seconds(&Rates::BUILT_IN) / self.ring_degree() as f64
     }
@@ -321,7 +326,7 @@ impl DepirParams {
     }
 }
 
-/// Work of packing or unpacking words.
+/// Returns the work of packing or unpacking words.
 fn word_work(words: usize) -> Counts {
     Counts::new().with(Operation::Word, words as f64, 1)
 }
@@ -515,7 +520,7 @@ impl Encoded {
     }
 }
 
-/// Units of records: 16 bits, or as many chunks as a record needs.
+/// Divides records into units of 16 bits, or of several 16-bit chunks if a record is longer.
 fn units_of(shape: Shape) -> Result<Units> {
     if shape.records() > MAX_RECORDS {
         let expected = format!("at most {MAX_RECORDS}");

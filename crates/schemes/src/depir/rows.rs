@@ -1,4 +1,4 @@
-//! Rows of doubly-efficient PIR.
+//! Rows of doubly-efficient PIR in the list of schemes.
 
 use super::Depir;
 use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, SuiteShapes};

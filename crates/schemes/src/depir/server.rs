@@ -26,7 +26,7 @@ const POLYNOMIALS: &str = "depir/polynomials";
 pub struct DepirServer {
     params: DepirParams,
     packed: Blob,
-    /// Coefficients modulo t of a polynomial for each chunk.
+    /// Coefficients modulo t of each chunk's polynomial.
     coefficients: BlobSlice<u32>,
     evaluator: Evaluator,
     switch: Switch,
@@ -189,18 +189,19 @@ impl DepirServer {
         }
     }
 
-    /// The data structure of a chunk's polynomial; `None` for evaluation on lines.
+    /// Returns the data structure of a chunk's polynomial, or `None` for evaluation on lines.
     pub fn structure(&self, chunk: usize) -> Option<&Structure> {
         self.evaluator.structure(chunk)
     }
 
-    /// Coefficients of a chunk's polynomial modulo t, in lexicographic order of exponents.
+    /// Returns the coefficients of a chunk's polynomial modulo t, in lexicographic order of
+    /// exponents.
     pub fn polynomial(&self, chunk: usize) -> &[u32] {
         let length = self.params.simplex().len();
         &self.coefficients[chunk * length..][..length]
     }
 
-    /// Expands a query to ciphertexts.
+    /// Expands a query to ciphertexts: draws their masks from the seed.
     pub fn expand<'a>(&self, query: &'a DepirQuery) -> Ciphertexts<'a> {
         let coordinates = 0..self.params.simplex().variables;
         let masks = parallel::map(coordinates, |coordinate| {
@@ -213,7 +214,7 @@ impl DepirServer {
         }
     }
 
-    /// The points of a query, which all chunks share.
+    /// Computes the points of a query, which all chunks share.
     ///
     /// # Errors
     /// [`Error::Malformed`] for a first mask that is zero in a slot.
@@ -222,13 +223,14 @@ impl DepirServer {
     }
 
     /// Evaluates a chunk's polynomial at a query's points. Returns, for each prime and each power
-    /// of Y, n coefficients.
+    /// of Y, n coefficients, and the work by tables.
     pub fn evaluate(&self, points: &QueryPoints<'_>, chunk: usize) -> (Vec<Vec<u32>>, Effort) {
         self.evaluator
             .evaluate(&self.params, points, chunk, self.polynomial(chunk))
     }
 
-    /// Switches to the kept primes. Returns, for each power of Y and each prime, n coefficients.
+    /// Switches an evaluation to the kept primes. Returns, for each power of Y and each kept prime,
+    /// n coefficients.
     pub fn switch(&self, residues: &[Vec<u32>]) -> Vec<u32> {
         let n = self.params.ring_degree();
         let powers = 0..=self.params.simplex().degree;

@@ -7,15 +7,15 @@ use zeroize::Zeroizing;
 /// All tuples of `variables` numbers that add up to at most `degree`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Simplex {
-    /// m, at least 1.
+    /// m, the number of variables, at least 1.
     pub variables: usize,
-    /// D.
+    /// D, the largest sum.
     pub degree: usize,
 }
 
 impl Simplex {
-    /// The simplex of least degree in `variables` variables with at least `count` tuples; of a
-    /// degree one above the largest supported if there is none.
+    /// Returns the simplex of least degree in `variables` variables with at least `count` tuples.
+    /// If no supported degree suffices, its degree is one above the largest supported.
     pub fn holding(count: u64, variables: usize) -> Self {
         let degree = (0..=MAX_DEGREE)
             .find(|&degree| terms(variables, degree) as u64 >= count)
@@ -23,25 +23,25 @@ impl Simplex {
         Self { variables, degree }
     }
 
-    /// Number of tuples: C(D + m, m).
+    /// Returns the number of tuples: C(D + m, m).
     pub fn len(self) -> usize {
         terms(self.variables, self.degree)
     }
 
-    /// Always false.
+    /// Returns false: the zero tuple always exists.
     pub fn is_empty(self) -> bool {
         false
     }
 
-    /// Number of tuples without the first number: exponents of the remaining variables.
+    /// Returns the number of exponents of the variables after the first one.
     pub(super) fn rest(self) -> usize {
         terms(self.variables - 1, self.degree)
     }
 
-    /// Returns the tuples at these places, a row of words for each variable. No branch and no
+    /// Returns the tuples at these places, with a row of words for each variable. No branch and no
     /// address depends on a place.
     ///
-    /// Places must be below [`Simplex::len`]; the points of others are unspecified.
+    /// Places must be below [`Simplex::len`]. The tuples of other places are unspecified.
     pub fn points(self, places: &[u64]) -> Zeroizing<Vec<u32>> {
         let counts: Vec<Vec<u64>> = (0..self.variables)
             .map(|variables| {
@@ -92,13 +92,14 @@ impl Simplex {
     }
 }
 
-/// C(degree + variables, variables), saturating.
+/// Returns C(degree + variables, variables), or the largest `usize` if it overflows.
 pub fn terms(variables: usize, degree: usize) -> usize {
     poly_eval::terms(variables, degree).unwrap_or(usize::MAX)
 }
 
-/// Calls `row` for each row, a run of the last of `variables`, of the tuples with sum at most
-/// `small` among those with sum at most `large`: with its start in both orders, and its length.
+/// Calls `row` for each row of the tuples with sum at most `small`, within the tuples with sum at
+/// most `large`. A row is a run of the last variable. The arguments are the start of the row in
+/// both orders, and its length.
 pub fn for_each_row(
     variables: usize,
     small: usize,
@@ -108,7 +109,7 @@ pub fn for_each_row(
     nested_rows(variables, small, large, 0, 0, row);
 }
 
-/// [`for_each_row`] with rows that start at `from` and `to` in the two orders.
+/// Works like [`for_each_row`], with rows that start at `from` and `to` in the two orders.
 fn nested_rows(
     variables: usize,
     small: usize,

@@ -17,26 +17,27 @@ use papir_ring::prg::Seed;
 use super::params::DepirParams;
 use crate::shared::messages::{pack, read_all, unpack_u32};
 
-/// Encrypted points of up to n indices.
+/// A query: the encrypted points of up to n indices.
 pub struct DepirQuery {
     pub(super) seed: Seed,
-    /// For each coordinate, values modulo each prime.
+    /// Bodies of the ciphertexts: for each coordinate, values modulo each prime.
     pub(super) bodies: Vec<u32>,
 }
 
-/// Values of each chunk's polynomial.
+/// An answer: the encrypted values of each chunk's polynomial.
 pub struct DepirAnswer {
     pub(super) words: Vec<u32>,
 }
 
 impl DepirAnswer {
-    /// The answer with the words of [`super::server::DepirServer::switch`] for each chunk.
+    /// Creates an answer from the words that [`super::server::DepirServer::switch`] returns for
+    /// each chunk.
     pub fn new(words: Vec<u32>) -> Self {
         Self { words }
     }
 }
 
-/// The mask of one coordinate's ciphertext.
+/// Returns the mask of one coordinate's ciphertext.
 pub(super) fn coordinate_mask(params: &DepirParams, seed: &Seed, coordinate: usize) -> Vec<u32> {
     mask(params.bv(), seed, "depir/query", coordinate as u64)
 }
@@ -85,7 +86,7 @@ impl Wire<DepirParams> for DepirAnswer {
     }
 }
 
-/// Reads rows of n residues modulo these primes in turn.
+/// Reads `count` residues in rows of n, modulo these primes in turn.
 fn residues(
     reader: &mut Reader<'_>,
     what: &'static str,

@@ -18,12 +18,13 @@ use crate::shared::byte_matrix::Layout;
 use crate::shared::digits::Digits;
 use crate::shared::units::decoded;
 
-/// Opens one answer: a secret for each level and the place of the record in its unit. Erased on
-/// drop.
+/// Secret of one query: a secret for each level, and the place of the record in its unit. It is
+/// erased on drop.
 pub struct DoubleSecret {
-    /// s₁ and s₂, n words modulo q each.
+    /// s₁ and s₂, the secrets of both levels, n words modulo q each.
     pub(super) keys: [Zeroizing<Vec<u32>>; 2],
-    /// Boxed, so that moving the secret leaves no copy behind.
+    /// Position of the record in its unit. It is boxed, so that moving the secret leaves no copy
+    /// behind.
     slot: Box<Zeroizing<u64>>,
 }
 
@@ -99,7 +100,7 @@ impl Client<Double> for DoubleClient {
 }
 
 impl DoubleClient {
-    /// Phases of the second level's ciphertexts: body − ⟨mask, s₂⟩ modulo q.
+    /// Computes the phases of the second level's ciphertexts: body − ⟨mask, s₂⟩ modulo q.
     pub(super) fn phases(&self, key: &[u32], answer: &DoubleAnswer) -> Result<Zeroizing<Vec<u32>>> {
         let backend = Backend::current();
         let mask = self.params.bits.mask;
@@ -126,8 +127,8 @@ impl DoubleClient {
         Ok(phases)
     }
 
-    /// All digits of an answer, and the largest distance of a ciphertext from a multiple of Δ. Runs
-    /// in the same time whether the answer decodes or not.
+    /// Decodes all digits of an answer. Returns them and the largest distance of a ciphertext from
+    /// a multiple of Δ. The time is the same if the answer does not decode.
     fn decode_digits(
         &self,
         key: &[u32],
@@ -147,8 +148,8 @@ impl DoubleClient {
     }
 }
 
-/// The unit that the digits of an answer encrypt under the first level's key, and its largest
-/// distance from a multiple of Δ.
+/// Decodes the unit that the digits of an answer encrypt under the first level's key. Returns the
+/// unit's bytes and their largest distance from a multiple of Δ.
 pub(crate) fn decode_unit(
     layout: &Layout,
     key: &[u32],
@@ -162,16 +163,17 @@ pub(crate) fn decode_unit(
     join_unit(split, key, digits, |&digit| digit.into())
 }
 
-/// Digits of a unit's hint rows and of its first answers.
+/// Numbers of digits in a unit's hint rows and in its first answers.
 #[derive(Clone, Copy)]
 pub(super) struct UnitDigits {
     pub(super) mask: Digits,
     pub(super) body: Digits,
-    /// Digits of all hint rows; the digits of the answers follow.
+    /// Number of digits in all hint rows of the unit. The digits of the answers follow them.
     pub(super) rows: usize,
 }
 
-/// [`decode_unit`] from digits in any form; `value` reads one. The paper's `Recomp`.
+/// Does the work of [`decode_unit`] for digits of any type; `value` returns the number of a digit.
+/// It is the paper's `Recomp`.
 pub(super) fn join_unit<D>(
     UnitDigits { mask, body, rows }: UnitDigits,
     key: &[u32],

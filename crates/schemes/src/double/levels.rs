@@ -1,12 +1,12 @@
 //! Both levels of DoublePIR on the server.
 //!
-//! The first is SimplePIR over bytes, the second SimplePIR over digits of the first one's hint and
-//! answers.
+//! The first level is SimplePIR over bytes. The second level is SimplePIR over digits of the first
+//! level's hint and answers.
 //!
-//! In an update, each changed row of D needs its row of D·A₁ again. Each changed digit is a
-//! rank-one update of the second level's hint; if many changed, the product is computed again.
-//! Database, digits and hint are copied once, since the old version still answers, and A₁ is
-//! transformed once.
+//! An update computes the row of D·A₁ of each changed row of D again. Each changed digit is a
+//! rank-one update of the second level's hint; if many digits changed, the whole product is
+//! computed again. The update copies database, digits and hint once, since the old version still
+//! answers, and transforms A₁ once.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -26,8 +26,8 @@ pub(crate) const BYTE_CENTRE: u8 = 128;
 pub(crate) const DIGIT_BITS: u32 = 7;
 /// Half of the digits' modulus, which centring subtracts.
 pub(crate) const CENTRE: u8 = 1 << (DIGIT_BITS - 1);
-/// Digits of a word of the first hint. Its rounding is multiplied by the secret, so it needs more
-/// than a body.
+/// Digits of a word of the first hint. The rounding of the hint is multiplied by the secret, so a
+/// word of the hint needs more digits than a body.
 pub(crate) const MASK: Digits = Digits {
     bits: DIGIT_BITS,
     count: 3,
@@ -37,22 +37,25 @@ pub(crate) const BODY: Digits = Digits {
     bits: DIGIT_BITS,
     count: 2,
 };
-/// Inverse share of changed units of a column above which preparing all is faster.
+/// Inverse of the share of changed units of a column above which it is faster to prepare everything
+/// again.
 const ALL_FROM: usize = 2;
-/// Changed units for each n of a column, up to which rank-one updates are faster than the product.
+/// Number of changed units, for each n units of a column, up to which rank-one updates are faster
+/// than the product.
 const FEW: usize = 4;
 
-/// The digits of the leading bits of a word: the paper's `Decomp`.
+/// Splits the leading bits of a word into digits. It is the paper's `Decomp`.
 pub(super) fn split(digits: Digits, word: u32) -> impl Iterator<Item = u8> {
     digits.split(digits.leading(word)).map(|digit| digit as u8)
 }
 
-/// Rows of the matrix of digits: offline ciphertexts.
+/// Returns the number of rows of the matrix of digits, which is the number of offline ciphertexts.
 pub(crate) fn digit_rows(layout: &Layout) -> usize {
     layout.unit_layout.unit_bytes * N * MASK.count
 }
 
-/// Ciphertexts of the second level: digits of B hint rows, digits of B bodies.
+/// Returns the number of ciphertexts of the second level: digits of B hint rows, and digits of B
+/// bodies.
 pub(crate) fn coefficients(layout: &Layout) -> usize {
     layout.unit_layout.unit_bytes * (N * MASK.count + BODY.count)
 }
@@ -67,17 +70,17 @@ pub(super) fn few(layout: &Layout, units: usize) -> bool {
     units <= FEW * layout.units.div_ceil(N)
 }
 
-/// A₁, with a row for each column of D.
+/// Returns the masks A₁, which have a row for each column of D.
 pub(crate) fn first_masks(seed: Seed) -> Masks {
     Masks::new(seed, "double/first")
 }
 
-/// A₂, with a row for each unit of a column of D.
+/// Returns the masks A₂, which have a row for each unit of a column of D.
 pub(super) fn second_masks(seed: Seed) -> Masks {
     Masks::new(seed, "double/second")
 }
 
-/// The matrix D of bytes, and A₁ as the seed of its blocks.
+/// The first level: the matrix D of bytes, and A₁ as the seed of its blocks.
 #[derive(Clone)]
 pub(crate) struct FirstLevel {
     pub(crate) database: ByteMatrix,
@@ -96,13 +99,13 @@ impl FirstLevel {
         MaskProducts::new(lwe, &self.masks, self.database.columns(), BYTE_CENTRE)
     }
 
-    /// D·A₁: a row of n words for each row of D.
+    /// Computes the hint D·A₁: a row of n words for each row of D.
     pub(crate) fn hint(&self, lwe: &LweParams, progress: &dyn Progress) -> AlignedBytes {
         progress.stage("masks", self.database.rows() as u64);
         multiply(lwe, &self.products(lwe), &self.database, progress)
     }
 
-    /// The rows of D·A₁ of some units, B rows of n words for each.
+    /// Computes the rows of D·A₁ of some units, B rows of n words for each unit.
     pub(crate) fn hint_rows(&self, lwe: &LweParams, layout: &Layout, units: &[usize]) -> Vec<u32> {
         let products = self.products(lwe);
         let bytes = layout.unit_layout.unit_bytes;
@@ -116,8 +119,8 @@ impl FirstLevel {
         .concat()
     }
 
-    /// D times each query modulo q, in one pass over D. Queries hold the leading `bits` of their
-    /// words.
+    /// Computes D times each query modulo q, in one pass over D. Queries hold the leading `bits` of
+    /// their words.
     pub(crate) fn answers(&self, queries: &[&[u32]], bits: u32) -> Vec<Vec<u32>> {
         let mut answers = self.database.products(queries, bits, BYTE_CENTRE);
         // Queries are the leading bits of words: the shift puts the sums back, modulo q.
@@ -128,8 +131,8 @@ impl FirstLevel {
         answers
     }
 
-    /// The level after changes, and the units that changed in any column; `None` if no byte
-    /// differs.
+    /// Returns the level after changes, and the units that changed in any column. Returns `None` if
+    /// no byte differs.
     pub(crate) fn change(
         &self,
         layout: &Layout,
@@ -152,8 +155,8 @@ impl FirstLevel {
     }
 }
 
-/// LWE ciphertexts of an answer modulo q = 2³², not rounded, with the phase (body − ⟨mask, s₂⟩)
-/// 2²⁵·(digit − 64) + noise. For a unit of B bytes, in this order:
+/// LWE ciphertexts of an answer modulo q = 2³², not rounded. Their phase (body − ⟨mask, s₂⟩) is
+/// 2²⁵·(digit − 64) + noise. For a unit of B bytes, they are in this order:
 ///
 /// - 3·n·B ciphertexts of the digits of the unit's B rows of D·A₁ (for each byte, for each of n
 ///   words, the digits from the lowest on). Their masks are `DoubleServer::offline_masks`.
@@ -162,24 +165,25 @@ impl FirstLevel {
 pub struct Ciphertexts {
     /// Bodies of all ciphertexts.
     pub bodies: Vec<u32>,
-    /// Masks of the last 2·B, n words each.
+    /// Masks of the last 2·B ciphertexts, n words each.
     pub masks: Vec<u32>,
 }
 
-/// The digits of D·A₁ with a column for each unit of a column of D, A₂, and the product of both.
+/// The second level: the digits of D·A₁ with a column for each unit of a column of D, A₂, and the
+/// product of both.
 #[derive(Clone)]
 pub(crate) struct SecondLevel {
     unit_bytes: usize,
-    /// A row for each offline ciphertext, a column for each unit.
+    /// Digits of D·A₁, with a row for each offline ciphertext and a column for each unit.
     pub(crate) digits: ByteMatrix,
-    /// A₂, for products with digits.
+    /// Transformed A₂, for products with digits.
     products: MaskProducts,
-    /// The offline ciphertexts' masks: digits · A₂.
+    /// Masks of the offline ciphertexts: digits · A₂.
     pub(crate) masks: BlobSlice<u32>,
 }
 
 impl SecondLevel {
-    /// The second level over the hint of the first, rows × n words.
+    /// Prepares the second level over the first level's hint, which has n words for each row.
     pub(crate) fn new(
         lwe: &LweParams,
         layout: &Layout,
@@ -197,7 +201,8 @@ impl SecondLevel {
         Self::from_parts(lwe, layout, digits, products, masks)
     }
 
-    /// A second level from its parts. Masks must be n words for each row of digits.
+    /// Creates a second level from its parts. There must be n words of masks for each row of
+    /// digits.
     pub(crate) fn from_parts(
         lwe: &LweParams,
         layout: &Layout,
@@ -219,8 +224,8 @@ impl SecondLevel {
         })
     }
 
-    /// The ciphertexts of each query and its first answers (a word for each row of D), in one pass
-    /// over the digits. Queries hold the leading `bits` of their words.
+    /// Computes the ciphertexts of each query and its first answers (a word for each row of D), in
+    /// one pass over the digits. Queries hold the leading `bits` of their words.
     pub(crate) fn answers(
         &self,
         lwe: &LweParams,
@@ -246,7 +251,8 @@ impl SecondLevel {
         ciphertexts
     }
 
-    /// The digits of first answers: a row of all units for each byte of a unit and each digit.
+    /// Splits the first answers into digits. Returns a row of all units for each byte of a unit and
+    /// each of its digits.
     fn online_digits(&self, first: &[u32]) -> Vec<Vec<u8>> {
         let mut digits =
             vec![Vec::with_capacity(first.len() / self.unit_bytes); self.unit_bytes * BODY.count];
@@ -264,8 +270,9 @@ impl SecondLevel {
         digits
     }
 
-    /// The level after changes: `encryption` has its parameters and A₂, `changed` the changed units
-    /// and their new rows of D·A₁. Does not fail for a second level of this layout and encryption.
+    /// Returns the level after changes. `encryption` has the parameters and A₂ of the level;
+    /// `changed` has the changed units and their new rows of D·A₁. The function does not fail for a
+    /// second level of this layout and encryption.
     pub(crate) fn change(
         &self,
         encryption: (&LweParams, &Masks),
@@ -318,7 +325,7 @@ impl SecondLevel {
     }
 }
 
-/// Σ centred digit·x modulo q.
+/// Computes Σ centred digit·x modulo q.
 fn centred_dot(digits: &[u8], query: &[u32]) -> u32 {
     let centred = digits
         .iter()
@@ -328,7 +335,7 @@ fn centred_dot(digits: &[u8], query: &[u32]) -> u32 {
     })
 }
 
-/// The digits of the first hint, a column for each unit.
+/// Splits the first hint into digits, with a column for each unit.
 fn split_hint(layout: &Layout, hint: &[u32], progress: &dyn Progress) -> ByteMatrix {
     let rows = digit_rows(layout);
     let columns = layout.units;
@@ -345,7 +352,7 @@ fn split_hint(layout: &Layout, hint: &[u32], progress: &dyn Progress) -> ByteMat
     ByteMatrix::new(rows, columns, tiles.into())
 }
 
-/// The digits of each word, one word after the other.
+/// Writes the digits of each word, one word after the other.
 fn split_words(words: &[u32], out: &mut [u8]) {
     for (word, digits) in words.iter().zip(out.chunks_exact_mut(MASK.count)) {
         digits

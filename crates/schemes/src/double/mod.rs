@@ -6,9 +6,10 @@
 //!
 //! The first level is SimplePIR over a matrix D of bytes: an encrypted unit vector selects a
 //! column. Its client would need one row of the hint D·A₁, which grows with the database. So the
-//! second level is SimplePIR again: digits of the hint and of the first answer are a database whose
-//! columns are the rows of D, and a second encrypted unit vector selects one. The client downloads
-//! the hint of that database once; its size depends on n, not on D.
+//! second level is SimplePIR again. Its database consists of digits of the hint and of the first
+//! answer; the columns of this database are the rows of D, and a second encrypted unit vector
+//! selects one of them. The client downloads the hint of this database once; the size of the hint
+//! depends on n and not on D.
 //!
 //! ```text
 //! setup    D ← records as bytes; H₁ ← D·A₁; D₂ ← digits of H₁; hint ← D₂·A₂

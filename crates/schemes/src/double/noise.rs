@@ -1,18 +1,18 @@
 //! Noise of both levels.
 //!
-//! A level decodes Δ·x + Σ wᶜ·(eᶜ + rᶜ) + Σ ρⁱ·sⁱ + β: words |wᶜ| ≤ w (bytes of D, or digits); the
-//! query's errors eᶜ (discrete Gaussian of standard deviation σ, subgaussian with the same
-//! parameter); the query's fair rounding rᶜ to a step 2ᵏ (uniform, as the body is; of variance
-//! (4ᵏ + 2)/12, subgaussian with it); the rounding |ρⁱ| ≤ 2ᵗ/2 of a mask that drops t bits, which
-//! is known before the secret s is drawn; the rounding |β| of the body. Each sum is subgaussian,
-//! and they count as independent, though rᶜ and ρⁱ both follow from A. All but β together are
-//! subgaussian with
+//! A level decodes Δ·x + Σ wᶜ·(eᶜ + rᶜ) + Σ ρⁱ·sⁱ + β. Words have |wᶜ| ≤ w (bytes of D, or digits).
+//! The query's errors eᶜ are discrete Gaussian of standard deviation σ, and subgaussian with the
+//! same parameter. The query's fair rounding rᶜ to a step 2ᵏ is uniform, as the body is; its
+//! variance is (4ᵏ + 2)/12, and it is subgaussian with this variance. The rounding |ρⁱ| ≤ 2ᵗ/2 of a
+//! mask that drops t bits is known before the secret s is drawn. |β| is the rounding of the body.
+//! Each sum is subgaussian, and they count as independent, though rᶜ and ρⁱ both follow from A. All
+//! terms but β together are subgaussian with
 //!
 //! deviation² = w²·(σ² + (4ᵏ + 2)/12)·count + σ²·n·4ᵗ/4,
 //!
-//! so it exceeds x with probability below 2·exp(−x²/2·deviation²), for every database. At the
-//! first level the rounded masks and bodies are those that became digits, at the second those that
-//! are sent.
+//! so their sum exceeds x with probability below 2·exp(−x²/2·deviation²), for every database. At
+//! the first level the rounded masks and bodies are the ones that became digits. At the second
+//! level they are the ones that are sent.
 //!
 //! [`Tails`] adds the excess of the sampler's moments.
 
@@ -26,30 +26,30 @@ use crate::shared::parameters::FILL;
 
 /// log₂ of the probability that the coefficients of one level exceed their bound, by default.
 pub(crate) const TAIL_LOG2: f64 = -42.0;
-/// Queries over which the one fetch of the hint is spread.
+/// Number of queries that share the cost of fetching the hint once, when message bits are chosen.
 const HINT_QUERIES: usize = 100;
 
-/// Bits of the words in messages.
+/// Numbers of bits of the words in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bits {
-    /// Query of the first level.
+    /// Bits of a word of the first level's query.
     pub(crate) first: u32,
-    /// Query of the second level.
+    /// Bits of a word of the second level's query.
     pub(crate) second: u32,
-    /// Masks of the second level: the hint, and the masks of an answer.
+    /// Bits of a word of the second level's masks: of the hint, and of the masks of an answer.
     pub(crate) mask: u32,
-    /// Bodies of the second level.
+    /// Bits of a body of the second level.
     pub(crate) body: u32,
 }
 
-/// Bounds that decoding accepts.
+/// Noise bounds that decoding accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bounds {
     /// Largest distance from a multiple of Δ at the first level.
     pub(super) first: u32,
-    /// The same at the second level.
+    /// Largest distance from a multiple of Δ at the second level.
     pub(super) second: u32,
-    /// log₂ of the probability that an honest answer exceeds one of them.
+    /// log₂ of a bound on the probability that an honest answer exceeds one of the two distances.
     pub(super) failure_log2: f64,
 }
 
@@ -61,25 +61,25 @@ pub(crate) struct Level {
     word: f64,
 }
 
-/// The first level: bytes.
+/// Constants of the first level, whose words are bytes.
 pub(crate) const FIRST: Level = Level {
     log2_delta: LOG2_Q - 8,
     word: BYTE_CENTRE as f64,
 };
-/// The second level: digits.
+/// Constants of the second level, whose words are digits.
 pub(super) const SECOND: Level = Level {
     log2_delta: LOG2_Q - DIGIT_BITS,
     word: CENTRE as f64,
 };
 
 impl Level {
-    /// The bound on the deviation of a sum of `count` words, with `query` bits of the query and
-    /// `mask` bits of the masks dropped.
+    /// Returns a bound on the deviation of a sum of `count` words, if `query` bits of the query's
+    /// words and `mask` bits of the masks' words are dropped.
     pub(super) fn deviation(&self, count: usize, query: u32, mask: u32) -> f64 {
         self.deviation_of(self.word, count, query, mask)
     }
 
-    /// The same where the words' root mean square is `word`.
+    /// Returns the bound of [`Level::deviation`] for words whose root mean square is `word`.
     pub(super) fn deviation_of(&self, word: f64, count: usize, query: u32, mask: u32) -> f64 {
         let half = if mask == 0 {
             0.0
@@ -91,8 +91,9 @@ impl Level {
         (errors + SIGMA * SIGMA * N as f64 * half * half).sqrt()
     }
 
-    /// Bound that `coefficients` of this deviation and a body's rounding exceed with probability
-    /// 2^[`tail_log2`] at most; `None` beyond the decoding limit.
+    /// Returns the bound that any of `coefficients` coefficients of this deviation, plus a body's
+    /// rounding, exceeds with a probability of at most 2 to the power of [`tail_log2`]. Returns
+    /// `None` beyond the decoding limit.
     pub(super) fn bound(
         &self,
         deviation: f64,
@@ -108,13 +109,13 @@ impl Level {
     }
 }
 
-/// log₂ of the probability that the coefficients of one level exceed their bound.
+/// Returns log₂ of the accepted probability that the coefficients of one level exceed their bound.
 pub(crate) fn tail_log2(failure: FailureBound) -> f64 {
     TAIL_LOG2 - failure.beyond_default()
 }
 
-/// Bound of the first level with `query` bits of a query's word; `None` if the noise may be too
-/// large.
+/// Returns the bound of the first level with `query` bits of a query's word, or `None` if the noise
+/// may be too large.
 pub(crate) fn first_bound(layout: &Layout, query: u32, failure: FailureBound) -> Option<u32> {
     let deviation = FIRST.deviation(layout.columns, LOG2_Q - query, MASK.dropped_bits());
     FIRST.bound(
@@ -125,13 +126,14 @@ pub(crate) fn first_bound(layout: &Layout, query: u32, failure: FailureBound) ->
     )
 }
 
-/// Bound of the second level with these bits; `None` if the noise may be too large.
+/// Returns the bound of the second level with these bits, or `None` if the noise may be too large.
 fn second_bound(layout: &Layout, bits: &Bits, failure: FailureBound) -> Option<u32> {
     let deviation = SECOND.deviation(layout.units, LOG2_Q - bits.second, LOG2_Q - bits.mask);
     SECOND.bound(deviation, coefficients(layout), LOG2_Q - bits.body, failure)
 }
 
-/// Bounds that decoding accepts with these bits; `None` if the noise may be too large.
+/// Returns the bounds that decoding accepts with these bits, or `None` if the noise may be too
+/// large.
 pub(super) fn bounds(layout: &Layout, bits: &Bits, failure: FailureBound) -> Option<Bounds> {
     let first = first_bound(layout, bits.first, failure)?;
     let second = second_bound(layout, bits, failure)?;
@@ -143,7 +145,8 @@ pub(super) fn bounds(layout: &Layout, bits: &Bits, failure: FailureBound) -> Opt
     })
 }
 
-/// The bits with the least traffic: query, answer, and a share of the hint.
+/// Chooses the bits with the least traffic: query, answer, and a share of the hint. Returns `None`
+/// if the noise is too large for any bits.
 pub(super) fn choose(layout: &Layout, failure: FailureBound) -> Option<Bits> {
     let first = (1..=LOG2_Q).find(|&query| first_bound(layout, query, failure).is_some())?;
 
@@ -166,7 +169,7 @@ pub(super) fn choose(layout: &Layout, failure: FailureBound) -> Option<Bits> {
         .min_by_key(|bits| traffic(layout, bits))
 }
 
-/// Bits that the second level sends: query, answer, and a share of the hint.
+/// Returns the number of bits that the second level sends: query, answer, and a share of the hint.
 fn traffic(layout: &Layout, bits: &Bits) -> u64 {
     let masks = layout.unit_layout.unit_bytes * N * (BODY.count + MASK.count * N / HINT_QUERIES);
     let parts = [

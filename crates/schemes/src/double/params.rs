@@ -1,7 +1,7 @@
 //! Parameters of DoublePIR: matrix, LWE set and message bits.
 //!
-//! A *unit* is as many records as fit the bytes of one: eight records of 1 bit in a byte, one of 13
-//! bits in two. A unit of B bytes takes B neighbouring rows of D.
+//! A *unit* holds all records that fit into the bytes of one record: eight records of 1 bit in a
+//! byte, one record of 13 bits in two bytes. A unit of B bytes takes B neighbouring rows of D.
 
 use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
@@ -26,10 +26,11 @@ use crate::shared::units::Units;
 
 /// The scheme's name.
 pub(super) const NAME: &str = "double";
-/// Longest record in bits. Hint and answer grow with each byte of a record; beyond this length
-/// SimplePIR's hint is smaller.
+/// Largest length of a record in bits. Hint and answer grow with each byte of a record; beyond this
+/// length the hint of SimplePIR is smaller.
 pub const MAX_RECORD_BITS: u64 = 64;
-/// Most columns, and most units in a column: both levels decode up to here (`super::noise`).
+/// Largest number of columns, and of units in a column. Both levels decode up to this size
+/// (`super::noise`).
 pub(crate) const MAX_SIDE: u64 = 1 << 18;
 
 /// DoublePIR.
@@ -45,7 +46,7 @@ pub struct DoubleParams {
     pub(super) lwe: LweParams,
 }
 
-/// The records of a database in units. Records above [`MAX_RECORD_BITS`] give
+/// Divides the records of a database into units. Records above [`MAX_RECORD_BITS`] give
 /// [`Error::OutOfBounds`].
 pub(crate) fn units_of(shape: &Shape) -> Result<Units> {
     let bits = shape.record_bits();
@@ -67,8 +68,8 @@ pub(crate) fn units_of(shape: &Shape) -> Result<Units> {
     })
 }
 
-/// The matrix with `units` units in each column. Too many columns or units, and no unit in a
-/// column, give [`Error::OutOfBounds`].
+/// Returns the layout of the matrix with `units` units in each column. It gives
+/// [`Error::OutOfBounds`] for too many columns or units, and for no unit in a column.
 pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
     Layout::new(
         units_of(shape)?,
@@ -81,9 +82,9 @@ pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
     )
 }
 
-/// Work of the verbs: both hints and the masks of an answer are products of bytes with masks; an
-/// answer reads database and digits; a client encrypts a word for each column and unit, and reads a
-/// row of the hint for each digit.
+/// Returns the work of each operation. Both hints and the masks of an answer are products of bytes
+/// with masks. An answer reads database and digits. A client encrypts a word for each column and
+/// unit, and reads a row of the hint for each digit.
 pub(crate) fn work(layout: &Layout) -> Work {
     let Layout {
         rows,
@@ -122,17 +123,17 @@ pub(crate) fn work(layout: &Layout) -> Work {
 }
 
 impl DoubleParams {
-    /// The matrix with `units` units in each column, and the fewest message bits. A unit is as many
-    /// records as fit the bytes of one.
+    /// Creates the parameters of the matrix with `units` units in each column, with the fewest
+    /// message bits. A unit holds all records that fit into the bytes of one record.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`], or for more units or columns
-    /// than the noise allows.
+    /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`] or for too many units or
+    /// columns, [`Error::Parameters`] if the noise is too large.
     pub fn new(shape: Shape, units: u64) -> Result<Self> {
         Self::failing_less(shape, units, FailureBound::DEFAULT)
     }
 
-    /// [`Self::new`] with this failure probability.
+    /// Creates the parameters of [`Self::new`] within this bound on the failure probability.
     ///
     /// # Errors
     /// The errors of [`Self::new`].
@@ -142,7 +143,8 @@ impl DoubleParams {
         Self::with_bits(layout, bits, failure)
     }
 
-    /// [`Self::new`] with at most `columns` columns, as many as whole units allow.
+    /// Creates the parameters of [`Self::new`] with at most `columns` columns. Every column but the
+    /// last has the same whole number of units.
     ///
     /// # Errors
     /// The errors of [`Self::new`].
@@ -150,7 +152,7 @@ impl DoubleParams {
         Self::new(shape, units_of(&shape)?.units().div_ceil(columns.max(1)))
     }
 
-    /// Checks bits.
+    /// Checks message bits and creates the parameters.
     fn with_bits(layout: Layout, bits: Bits, failure: FailureBound) -> Result<Self> {
         // Before the noise is computed: it subtracts these bits from the 32 of a word.
         for found in [bits.first, bits.second, bits.mask, bits.body] {
@@ -174,17 +176,18 @@ impl DoubleParams {
         })
     }
 
-    /// Bytes of a row of the hint: n words. n is a multiple of 8, so rows are whole bytes.
+    /// Returns the bytes of a row of the hint, n words. n is a multiple of 8, so rows are whole
+    /// bytes.
     pub(super) fn hint_row_bytes(&self) -> usize {
         packed_len(N, self.bits.mask)
     }
 
-    /// Bytes of the hint.
+    /// Returns the bytes of the hint.
     pub(super) fn hint_bytes(&self) -> usize {
         digit_rows(&self.layout) * self.hint_row_bytes()
     }
 
-    /// Bytes of both parts of a query's payload.
+    /// Returns the bytes of both parts of a query's payload: of the first level and of the second.
     pub(super) fn query_bytes(&self) -> [usize; 2] {
         let Layout { columns, units, .. } = self.layout;
         [
@@ -193,12 +196,12 @@ impl DoubleParams {
         ]
     }
 
-    /// Words of an answer's masks.
+    /// Returns the number of words of an answer's masks.
     pub(super) fn answer_masks(&self) -> usize {
         self.layout.unit_layout.unit_bytes * BODY.count * N
     }
 
-    /// Bytes of both parts of an answer's payload.
+    /// Returns the bytes of both parts of an answer's payload: of the masks and of the bodies.
     pub(super) fn answer_bytes(&self) -> [usize; 2] {
         let bodies = packed_len(coefficients(&self.layout), self.bits.body);
         [packed_len(self.answer_masks(), self.bits.mask), bodies]
@@ -221,7 +224,7 @@ impl DoubleParams {
         }
     }
 
-    /// The parameters by name.
+    /// Returns the parameters as pairs of name and value.
     fn values(&self) -> Vec<(&'static str, String)> {
         let Self { layout, bits, .. } = self;
         let deviations = [
@@ -369,8 +372,8 @@ struct Costs {
     byte: f64,
 }
 
-/// Costs under a goal: a word of about 26 bits is sent at 10 Mbit/s, or only made and parsed; a
-/// core reads 25 GB/s.
+/// Returns the costs under a goal. A word of about 26 bits is sent at 10 Mbit/s, or under
+/// [`Goal::MinTime`] only made and parsed. A core reads 25 GB/s.
 fn costs(goal: Goal) -> Costs {
     let word = match goal {
         Goal::MinCommunication | Goal::Balanced => 2600.0,

@@ -1,9 +1,9 @@
-//! Rows of DoublePIR.
+//! Rows of DoublePIR in the list of schemes.
 
 use super::Double;
 use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, SuiteShapes};
 
-/// Records of at most 64 bits, the limit of DoublePIR.
+/// Shapes of records of at most 64 bits, the limit of DoublePIR.
 ///
 /// The hint has 7 MiB for each byte of a record, so the thorough shapes have records of at most 16
 /// bits.
@@ -21,7 +21,7 @@ pub const SHORT_RECORDS: SuiteShapes = SuiteShapes {
     thorough: &[(257, 3), (211, 16)],
 };
 
-/// The same and larger databases.
+/// Shapes of [`SHORT_RECORDS`] and of larger databases.
 pub(super) const MORE_SHORT_RECORDS: SuiteShapes = SuiteShapes {
     shapes: &[
         (1, 1),

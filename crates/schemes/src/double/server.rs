@@ -23,7 +23,7 @@ const DATABASE: &str = "double/database";
 const DIGITS: &str = "double/digits";
 const MASKS: &str = "double/masks";
 
-/// Both levels and the public part. A clone shares them.
+/// Both levels and the public part. A clone shares their data.
 #[derive(Clone)]
 pub struct DoubleServer {
     pub(super) params: DoubleParams,
@@ -82,7 +82,8 @@ impl Server<Double> for DoubleServer {
         })
     }
 
-    /// Keeps the public seed and gives the same bytes as a setup of the changed records.
+    /// Applies changes. The update keeps the public seed and gives the same bytes as a setup of the
+    /// changed records.
     fn update(
         &self,
         changes: &[Change],
@@ -143,7 +144,7 @@ impl Server<Double> for DoubleServer {
 }
 
 impl DoubleServer {
-    /// Work of an update.
+    /// Returns the work of an update.
     fn update_work(&self, changes: &[Change], sizes: &Sizes) -> Counts {
         let layout = &self.params.layout;
         let rows = digit_rows(layout);
@@ -165,7 +166,7 @@ impl DoubleServer {
             .with(Operation::Copy, (sizes.database + sizes.material) as f64, 1)
     }
 
-    /// Prepares the second level.
+    /// Prepares the second level, and creates the server.
     fn prepare(
         params: DoubleParams,
         seed: Seed,
@@ -184,7 +185,7 @@ impl DoubleServer {
         Ok(Self::assemble(params, seed, first, second))
     }
 
-    /// Rounds the hint.
+    /// Creates the server of both levels, with the rounded hint in its public part.
     fn assemble(params: DoubleParams, seed: Seed, first: FirstLevel, second: SecondLevel) -> Self {
         // Rounded for clients only: updates add to the masks in full length.
         let mut hint = Vec::with_capacity(params.hint_bytes());
@@ -206,15 +207,15 @@ impl DoubleServer {
         }
     }
 
-    /// The first level: D times each query modulo q, in one pass over the database. The word of
-    /// byte b of unit u of a column is at B·u + b.
+    /// Computes the first level: D times each query modulo q, in one pass over the database. The
+    /// word of byte b of unit u of a column is at B·u + b.
     pub fn first_level(&self, queries: &[&DoubleQuery]) -> Vec<Vec<u32>> {
         let values: Vec<&[u32]> = queries.iter().map(|query| query.first.as_slice()).collect();
         self.first.answers(&values, self.params.bits.first)
     }
 
-    /// The second level: the ciphertexts of the digits of one row of the first hint and of the
-    /// first answers, for each query and its result of [`Self::first_level`].
+    /// Computes the second level: the ciphertexts of the digits of one row of the first hint and of
+    /// the first answers, for each query and its result of [`Self::first_level`].
     pub fn second_level(&self, queries: &[&DoubleQuery], firsts: &[Vec<u32>]) -> Vec<Ciphertexts> {
         let values: Vec<&[u32]> = queries
             .iter()
@@ -224,13 +225,13 @@ impl DoubleServer {
             .answers(&self.params.lwe, &values, self.params.bits.second, firsts)
     }
 
-    /// The masks of [`Self::second_level`]'s ciphertexts that do not depend on the query: 3·n·B of
-    /// n words each, known at setup. Clients fetch them rounded, as the hint.
+    /// Returns the masks of those ciphertexts of [`Self::second_level`] that do not depend on the
+    /// query: 3·n·B masks of n words each, known at setup. Clients fetch them rounded, as the hint.
     pub fn offline_masks(&self) -> &[u32] {
         &self.second.masks
     }
 
-    /// Rounds ciphertexts for the download.
+    /// Rounds ciphertexts to an answer.
     pub fn round(&self, ciphertexts: &Ciphertexts) -> DoubleAnswer {
         DoubleAnswer {
             masks: rounded(&ciphertexts.masks, self.params.bits.mask),
@@ -239,7 +240,7 @@ impl DoubleServer {
     }
 }
 
-/// Work of a product of `rows` rows with all masks.
+/// Returns the work of a product of `rows` rows with all masks.
 fn hint_work(rows: usize, columns: usize) -> Counts {
     Counts::new().with(
         Operation::HintProduct8,
@@ -248,7 +249,7 @@ fn hint_work(rows: usize, columns: usize) -> Counts {
     )
 }
 
-/// The leading `bits` of words, rounded to nearest.
+/// Returns the leading `bits` of words, rounded to nearest.
 fn rounded(words: &[u32], bits: u32) -> Vec<u32> {
     words
         .iter()

@@ -19,22 +19,23 @@ use super::levels::coefficients;
 use super::params::DoubleParams;
 use crate::shared::messages::{pack, unpack_u32 as unpack};
 
-/// The seed of A₁ and A₂, and the second level's hint, rounded.
+/// Public part: the seed of A₁ and A₂, and the rounded hint of the second level.
 #[derive(Clone, Debug)]
 pub struct DoublePublic {
     pub(super) seed: Seed,
-    /// Packed, row by row.
+    /// Rounded hint, packed row by row.
     pub(super) hint: Blob,
 }
 
-/// Encrypted unit vectors of a column and of a unit; the leading bits of each word.
+/// A query: encrypted unit vectors of a column and of a unit, with the leading bits of each word.
 #[derive(Clone, Debug)]
 pub struct DoubleQuery {
     pub(super) first: Vec<u32>,
     pub(super) second: Vec<u32>,
 }
 
-/// Ciphertexts of the second level without the masks in the hint; the leading bits of each word.
+/// An answer: ciphertexts of the second level, with the leading bits of each word. The masks that
+/// are in the hint are left out.
 #[derive(Clone, Debug)]
 pub struct DoubleAnswer {
     pub(super) masks: Vec<u32>,

@@ -5,10 +5,10 @@
 //! blocks    one after the other
 //! ```
 //!
-//! A block holds [`BLOCK_BYTES`] of the packed records, the last one the rest. It is a DEFLATE
-//! stream (RFC 1951) where that is shorter than the bytes themselves, else those bytes: a block as
-//! long as its content is not compressed. Blocks are packed and unpacked by all threads, and an
-//! update packs only those that changed.
+//! A block holds [`BLOCK_BYTES`] of the packed records; the last block holds the rest. It is a
+//! DEFLATE stream (RFC 1951) if the stream is shorter than the bytes themselves, else the bytes: a
+//! block of the same length as its content is not compressed. All threads pack and unpack blocks,
+//! and an update packs only the blocks that changed.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -27,15 +27,17 @@ use crate::shared::stored_records;
 
 /// Bytes of packed records in a block.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
-/// Bytes at the start of a block that tell whether compressing the rest is worth the time.
+/// Number of bytes at the start of a block that are compressed first. They decide if compressing
+/// the rest is worth the time.
 const PROBE_BYTES: usize = 1 << 16;
-/// Bytes of a block's length.
+/// Bytes of an encoded length of a block.
 const LENGTH_BYTES: usize = 4;
 
-/// Parts of the records that [`estimate`] compresses.
+/// Number of parts of the records that [`estimate`] compresses.
 const SAMPLES: u64 = 16;
 
-/// Estimates the bytes of the blocks that hold these records, from parts of them if they are many.
+/// Estimates the bytes of the blocks that hold these records. If there are many records, it
+/// compresses parts of them only.
 ///
 /// # Errors
 /// The errors of the source.
@@ -69,7 +71,7 @@ pub fn estimate(records: &dyn Records) -> Result<u64> {
         .clamp(shortest(total), longest(total)))
 }
 
-/// Packed records, compressed.
+/// Packed records, compressed in blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
     shape: Shape,
@@ -78,17 +80,18 @@ pub(super) struct Blocks {
     places: Vec<Range<usize>>,
 }
 
-/// Number of blocks of `total` bytes.
+/// Returns the number of blocks for `total` bytes of records.
 fn count(total: u64) -> u64 {
     total.div_ceil(BLOCK_BYTES as u64)
 }
 
-/// Least bytes of the blocks of `total` bytes.
+/// Returns the least number of bytes that blocks of `total` bytes of records can have.
 pub(super) fn shortest(total: u64) -> u64 {
     count(total) * (LENGTH_BYTES as u64 + 1)
 }
 
-/// Most bytes of the blocks of `total` bytes: not compressed.
+/// Returns the largest number of bytes that blocks of `total` bytes of records can have: no block
+/// is compressed.
 pub(super) fn longest(total: u64) -> u64 {
     count(total) * LENGTH_BYTES as u64 + total
 }
@@ -126,7 +129,7 @@ impl Blocks {
         Self::parse(shape, Blob::copy_of(&bytes))
     }
 
-    /// Reads the lengths of blocks. Blocks that do not have these lengths are refused, and so is a
+    /// Reads the lengths of blocks. Bytes that do not have these lengths are refused, and so is a
     /// block that is empty or longer than its content.
     pub(super) fn parse(shape: Shape, bytes: Blob) -> Result<Self> {
         let total = shape.total_bytes() as usize;
@@ -160,19 +163,19 @@ impl Blocks {
         })
     }
 
-    /// All bytes: lengths and blocks.
+    /// Returns all bytes: lengths and blocks.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Unpacks all records. A block that does not hold exactly its part of them is refused.
+    /// Unpacks all records. A block that does not hold exactly its part of the records is refused.
     pub(super) fn unpack(&self) -> Result<Blob> {
         let mut packed = AlignedBytes::zeroed(self.shape.total_bytes() as usize);
         self.unpack_from(0, packed.bytes_mut())?;
         Ok(packed.into())
     }
 
-    /// Unpacks whole blocks from this one on, as many as `out` has room for.
+    /// Unpacks whole blocks from block `first` on, until `out` is full.
     fn unpack_from(&self, first: usize, out: &mut [u8]) -> Result<()> {
         let parts = out.chunks_mut(BLOCK_BYTES).zip(&self.places[first..]);
         parallel::try_for_each(parts, |(content, place)| {
@@ -180,7 +183,7 @@ impl Blocks {
         })
     }
 
-    /// Reads some records, as [`Records::read_packed`] does.
+    /// Reads a range of records, as [`Records::read_packed`] does.
     pub(super) fn read(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let bits = self.shape.record_bits();
         let total = self.shape.total_bytes() as usize;
@@ -206,7 +209,7 @@ impl Blocks {
         )
     }
 
-    /// The blocks that hold changed records.
+    /// Returns the indices of the blocks that hold changed records.
     pub(super) fn changed(&self, changes: &[Change]) -> BTreeSet<usize> {
         let bits = self.shape.record_bits();
 
@@ -220,7 +223,7 @@ impl Blocks {
         blocks
     }
 
-    /// The blocks after changes that fit the shape.
+    /// Returns the blocks after changes. The changes must fit the shape.
     pub(super) fn update(&self, changes: &[Change], progress: &dyn Progress) -> Result<Self> {
         let changed = self.changed(changes);
         let packed = stored_records::change(self.shape, &self.unpack()?, changes)?;
@@ -240,12 +243,12 @@ impl Blocks {
     }
 }
 
-/// The block that holds a bit of the packed records.
+/// Returns the index of the block that holds a bit of the packed records.
 fn block_of_bit(bit: u64) -> usize {
     (bit / 8) as usize / BLOCK_BYTES
 }
 
-/// Makes a block of its content, compressed if that is shorter.
+/// Makes a block from its content, compressed if that is shorter.
 fn deflated(content: &[u8]) -> Vec<u8> {
     // A sixteenth of a block decides, so that records that do not compress take a sixteenth of the
     // time.
@@ -257,7 +260,7 @@ fn deflated(content: &[u8]) -> Vec<u8> {
     shorter(content).unwrap_or_else(|| content.to_vec())
 }
 
-/// Compresses bytes to a DEFLATE stream; `None` if that is not shorter.
+/// Compresses bytes to a DEFLATE stream. Returns `None` if the stream is not shorter.
 fn shorter(bytes: &[u8]) -> Option<Vec<u8>> {
     let deflated = deflate(bytes);
     (deflated.len() < bytes.len()).then_some(deflated)

@@ -1,4 +1,4 @@
-//! Client of trivial PIR, which has all records.
+//! Client of trivial PIR. It has all records.
 
 use papir_core::scheme::{Client, Never, Parameters, check_indices};
 use papir_core::{Blob, Error, Record, Result, extract_bits};
@@ -21,7 +21,8 @@ pub struct DownloadSecret {
 }
 
 impl Client<Download> for DownloadClient {
-    /// Unpacks all records at once: the time of a lookup then does not depend on its index.
+    /// Creates a client and unpacks all records at once. So the time of a lookup does not depend on
+    /// its index.
     fn new(params: DownloadParams, public: DownloadPublic) -> Result<Self> {
         let packed = public.blocks.unpack()?;
         Ok(Self { params, packed })

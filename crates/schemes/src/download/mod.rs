@@ -1,15 +1,15 @@
 //! Trivial PIR, by download of the database.
 //!
-//! Clients fetch the whole database once per version, and look up at home.
+//! Clients fetch the whole database once per version, and look up records in their own copy.
 //!
-//! It hides the index perfectly, under no assumption, and is the least traffic of all schemes where
-//! the database is small or a client looks up often enough. It hides nothing of the database: every
-//! client has all records.
+//! The scheme hides the index perfectly, under no assumption. It takes the least traffic of all
+//! schemes if the database is small or a client looks up records often enough. It hides nothing of
+//! the database: every client has all records.
 //!
-//! The public part holds the records, compressed (`blocks`). A query is a nonce, drawn without
-//! looking at the indices, and its answer repeats the nonce: the exchange costs a few bytes, tells
-//! a client that its version is still served, and makes a lookup look to the service like any
-//! other.
+//! The public part holds the compressed records (`blocks`). A query is a nonce, drawn without
+//! looking at the indices, and its answer repeats the nonce. The exchange costs a few bytes and
+//! tells a client that its version is still served. To the service it looks like a lookup of any
+//! other scheme.
 //!
 //! ```text
 //! parameters   shape (16), bytes of the blocks (8)

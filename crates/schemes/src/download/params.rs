@@ -1,4 +1,4 @@
-//! Parameters of trivial PIR: a shape, and the length to which its records were compressed.
+//! Parameters of trivial PIR: a shape, and the length of its compressed records.
 
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
@@ -14,7 +14,8 @@ use crate::shared::parameters::{one_record, refused, sealed, sealed_public};
 
 /// The scheme's name.
 pub(super) const NAME: &str = "download";
-/// The most indices in one query, which costs the same for one.
+/// Largest number of indices in one query. A query of this many indices costs the same as one of a
+/// single index.
 pub const BATCH: usize = 1 << 16;
 /// Bytes of a nonce.
 pub(super) const NONCE_BYTES: usize = 16;
@@ -28,14 +29,14 @@ pub struct Download;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DownloadParams {
     shape: Shape,
-    /// Bytes of the blocks in the public part. Before the records are known, the bytes of records
-    /// that do not compress.
+    /// Bytes of the blocks in the public part. Until the records are known, it is the number for
+    /// records that do not compress.
     stored: u64,
 }
 
 impl DownloadParams {
-    /// Parameters of records that take `stored` bytes in blocks. A database that is too large to be
-    /// sent is refused, and so is a length that no blocks of this shape have.
+    /// Creates parameters of records that take `stored` bytes in blocks. A database that is too
+    /// large to be sent is refused, and so is a length that no blocks of this shape have.
     fn new(shape: Shape, stored: u64) -> Result<Self> {
         let total = shape.total_bytes();
 
@@ -60,19 +61,19 @@ impl DownloadParams {
         Ok(Self { shape, stored })
     }
 
-    /// The parameters once the records are compressed to `stored` bytes.
+    /// Returns the same parameters for records that are compressed to `stored` bytes.
     pub(super) fn with_stored(&self, stored: u64) -> Result<Self> {
         Self::new(self.shape, stored)
     }
 
-    /// Bytes of the blocks.
+    /// Returns the number of bytes of the blocks.
     pub(super) fn stored(&self) -> usize {
         self.stored as usize
     }
 }
 
 impl Parameters for DownloadParams {
-    /// The parameters of records that do not compress: the goal has no influence.
+    /// Returns the parameters of records that do not compress. The target has no influence.
     fn choose(shape: Shape, _target: impl Into<Target>) -> Result<Self> {
         Self::new(shape, blocks::longest(shape.total_bytes()))
     }

@@ -1,4 +1,4 @@
-//! Rows of trivial PIR.
+//! Rows of trivial PIR in the list of schemes.
 
 use super::Download;
 use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, SuiteShapes};

@@ -1,4 +1,4 @@
-//! Server of trivial PIR, which repeats nonces.
+//! Server of trivial PIR. It repeats nonces.
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
@@ -14,7 +14,7 @@ use crate::shared::stored_records::check_source;
 
 const BLOCKS: &str = "download/blocks";
 
-/// The compressed records.
+/// A server, with the compressed records.
 pub struct DownloadServer {
     params: DownloadParams,
     public: DownloadPublic,

@@ -8,13 +8,13 @@ use super::blocks::Blocks;
 use super::params::{DownloadParams, NONCE_BYTES};
 use crate::shared::messages::read_all;
 
-/// The compressed records.
+/// Public part: the compressed records.
 #[derive(Clone, Debug)]
 pub struct DownloadPublic {
     pub(super) blocks: Blocks,
 }
 
-/// A query and its answer: the same nonce.
+/// A query and its answer, which are the same nonce.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nonce(pub(super) [u8; NONCE_BYTES]);
 

@@ -1,7 +1,7 @@
 //! Choice and encoding of parameters.
 //!
-//! For a shape and an interpolation, the search finds modulus, gadgets (appendix G.1) and message
-//! bits with the smallest messages at a failure probability; for a goal, also the t.
+//! For a shape and an interpolation, the search finds the modulus, gadgets (appendix G.1) and
+//! message bits with the smallest messages at a failure probability. For a goal, it also finds t.
 
 use std::cell::Cell;
 
@@ -26,22 +26,23 @@ use crate::shared::messages::{
 };
 use crate::shared::parameters::{best, gadget, one_record, refused, security, successes};
 
-/// Moduli and numbers of digits are polished if their messages are at most a 32nd larger than the
-/// smallest.
+/// Inverse share of the smallest messages. Moduli and numbers of digits are polished if their
+/// messages are larger than the smallest by at most this share.
 const CLOSE: u64 = 32;
-/// Odd factors of a t other than powers of two. The rotations of an interpolation grow with their
+/// Odd factors of t that are compared. The number of rotations of an interpolation grows with their
 /// squares.
 const ODD_FACTORS: [usize; 2] = [3, 5];
-/// Factor by which a t that is not a power of two must be better.
+/// Factor of the cost of a power of two, below which a t that is not a power of two is preferred.
 const PREFERENCE: f64 = 0.99;
-/// Factor by which its setup may take longer.
+/// Factor by which the setup of a t that is not a power of two may take longer.
 const MAX_SETUP: f64 = 2.0;
-/// Set in the byte of an answer's mask bits, as a part of the range is reserved.
+/// Flag in the byte of an answer's mask bits. It is set if a part of the range is reserved.
 const RESERVED: u32 = 1 << 7;
 
 impl Params {
-    /// The smallest messages with at most `columns` columns, as many as a t of a power of two, or
-    /// three or five times one, gives: with larger odd factors encoding takes long.
+    /// Creates the parameters with the smallest messages for at most `columns` columns. t is the
+    /// least power of two, or three or five times a power of two, that gives few enough columns.
+    /// With larger odd factors encoding takes long.
     ///
     /// # Errors
     /// The errors of [`Params::with_points`].
@@ -59,7 +60,7 @@ impl Params {
         Self::with_points(shape, points)
     }
 
-    /// The smallest messages for a shape and a t.
+    /// Creates the parameters with the smallest messages for a shape and t = `points`.
     ///
     /// # Errors
     /// The errors of [`Params::with_interpolation`].
@@ -70,7 +71,8 @@ impl Params {
         )
     }
 
-    /// Like [`Params::with_points`], for a failure probability of the bound divided by 2^`margin`.
+    /// Creates parameters like [`Params::with_points`], for a failure probability of at most the
+    /// bound divided by 2^`margin`.
     ///
     /// # Errors
     /// The errors of [`Params::with_points`].
@@ -84,7 +86,7 @@ impl Params {
         Search::new(failure, margin)?.smallest(shape, interpolation)
     }
 
-    /// The smallest messages for a shape and an interpolation.
+    /// Creates the parameters with the smallest messages for a shape and an interpolation.
     ///
     /// # Errors
     /// [`Error::Parameters`] if no answer would decode, [`Error::OutOfBounds`] for too many columns
@@ -93,7 +95,7 @@ impl Params {
         Search::new(FailureBound::DEFAULT, 0.0)?.smallest(shape, interpolation)
     }
 
-    /// Names and values of the parameters, for a description.
+    /// Returns names and values of the parameters, for a description.
     fn named_values(&self) -> Vec<(&'static str, String)> {
         let literal = self.literal();
         let layout = self.layout();
@@ -125,8 +127,8 @@ impl Params {
 }
 
 impl Parameters for Params {
-    /// The best of the candidates for a goal. A t that is not a power of two must be better by 1 %,
-    /// and its setup may take at most twice as long.
+    /// Chooses the best of the candidates for a goal. A t that is not a power of two must be better
+    /// by 1 %, and its setup may take at most twice the time.
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let Target { goal, failure } = target.into();
         let affordable = Self::candidates(shape, failure)?
@@ -254,8 +256,8 @@ impl Parameters for Params {
     }
 }
 
-/// Reads the interpolation and the failure bound: one variable of t points, or several variables
-/// if their sizes follow.
+/// Reads the interpolation and the failure bound. The interpolation has one variable of t points,
+/// or several variables if their sizes follow.
 fn read_interpolation(
     points: usize,
     mut reader: Reader<'_>,
@@ -286,31 +288,31 @@ fn read_interpolation(
     ))
 }
 
-/// Message bits of a frame.
+/// A frame with message bits that solve it.
 struct Solution<'a> {
     frame: &'a Frame<'a>,
     widths: Widths,
 }
 
 impl Solution<'_> {
-    /// Bits of all messages.
+    /// Returns the number of bits of all messages.
     fn bits(&self) -> u64 {
         self.frame.bits(&self.widths)
     }
 }
 
-/// Search over moduli and gadgets.
+/// A search over moduli and gadgets.
 struct Search {
     moduli: Vec<Modulus>,
     failure: FailureBound,
-    /// log₂ of the largest failure probability.
+    /// log₂ of the largest accepted failure probability.
     failure_log2: f64,
-    /// Number of computed variances; a test bounds it.
+    /// Number of computed variances. A test checks that it is small.
     tried: Cell<usize>,
 }
 
 impl Search {
-    /// A search for a failure probability of at most the bound divided by 2^`margin`.
+    /// Creates a search for a failure probability of at most the bound divided by 2^`margin`.
     fn new(failure: FailureBound, margin: f64) -> Result<Self> {
         let moduli = MODULI
             .into_iter()
@@ -324,8 +326,8 @@ impl Search {
         })
     }
 
-    /// The smallest messages for a shape and an interpolation; of equal ones those with the fewest
-    /// digits, then the smallest modulus.
+    /// Finds the smallest messages for a shape and an interpolation. Of equal ones, it takes the
+    /// ones with the fewest digits, then the ones with the smallest modulus.
     fn smallest(&self, shape: Shape, interpolation: Interpolation) -> Result<Params> {
         let layout = Layout::new(shape, RlweLiteral::DEFAULT.degree, interpolation)?;
         let frames = self.frames(&layout);
@@ -358,7 +360,7 @@ impl Search {
         )))
     }
 
-    /// All frames of a layout: fewest digits first, then the smallest modulus.
+    /// Returns all frames of a layout: the fewest digits first, then the smallest modulus.
     fn frames<'a>(&'a self, layout: &'a Layout) -> Vec<Frame<'a>> {
         let mut frames = Vec::new();
         for packing in 0..PACKING_LEVELS.len() {
@@ -371,8 +373,8 @@ impl Search {
         frames
     }
 
-    /// The frame of a modulus and numbers of digits, by their places; `None` if no variance is
-    /// allowed.
+    /// Returns the frame of a modulus and numbers of digits; `packing` and `rgsw` are places in the
+    /// lists of these numbers. Returns `None` if no variance is allowed.
     fn frame<'a>(
         &'a self,
         modulus: &'a Modulus,
@@ -403,8 +405,8 @@ impl Search {
         })
     }
 
-    /// The smallest messages of each t: the powers of two that no other dominates in size and time,
-    /// then other t that nothing dominates.
+    /// Returns the smallest messages of each t: first the powers of two that no other power
+    /// dominates in size and time, then the other t that nothing dominates.
     fn candidates(&self, shape: Shape) -> Result<Vec<Params>> {
         let degree = RlweLiteral::DEFAULT.degree;
         let largest = unit_layout(shape, degree)?
@@ -430,14 +432,14 @@ impl Search {
         Ok(candidates)
     }
 
-    /// The smallest messages for a shape and a t.
+    /// Finds the smallest messages for a shape and a t.
     fn smallest_of(&self, shape: Shape, t: usize) -> Result<Params> {
         let interpolation = Interpolation::of_points(t, RlweLiteral::DEFAULT.degree)?;
         self.smallest(shape, interpolation)
     }
 }
 
-/// A number times each power of two, ascending.
+/// Returns a number times each power of two, in ascending order.
 fn doublings(odd: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(odd), |t| Some(2 * t))
 }
@@ -449,7 +451,7 @@ struct AnswerCost {
     seconds: f64,
 }
 
-/// The candidates that no other dominates in message bytes and answer time.
+/// Returns the candidates that no other candidate dominates in message bytes and answer time.
 fn undominated(all: Vec<Params>) -> Vec<Params> {
     let costs: Vec<AnswerCost> = all
         .iter()
@@ -468,7 +470,8 @@ fn undominated(all: Vec<Params>) -> Vec<Params> {
     kept
 }
 
-/// Returns true if a cost is at least another one in both, the first of equal ones excepted.
+/// Returns true if another cost is at most cost `i` in both bytes and seconds. Of equal costs, the
+/// first is not dominated.
 fn is_dominated(i: usize, costs: &[AnswerCost]) -> bool {
     let one = costs[i];
     costs.iter().enumerate().any(|(j, other)| {

@@ -1,4 +1,4 @@
-//! QUERY and EXTRACT (Algorithms 8 and 10).
+//! Client of InsPIRe: QUERY and EXTRACT (Algorithms 8 and 10).
 
 use std::sync::Arc;
 
@@ -31,16 +31,18 @@ pub struct Client {
     rgsw_masks: Vec<Poly<Values>>,
 }
 
-/// Opens one answer: the key and the place of the record in each part. Erased on drop.
+/// Secret of one query: the key, and the place of the record in each part. It is erased on drop.
 pub struct Secret {
-    /// Shared by queries that were made together; erased with the last of them.
+    /// Secret key. Queries that were made together share it, and it is erased with the last of
+    /// them.
     pub(super) key: Arc<SecretKey>,
-    /// On the heap, so that moving the secret leaves no copy behind.
+    /// Places of the records. They are on the heap, so that moving the secret leaves no copy
+    /// behind.
     pub(super) locations: Vec<Location>,
 }
 
 impl Secret {
-    /// The ring secret, for measuring noise.
+    /// Returns the ring secret, for measuring noise.
     pub fn key(&self) -> &SecretKey {
         &self.key
     }
@@ -106,7 +108,7 @@ impl scheme::Client<Inspire> for Client {
 }
 
 impl Client {
-    /// RGSW(X^e) for each variable, e the exponent of a point.
+    /// Encrypts RGSW(X^e) for each variable, where e is the exponent of the variable's point.
     fn point(&self, key: &SecretKey, block: u32, rng: &mut dyn CryptoRng) -> Vec<Poly<Values>> {
         let params = &self.params;
         let layout = self.params.layout();
@@ -120,7 +122,7 @@ impl Client {
     }
 }
 
-/// Key material rounded to the bits of [`Params::key_elements`].
+/// Rounds key material to the bits of [`Params::key_elements`].
 pub(super) fn round_keys(params: &Params, elements: Vec<Poly<Values>>) -> Vec<u64> {
     let rounded = elements.into_iter().zip(params.key_elements());
     let ring = params.rlwe().ring();
@@ -129,8 +131,8 @@ pub(super) fn round_keys(params: &Params, elements: Vec<Poly<Values>>) -> Vec<u6
         .collect()
 }
 
-/// EXTRACT for each part, whose records are whitened under a seed of their own. Does the same work
-/// whether the answer decodes or not.
+/// Runs EXTRACT for each part. The records of each part are whitened under a seed of their own. The
+/// work is the same if the answer does not decode.
 pub(super) fn extract(
     params: &Params,
     part: &Layout,
@@ -173,7 +175,7 @@ pub(super) fn extract(
     decoded(records, decodes)
 }
 
-/// The record of one part, whose words start at `first_word` of each chunk.
+/// Returns the record of one part. Its words start at `first_word` of each chunk.
 fn record(
     part: &Layout,
     seed: &Seed,

@@ -1,9 +1,10 @@
 //! SETUP of InsPIRe by many tasks.
 //!
-//! Some tasks encode columns, then others prepare packs.
+//! First, tasks encode columns. Then other tasks prepare packs.
 //!
-//! An encoding has the words of some columns, pack after pack, each with d words of every column;
-//! then the exceptions among them. So a task that prepares packs reads one range of each encoding.
+//! An encoding has the words of a range of columns, pack after pack, each with d words of every
+//! column; the exceptions of these words follow. So a task that prepares packs reads one range of
+//! each encoding.
 
 use std::ops::Range;
 
@@ -19,11 +20,11 @@ use super::prepared::{Sections, check_exceptions, part_name};
 use crate::shared::matrices::{BLOCK_COLUMNS, RowMasks};
 use crate::shared::packs::PreparedPacks;
 
-/// (row, column) of a word that represents +32768.
+/// Row and column of a word that represents +32768.
 type Place = [u32; 2];
 
-/// Divides the columns among tasks, in whole blocks of [`BLOCK_COLUMNS`]; among fewer tasks if
-/// there are fewer blocks.
+/// Divides the columns among tasks, in whole blocks of [`BLOCK_COLUMNS`]. If there are fewer blocks
+/// than tasks, each block has its own range.
 pub(super) fn column_ranges(layout: &Layout, tasks: usize) -> Vec<Range<usize>> {
     let blocks = layout.columns.div_ceil(BLOCK_COLUMNS);
     let tasks = tasks.clamp(1, blocks);
@@ -34,7 +35,7 @@ pub(super) fn column_ranges(layout: &Layout, tasks: usize) -> Vec<Range<usize>> 
         .collect()
 }
 
-/// ENCODEDB of Algorithm 7 for some columns.
+/// Runs ENCODEDB of Algorithm 7 for a range of columns.
 pub(super) fn encode(
     layout: &Layout,
     seed: &Seed,
@@ -107,7 +108,7 @@ impl<'a> Encoding<'a> {
         })
     }
 
-    /// Writes the words of these packs to the matrix that has their rows only.
+    /// Writes the words of these packs to a matrix that has only their rows.
     fn write(&self, layout: &Layout, packs: &Range<usize>, tiles: &mut [i16]) {
         let degree = layout.degree;
         let count = self.columns.len();
@@ -125,8 +126,8 @@ impl<'a> Encoding<'a> {
     }
 }
 
-/// Lines 7 and 8 and the offline part of Algorithm 1 for some packs, from the encodings of all
-/// columns.
+/// Runs lines 7 and 8 of Algorithm 9 and the offline part of Algorithm 1 for a range of packs, from
+/// the encodings of all columns.
 pub(super) fn prepare(
     sections: &Sections,
     params: &Params,
@@ -185,7 +186,7 @@ pub(super) fn prepare(
     Ok(pieces)
 }
 
-/// The exceptions of some rows, sorted.
+/// Returns the exceptions in a range of rows, sorted.
 fn exceptions_in(all: &[Encoding<'_>], rows: &Range<u32>) -> Vec<Place> {
     let mut exceptions: Vec<Place> = all.iter().flat_map(|one| one.exceptions).copied().collect();
     exceptions.retain(|[row, _]| rows.contains(row));
@@ -193,7 +194,7 @@ fn exceptions_in(all: &[Encoding<'_>], rows: &Range<u32>) -> Vec<Place> {
     exceptions
 }
 
-/// The encodings of all columns, one for each of the tasks' ranges.
+/// Returns the encodings of all columns, one for each of the tasks' ranges.
 fn encodings<'a>(layout: &Layout, encoded: &'a [Blob]) -> Result<Vec<Encoding<'a>>> {
     let ranges = column_ranges(layout, encoded.len());
     Error::check_length("the encodings of all columns", encoded.len(), ranges.len())?;

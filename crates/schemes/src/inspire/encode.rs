@@ -1,7 +1,8 @@
 //! ENCODEDB (Algorithm 7) and its inverse, column by column.
 //!
-//! Records become whitened words, these the coefficients of a polynomial for each column, and
-//! centred 16-bit words in row groups. The inverse evaluates a column's polynomial at its t points.
+//! Records become whitened words. The words become the coefficients of a polynomial for each
+//! column, and these become centred 16-bit words in row groups. The inverse evaluates a column's
+//! polynomial at its t points.
 
 use std::ops::Range;
 
@@ -14,22 +15,23 @@ use papir_ring::prg::{Expander, Seed};
 use super::layout::{Layout, PLAINTEXT};
 use crate::shared::matrices::BLOCK_COLUMNS;
 
-/// The centred value that does not fit 16 bits: +32768, stored as −32768.
+/// The centred value that does not fit into 16 bits: +32768. It is stored as −32768.
 const EXCEPTION: i32 = 1 << 15;
 
-/// Stream that whitens chunk `chunk` of all records; element e starts at byte e·2d.
+/// Returns the stream that whitens chunk `chunk` of all records. Element e starts at byte e·2d.
 pub fn whitening(seed: &Seed, chunk: usize) -> Expander {
     seed.expand("inspire/whitening", chunk as u64)
 }
 
-/// [`whitening`] from an element on.
+/// Returns the stream of [`whitening`] from an element on.
 pub(super) fn whitening_from(layout: &Layout, seed: &Seed, chunk: usize, element: u64) -> Expander {
     let mut stream = whitening(seed, chunk);
     stream.seek(element * layout.element_bytes() as u64);
     stream
 }
 
-/// Adds 16-bit words to the whitening stream in `bytes`, which gives their bytes.
+/// Removes the whitening from 16-bit words. `bytes` holds the whitening stream, and afterwards the
+/// bytes of the words.
 pub(super) fn unwhiten(words: &[u32], bytes: &mut [u8]) {
     for (pair, &word) in bytes.chunks_exact_mut(2).zip(words) {
         let [low, high] = (word as u16).to_le_bytes();
@@ -39,7 +41,7 @@ pub(super) fn unwhiten(words: &[u32], bytes: &mut [u8]) {
 }
 
 /// Encodes all records as the matrix D′, in the row groups of [`matvec_i16`]. Returns the
-/// exceptions: the sorted (row, column) of coefficients +32768, which are stored as −32768.
+/// exceptions, sorted: row and column of each coefficient +32768, which is stored as −32768.
 pub(super) fn encode(
     layout: &Layout,
     seed: &Seed,
@@ -60,8 +62,8 @@ pub(super) fn encode(
     )
 }
 
-/// Encodes a range of columns, and passes adjacent ones to `write`, from a first column on. Returns
-/// the exceptions, sorted.
+/// Encodes a range of columns. It calls `write` with the first column and the words of each block
+/// of adjacent columns. Returns the exceptions, sorted.
 pub(super) fn encode_blocks(
     layout: &Layout,
     seed: &Seed,
@@ -104,7 +106,7 @@ fn encode_column(
     Ok(Column::encode(layout, seed, index, &bytes))
 }
 
-/// One encoded column: the words of all rows, and exceptions as [`encode`] returns them.
+/// One encoded column: the words of all rows, and its exceptions as [`encode`] returns them.
 pub(super) struct Column {
     pub(super) index: usize,
     words: Vec<i16>,
@@ -145,7 +147,7 @@ impl Column {
         encoded
     }
 
-    /// Centres the coefficients into rows `first_row`….
+    /// Centres coefficients and stores them in the rows from `first_row` on.
     fn store(&mut self, first_row: usize, values: &[u32]) {
         let words = &mut self.words[first_row..][..values.len()];
         for (r, (word, &value)) in words.iter_mut().zip(values).enumerate() {
@@ -165,7 +167,7 @@ impl Column {
     }
 }
 
-/// The 16-bit words of one ring element, whitened by the next bytes of the stream.
+/// Writes the 16-bit words of one ring element, whitened by the next bytes of the stream.
 fn whiten(bytes: &[u8], stream: &mut Expander, words: &mut [u32]) {
     let mut mask = vec![0; bytes.len()];
     stream.fill(&mut mask);
@@ -198,12 +200,12 @@ pub(super) struct Columns<'a> {
     layout: &'a Layout,
     seed: &'a Seed,
     tiles: &'a [i16],
-    /// (column, row) of the words that represent +32768, sorted.
+    /// Column and row of each word that represents +32768, sorted.
     exceptions: Vec<[u32; 2]>,
 }
 
 impl<'a> Columns<'a> {
-    /// A matrix that [`encode`] made under this seed.
+    /// Creates a reader of a matrix that [`encode`] made under this seed.
     pub(super) fn new(
         layout: &'a Layout,
         seed: &'a Seed,
@@ -224,7 +226,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// The bytes of a column's t elements, one after the other, each with all its chunks.
+    /// Decodes the bytes of a column's t elements, one after the other, each with all its chunks.
     pub(super) fn decode(&self, column: usize) -> Vec<u8> {
         let Layout {
             points,
@@ -251,7 +253,7 @@ impl<'a> Columns<'a> {
         elements
     }
 
-    /// One column of the matrix as residues modulo p.
+    /// Returns one column of the matrix as residues modulo p.
     fn residues(&self, column: usize) -> Vec<u32> {
         let words = matrix::read_column(self.tiles, self.layout.columns, column);
         let mut residues: Vec<u32> = words

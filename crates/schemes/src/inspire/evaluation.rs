@@ -1,6 +1,7 @@
 //! EVALPOLY (Algorithm 9).
 //!
-//! The polynomial of the packed coefficients at a query's encrypted point, switched to an answer.
+//! It evaluates the polynomial of the packed coefficients at a query's encrypted point, and
+//! switches the result to an answer.
 
 use papir_core::parallel;
 use papir_lattice::mod_switch::lift_elements;
@@ -19,23 +20,23 @@ pub(super) struct Evaluation {
 }
 
 impl Evaluation {
-    /// The masks under a public seed.
+    /// Expands the masks under a public seed.
     pub(super) fn new(params: &Params, seed: &Seed) -> Self {
         Self {
             masks: params.rgsw_masks(seed),
         }
     }
 
-    /// RGSW bodies of a query, lifted to q.
+    /// Lifts the RGSW bodies of a query to q.
     pub(super) fn lift(params: &Params, bodies: &[u64]) -> Vec<Poly<Values>> {
         let ring = params.rlwe().ring();
         let lifted = lift_elements(ring, params.literal().key_bits.rgsw, bodies);
         lifted.into_iter().map(|poly| ring.forward(poly)).collect()
     }
 
-    /// Horner's rule at the encrypted point, with one result for each chunk. With several variables
-    /// (appendix G.2) the polynomials in the innermost one are evaluated first; their values are
-    /// the coefficients in the next.
+    /// Evaluates by Horner's rule at the encrypted point, with one result for each chunk. With
+    /// several variables (appendix G.2) the polynomials in the innermost variable are evaluated
+    /// first; their values are the coefficients in the next variable.
     pub(super) fn evaluate(
         &self,
         params: &Params,
@@ -73,7 +74,7 @@ pub(super) fn switch(params: &Params, results: &[Rlwe]) -> Answer {
     }
 }
 
-/// Σ_k cₖ·Z^k at the encrypted Z.
+/// Computes Σ_k cₖ·Z^k at the encrypted Z.
 fn horner(params: &Params, coefficients: &[Rlwe], point: &Rows) -> Rlwe {
     let ring = params.rlwe().ring();
     let mut descending = coefficients.iter().rev();

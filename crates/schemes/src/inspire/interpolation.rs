@@ -1,13 +1,13 @@
 //! INTERPOLATE (Algorithm 7; appendices G.2 and G.3) and its inverse.
 //!
-//! Maps t values in R_p to the coefficients of the polynomial through them. t is the product of the
-//! numbers of points of the polynomial's variables. The points of a variable are unit monomials.
-//! With tᵢ = r·m, m the largest power of two that divides it, point s·m + i is X^s·ω^i, ω =
-//! X^{2d/m}: r cosets of the m-th roots of unity. A power of two has the roots of unity of
-//! Algorithm 7, an odd number the points X^0, X^1, … of Algorithm 11, and other numbers have both:
-//! on coset s, Σ_j Z^j·Q_j(Z^m) is the polynomial with the coefficients Q_j(X^{sm}), j < m, which
-//! the transform of size m gives; Lagrange interpolation across the r cosets gives Q_j. This takes
-//! tᵢ·(log m + r) ring operations instead of tᵢ².
+//! The interpolation maps t values in R_p to the coefficients of the polynomial through them. t is
+//! the product of the numbers of points of the polynomial's variables. The points of a variable are
+//! unit monomials. Let tᵢ = r·m, where m is the largest power of two that divides it. Point s·m + i
+//! is X^s·ω^i with ω = X^{2d/m}: r cosets of the m-th roots of unity. A power of two has the roots
+//! of unity of Algorithm 7, an odd number has the points X^0, X^1, … of Algorithm 11, and other
+//! numbers have both. On coset s, Σ_j Z^j·Q_j(Z^m) is the polynomial with the coefficients
+//! Q_j(X^{sm}), j < m, which the transform of size m gives; Lagrange interpolation across the r
+//! cosets gives Q_j. This takes tᵢ·(log m + r) ring operations instead of tᵢ².
 
 use std::{fmt, iter};
 
@@ -15,7 +15,7 @@ use papir_core::{Error, Result};
 use papir_kernels::pointwise::{self, Modulus};
 use papir_kernels::{Backend, monomial};
 
-/// Most variables; four of 2d points exceed a column.
+/// Largest number of variables. Four variables of 2d points each exceed a column.
 pub const MAX_VARIABLES: usize = 4;
 
 /// Numbers of points of the variables of a column's polynomial: t = t_0·t_1·…
@@ -24,12 +24,12 @@ pub const MAX_VARIABLES: usize = 4;
 /// likewise for coefficients and exponents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interpolation {
-    /// At least 2 each, then ones.
+    /// Number of points of each variable, at least 2, then ones up to the fixed length.
     sizes: [u32; MAX_VARIABLES],
 }
 
 impl Interpolation {
-    /// One variable of t points; none for t = 1.
+    /// Creates an interpolation with one variable of t points, or with no variable for t = 1.
     ///
     /// # Errors
     /// The errors of [`Self::of_variables`].
@@ -41,10 +41,11 @@ impl Interpolation {
         }
     }
 
-    /// One variable for t up to 2d, else the fewest for a power of two.
+    /// Creates an interpolation with one variable for t up to 2d, else with the fewest variables
+    /// for a power of two.
     ///
     /// # Errors
-    /// The errors of [`Self::of_variables`]. A t above 2d that is not a power of two becomes one
+    /// The errors of [`Self::of_variables`]. A t above 2d that is not a power of two gives one
     /// variable, which layouts refuse.
     pub fn of_points(points: usize, degree: usize) -> Result<Self> {
         let most = 2 * degree;
@@ -61,7 +62,7 @@ impl Interpolation {
         Self::of_variables(&sizes)
     }
 
-    /// Variables with these numbers of points, the innermost first.
+    /// Creates an interpolation of variables with these numbers of points, the innermost first.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for more than [`MAX_VARIABLES`], for one of fewer than 2 points, or
@@ -91,19 +92,20 @@ impl Interpolation {
         Ok(Self { sizes: all })
     }
 
-    /// Points of each variable, the innermost first; none if t = 1.
+    /// Returns the number of points of each variable, the innermost first. There is no variable if
+    /// t = 1.
     pub fn variables(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
         let count = self.sizes.iter().filter(|&&size| size > 1).count();
         self.sizes[..count].iter().map(|&size| size as usize)
     }
 
-    /// t.
+    /// Returns t, the number of all points.
     pub fn points(&self) -> usize {
         self.variables().product()
     }
 
-    /// Point of each variable for element `k`, as exponents of X below 2d. Does not branch on k or
-    /// index by it.
+    /// Returns the point of each variable for element `k`, as exponents of X below 2d. No branch
+    /// and no address depends on k.
     pub fn exponents(&self, k: u32, degree: usize) -> Vec<u32> {
         let mut left = k;
         // Full capacity from the start: growing would leave copies of a secret point behind.
@@ -120,7 +122,8 @@ impl Interpolation {
         exponents
     }
 
-    /// Values at all points to coefficients, in place: t polynomials of d residues below p, p odd.
+    /// Converts values at all points to coefficients, in place. `values` has t polynomials of d
+    /// residues below p, and p is odd.
     ///
     /// # Panics
     /// If there are not t·d residues, d is no power of two, or a variable has more than 2d points.
@@ -128,7 +131,7 @@ impl Interpolation {
         self.along(values, degree, modulus, Axis::interpolate);
     }
 
-    /// Coefficients to the values at all points, in place.
+    /// Converts coefficients to the values at all points, in place.
     ///
     /// # Panics
     /// In the same cases as [`Self::to_coefficients`].
@@ -164,8 +167,8 @@ impl Interpolation {
         }
     }
 
-    /// Average cost of interpolating one ring element: levels of a transform, and rotations of
-    /// [`Nodes`].
+    /// Returns the average cost of interpolating one ring element: levels of a transform, and
+    /// rotations of [`Nodes`].
     pub fn work(&self, degree: usize) -> (f64, f64) {
         let mut levels = 0.0;
         let mut turns = 0.0;
@@ -180,7 +183,7 @@ impl Interpolation {
 }
 
 impl fmt::Display for Interpolation {
-    /// t, as a product of several variables.
+    /// Writes t, as a product if there are several variables.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes: Vec<String> = self.variables().map(|size| size.to_string()).collect();
         if sizes.is_empty() {
@@ -190,22 +193,22 @@ impl fmt::Display for Interpolation {
     }
 }
 
-/// Maps a line of polynomials, which it overwrites, to another: values coset by coset, or
-/// coefficients in order.
+/// Function that maps a line of polynomials, which it overwrites, to another line. Lines of values
+/// are coset by coset; lines of coefficients are in order.
 type Transform = fn(&mut Axis, &mut [u32], &mut [u32]);
 
-/// One variable.
+/// One variable, with the buffers for its transforms.
 struct Axis {
     backend: Backend,
     degree: usize,
-    /// m.
+    /// m, the number of roots of unity in a coset.
     roots: usize,
     modulus: Modulus,
     scratch: Vec<u32>,
-    /// The r cosets' coefficients of one power, as values at the points X^{sm}.
+    /// Coefficients of one power in the r cosets, as values at the points X^{sm}.
     across: Vec<u32>,
     nodes: Nodes,
-    /// (−1/2)^l/m for coefficient l across the cosets.
+    /// Factors (−1/2)^l/m of coefficient l across the cosets.
     factors: Vec<u32>,
 }
 
@@ -263,7 +266,8 @@ impl Axis {
         }
     }
 
-    /// Position of coefficient or value k of a coset after the transform, which reverses bits.
+    /// Returns the position of coefficient or value k of a coset after the transform, which
+    /// reverses bits.
     fn reversed(&self, k: usize) -> usize {
         if self.roots == 1 {
             0
@@ -285,7 +289,7 @@ impl Axis {
         }
     }
 
-    /// Values to coefficients: on coset s the value at ω^i is Σ_j u_j·ω^{ij} with u_j =
+    /// Converts values to coefficients. On coset s the value at ω^i is Σ_j u_j·ω^{ij} with u_j =
     /// Q_j(X^{sm})·X^{sj}, and m·u_j is the transform at −j.
     fn interpolate(&mut self, line: &mut [u32], out: &mut [u32]) {
         let d = self.degree;
@@ -311,7 +315,7 @@ impl Axis {
         }
     }
 
-    /// The coefficients of Q_j from the transformed values at one position of each coset.
+    /// Computes the coefficients of Q_j from the transformed values at one position of each coset.
     fn across_cosets(&mut self, line: &[u32], place: usize, j: usize) {
         let d = self.degree;
         let m = self.roots;
@@ -337,7 +341,7 @@ impl Axis {
         self.nodes.expand(&mut self.across);
     }
 
-    /// Coefficients to values.
+    /// Converts coefficients to values.
     fn evaluate(&mut self, line: &mut [u32], out: &mut [u32]) {
         let d = self.degree;
         let m = self.roots;
@@ -355,7 +359,7 @@ impl Axis {
         }
     }
 
-    /// The coefficients of Q_j become Q_j(X^{sm})·X^{sj}.
+    /// Replaces the coefficients of Q_j by Q_j(X^{sm})·X^{sj}.
     fn onto_cosets(&mut self, line: &mut [u32], j: usize) {
         let d = self.degree;
         let m = self.roots;
@@ -382,13 +386,13 @@ impl Axis {
 /// Lagrange interpolation over R_p at the points X^{sm}, s = 0, 1, … (Algorithm 11 with Lemmas 7
 /// and 8; m = 1 there).
 ///
-/// The printed algorithm is Newton's: divided differences, then the products with Z − X^{sm} from
-/// the last to the first. It has two slips, corrected here: the last difference starts as
+/// The printed algorithm is Newton's: it takes divided differences, then multiplies by Z − X^{sm}
+/// from the last to the first. It has two slips, corrected here: the last difference starts as
 /// coefficient 0 of the result, and a product maps coefficient i to coefficient i − 1 less X^{sm}
 /// times coefficient i.
 ///
-/// Lemma 8: 1/(X^a − X^b) is X^{−b}/(X^k − 1), k = a − b > 0, and by Lemma 7 1/(X^k − 1) =
-/// −1/2·Σ_{i<d/g} X^{ik}, g = gcd(k, 2d). d/g is a power of two 2^n, so the sum is Π_{i<n} (1 +
+/// Lemma 8: 1/(X^a − X^b) is X^{−b}/(X^k − 1) with k = a − b > 0. By Lemma 7, 1/(X^k − 1) =
+/// −1/2·Σ_{i<d/g} X^{ik} with g = gcd(k, 2d). d/g is a power of two 2^n, so the sum is Π_{i<n} (1 +
 /// X^{k·2^i}): n rotations and additions. The caller multiplies each coefficient by its factors
 /// −1/2.
 #[derive(Debug)]
@@ -402,7 +406,8 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Points X^{sm} in polynomials of `degree` residues modulo an odd number, m = `step`.
+    /// Creates the points X^{sm} in polynomials of `degree` residues modulo an odd number, with m =
+    /// `step`.
     pub fn new(step: usize, degree: usize, modulus: Modulus) -> Self {
         Self {
             backend: Backend::current(),
@@ -413,8 +418,8 @@ impl Nodes {
         }
     }
 
-    /// Maps values at the first points, polynomial by polynomial, to Newton's coefficients;
-    /// coefficient l is multiplied by (−2)^l.
+    /// Maps values at the first points, polynomial by polynomial, to Newton's coefficients.
+    /// Coefficient l of the result is multiplied by (−2)^l.
     ///
     /// # Panics
     /// If there are more than 2d/m values.
@@ -441,7 +446,7 @@ impl Nodes {
         }
     }
 
-    /// poly ← −2·poly/(X^{im} − X^{jm}), i > j (Lemma 8).
+    /// Replaces poly by −2·poly/(X^{im} − X^{jm}), i > j (Lemma 8).
     fn divide(&mut self, poly: &mut [u32], i: usize, j: usize) {
         let order = 2 * self.degree;
         monomial::rotate_mod(
@@ -464,7 +469,7 @@ impl Nodes {
         }
     }
 
-    /// Maps Newton's coefficients to those of the powers of Z, in place.
+    /// Maps Newton's coefficients to the coefficients of the powers of Z, in place.
     pub fn expand(&mut self, coefficients: &mut [u32]) {
         let d = self.degree;
         let count = coefficients.len() / self.degree;
@@ -486,7 +491,7 @@ impl Nodes {
         }
     }
 
-    /// The value at X^{sm}, by Horner's rule.
+    /// Computes the value at X^{sm}, by Horner's rule.
     pub fn evaluate(&mut self, coefficients: &[u32], s: usize, value: &mut [u32]) {
         let mut descending = coefficients.chunks_exact(self.degree).rev();
         value.copy_from_slice(descending.next().unwrap_or_default());
@@ -504,7 +509,8 @@ impl Nodes {
     }
 }
 
-/// Rotations that [`Nodes::divide_differences`] and [`Nodes::expand`] make of `count` polynomials.
+/// Returns the number of rotations that [`Nodes::divide_differences`] and [`Nodes::expand`] make of
+/// `count` polynomials.
 fn rotations(count: usize, step: usize, degree: usize) -> usize {
     let mut divisions = 0;
     for j in 1..count {

@@ -1,6 +1,6 @@
-//! Layout of the matrix.
+//! Layout of the matrix of InsPIRe.
 //!
-//! Records fill ring elements, t elements make a column.
+//! Records fill ring elements, and t elements make a column.
 
 use papir_core::{Error, Result, Shape};
 use papir_kernels::matvec_i16;
@@ -11,7 +11,7 @@ use crate::shared::units::{Location, MAX_COLUMNS, Units};
 /// Plaintext modulus p: a prime above 2¹⁶, so that every 16-bit word is a residue.
 pub const PLAINTEXT: u32 = 65537;
 
-/// Shape of the matrix.
+/// Layout of records in the matrix.
 ///
 /// Short records share a ring element of d 16-bit words; a record longer than 2d bytes is cut into
 /// `chunks` elements, each in its own matrix below the others. Element e is point e mod t of column
@@ -20,11 +20,11 @@ pub const PLAINTEXT: u32 = 65537;
 pub struct Layout {
     /// Records and their length.
     pub shape: Shape,
-    /// Records in elements, each with all its chunks.
+    /// Division of the records into elements, each with all its chunks.
     pub(crate) unit_layout: Units,
-    /// d.
+    /// d, the number of words in a ring element.
     pub degree: usize,
-    /// Elements of a record.
+    /// Number of ring elements that a long record takes, at least 1.
     pub chunks: usize,
     /// The variables of a column's polynomial and their points.
     pub interpolation: Interpolation,
@@ -35,7 +35,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout with this interpolation and the fewest columns.
+    /// Creates the layout with this interpolation and the fewest columns.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] if a variable takes more than 2d points, d is not a multiple of 64,
@@ -76,45 +76,45 @@ impl Layout {
         })
     }
 
-    /// Rows of the matrix: chunks · t · d.
+    /// Returns the number of rows of the matrix: chunks · t · d.
     pub fn rows(&self) -> usize {
         self.packs() * self.degree
     }
 
-    /// Ring elements that one answer packs: chunks · t.
+    /// Returns the number of packs of an answer: chunks · t.
     pub fn packs(&self) -> usize {
         self.chunks * self.points
     }
 
-    /// Pairs of columns, the last one padded.
+    /// Returns the number of pairs of columns. The last pair may be padded.
     pub fn pairs(&self) -> usize {
         self.columns.div_ceil(2)
     }
 
-    /// Bytes of the encoded matrix.
+    /// Returns the bytes of the encoded matrix.
     pub fn matrix_bytes(&self) -> u64 {
         // Rows below 2^32 and at most 2^23 pairs: the product is below 2^57.
         4 * self.rows() as u64 * self.pairs() as u64
     }
 
-    /// Bytes of one ring element.
+    /// Returns the bytes of one ring element, 2d.
     pub fn element_bytes(&self) -> usize {
         2 * self.degree
     }
 
-    /// Records in an element.
+    /// Returns the number of records in an element.
     pub fn per_element(&self) -> u64 {
         self.unit_layout.per_unit
     }
 
-    /// Place of a record, the element as its unit and the point as its block. The index must be in
-    /// range.
+    /// Returns the place of a record. The element is its unit, and the point is its block. The
+    /// index must be in range.
     pub fn locate(&self, index: u64) -> Location {
         self.unit_layout.location(index, self.points)
     }
 }
 
-/// Checks that d gives whole row groups, and enough points for each variable.
+/// Checks that d gives whole row groups, and that every variable has at most 2d points.
 fn check_degree(degree: usize, interpolation: &Interpolation) -> Result<()> {
     if let Some(found) = interpolation.variables().find(|&size| size > 2 * degree) {
         let expected = format!("at most {}", 2 * degree);
@@ -135,7 +135,8 @@ fn check_degree(degree: usize, interpolation: &Interpolation) -> Result<()> {
     Ok(())
 }
 
-/// Records in units of the fewest ring elements of `degree` words that hold one.
+/// Divides records into units. A unit has the fewest ring elements of `degree` words that hold a
+/// record.
 pub(super) fn unit_layout(shape: Shape, degree: usize) -> Result<Units> {
     Units::new(shape, shape.record_bytes().next_multiple_of(2 * degree))
 }

@@ -11,20 +11,21 @@ use crate::shared::parameters::refused;
 
 /// The scheme's name.
 pub(crate) const NAME: &str = "inspire";
-/// Widest selector that the database pass supports.
+/// Largest number of bits of a selector entry that the pass over the database supports.
 pub(super) const MAX_QUERY_BITS: u32 = matvec_i16::MAX_PLANES as u32 * matvec_i16::PLANE_BITS;
-/// Share of half the distance between messages that an error may fill. The 2048 words of an answer
-/// to another query all do with a probability of (31/32)^2048 < 2⁻⁹³.
+/// Share of half the distance between messages that an error may fill. The answer to another query
+/// has all its 2048 words within this share with a probability of (31/32)^2048 < 2⁻⁹³.
 pub(super) const FILL: f64 = 31.0 / 32.0;
-/// Fewest bits of an answer's coefficient: one more than a word has.
+/// Least number of bits of an answer's coefficient: one more than a word has.
 pub(super) const LEAST_ANSWER_BITS: u32 = 17;
 
-/// InsPIRe.
+/// InsPIRe, as a scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Inspire;
 
-/// Bits of a coefficient of key material. y_h is in one of the d − 1 key switches of a pack, and an
-/// external product is as one key switch, so both may be rounded more than y_g.
+/// Numbers of bits of a coefficient of key material. y_h is in one of the d − 1 key switches of a
+/// pack, and an external product adds about the noise of one key switch. So both may be rounded
+/// more than y_g.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyBits {
     /// Bits of y_g.
@@ -36,7 +37,7 @@ pub struct KeyBits {
 }
 
 impl KeyBits {
-    /// The same bits for all.
+    /// Returns the same number of bits for all key material.
     pub const fn equal(bits: u32) -> Self {
         Self {
             y_g: bits,
@@ -45,13 +46,13 @@ impl KeyBits {
         }
     }
 
-    /// In the order of a query.
+    /// Returns the numbers of bits in the order of a query: y_g, y_h, RGSW bodies.
     pub const fn all(self) -> [u32; 3] {
         [self.y_g, self.y_h, self.rgsw]
     }
 }
 
-/// Unchecked values.
+/// Values of parameters, unchecked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Literal {
     /// Records and their length.
@@ -70,21 +71,22 @@ pub struct Literal {
     pub key_bits: KeyBits,
     /// Bits of a coefficient of an answer's mask and body.
     pub answer_bits: (u32, u32),
-    /// True if 1/32 of the range between messages is reserved: a word there is refused, so that an
-    /// answer to another query does not pass. Parameters of older databases reserve nothing.
+    /// True if 1/32 of the range between messages is reserved. A word in the reserved range is
+    /// refused, so that an answer to another query does not pass. Parameters of older databases
+    /// reserve nothing.
     pub reserved: bool,
     /// Bound on the failure probability.
     pub failure: FailureBound,
 }
 
 impl Literal {
-    /// Bits of an answer's mask and body.
+    /// Returns the bits of an answer's mask and body.
     pub(super) fn response(&self) -> ResponseBits {
         let (a, b) = self.answer_bits;
         ResponseBits { a, b }
     }
 
-    /// Share of half the distance between messages that an error may fill.
+    /// Returns the share of half the distance between messages that an error may fill.
     pub(super) fn fill(&self) -> f64 {
         if self.reserved { FILL } else { 1.0 }
     }
@@ -112,7 +114,7 @@ impl Literal {
     }
 }
 
-/// Checks that entries of a packing matrix, sums of up to d digits, fit 32 bits.
+/// Checks that entries of a packing matrix fit 32 bits. They are sums of up to d digits.
 pub(super) fn check_matrix(degree: usize, key_switch: GadgetParams) -> Result<()> {
     // A digit is at most half the base in size. The limits keep the shift within 64 bits.
     let entry = (degree as u64) << (key_switch.log_base.clamp(1, 32) - 1);

@@ -4,8 +4,8 @@
 //!
 //! Records are 16-bit words modulo p = 65537, whitened by a public stream. A column is t ring
 //! elements, stored as the coefficients of the polynomial through them. The client selects a column
-//! under LWE; the server packs the selected coefficients into t RLWE encryptions (InspiRING) and
-//! evaluates the polynomial at the client's point, an RGSW encryption of a unit monomial.
+//! under LWE. The server packs the selected coefficients into t RLWE encryptions (InspiRING) and
+//! evaluates the polynomial at the client's point, which is an RGSW encryption of a unit monomial.
 //!
 //! ```text
 //! setup    D′ ← encode(whitened records)      a column is a polynomial through t ring elements

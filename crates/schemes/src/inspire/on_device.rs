@@ -14,8 +14,8 @@ use super::wire::Query;
 use crate::shared::packs::matrix_columns;
 
 impl Prepared {
-    /// The same part with a copy of its matrices and packs on a device; `None` if the device works
-    /// with matrices only, or there are several parts.
+    /// Returns the same data with a copy of its matrices and packs on a device. Returns `None` if
+    /// the device works with matrices only, or if there are several parts.
     pub(super) fn with_packs_on(
         &self,
         params: &Params,
@@ -38,7 +38,7 @@ impl Prepared {
         }))
     }
 
-    /// Matrices and packs of the only part as a device takes them.
+    /// Returns the matrices and packs of the only part in the form in which a device takes them.
     fn device_packs(&self, params: &Params, seed: &Seed) -> Result<Packs<'_>> {
         let ring = params.rlwe().ring();
         let literal = params.literal();
@@ -71,8 +71,8 @@ impl Prepared {
         })
     }
 
-    /// One encryption for each chunk, for each query with its keys; `None` if no device has the
-    /// packs, or it fails.
+    /// Returns one encryption for each chunk, for each query with its keys. Returns `None` if no
+    /// device has the packs, or if the device fails.
     pub(super) fn evaluate_on_device(
         &self,
         params: &Params,
@@ -105,7 +105,7 @@ impl Prepared {
     }
 }
 
-/// An encryption from the residues of its mask and its body.
+/// Creates an encryption from the residues of its mask and its body.
 fn encryption(words: &[u32]) -> Rlwe {
     let (a, b) = words.split_at(words.len() / 2);
     Rlwe {
@@ -114,7 +114,7 @@ fn encryption(words: &[u32]) -> Rlwe {
     }
 }
 
-/// The ring as a device computes in it.
+/// Returns the description of the ring for a device.
 fn ring_of(ring: &Ring) -> DeviceRing {
     let primes = ring.primes().map(|prime| prime.value());
     DeviceRing {
@@ -124,7 +124,7 @@ fn ring_of(ring: &Ring) -> DeviceRing {
     }
 }
 
-/// The residues of polynomials, one after another.
+/// Returns the residues of polynomials, one polynomial after the other.
 fn residues<'a, F: Form>(polys: impl IntoIterator<Item = &'a Poly<F>>) -> Vec<u32> {
     polys
         .into_iter()

@@ -1,6 +1,6 @@
 //! Checked parameters of InsPIRe, sizes and work.
 //!
-//! Sizes are those of Theorem 12, in papir's encoding.
+//! Sizes follow Theorem 12, in papir's encoding.
 
 use papir_core::cost::{Counts, DividedWork, Operation, Rates, Work};
 use papir_core::scheme::Parameters as _;
@@ -28,10 +28,11 @@ use crate::shared::parameters::{
 
 /// Seconds of one external product of two digits, to compare candidates.
 const EXTERNAL_PRODUCT: f64 = 5e-5;
-/// Transform levels that take as long as one rotation and addition of Lagrange interpolation.
-/// Levels are timed as the two of four elements, with all that t > 1 costs.
+/// Number of transform levels that take the time of one rotation and addition of Lagrange
+/// interpolation. The time of a level is measured on the two levels of four elements, with all
+/// costs of t > 1.
 const ROTATION_LEVELS: f64 = 0.25;
-/// Labels of the RGSW encryptions of each variable's point.
+/// Labels of the masks of the RGSW encryptions, for each variable's point.
 const RGSW: [&str; MAX_VARIABLES] = [
     "inspire/rgsw",
     "inspire/rgsw/1",
@@ -48,12 +49,13 @@ pub struct Params {
     key_switch: Gadget,
     rgsw: Gadget,
     noise: Noise,
-    /// log₂ of the probability that an answer does not decode.
+    /// log₂ of a bound on the probability that an answer does not decode.
     pub(super) failure_log2: f64,
 }
 
 impl Params {
-    /// Checks a literal: security from the table, failure probability from the noise.
+    /// Checks a literal and creates its parameters. The security comes from the table of estimates,
+    /// the failure probability from the noise.
     ///
     /// # Errors
     /// [`papir_core::Error::Insecure`], [`papir_core::Error::Parameters`] or
@@ -62,7 +64,7 @@ impl Params {
         Self::of_ring(literal, RlweParams::new(literal.rlwe).map_err(unfit(NAME))?)
     }
 
-    /// [`Params::new`] with the tables of the literal's ring.
+    /// Creates the parameters of [`Params::new`] from the tables of the literal's ring.
     pub(super) fn of_ring(literal: Literal, rlwe: RlweParams) -> Result<Self> {
         let params = Self::build(literal, rlwe)?;
         check_failure(NAME, params.failure_log2, literal.failure)?;
@@ -103,56 +105,57 @@ impl Params {
         })
     }
 
-    /// The values.
+    /// Returns the values of the parameters.
     pub fn literal(&self) -> &Literal {
         &self.literal
     }
 
-    /// Layout of the matrix.
+    /// Returns the layout of the matrix.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Ring and noise.
+    /// Returns the ring and its noise.
     pub fn rlwe(&self) -> &RlweParams {
         &self.rlwe
     }
 
-    /// Gadget of the packing keys.
+    /// Returns the gadget of the packing keys.
     pub fn key_switch(&self) -> &Gadget {
         &self.key_switch
     }
 
-    /// Gadget of the RGSW encryptions.
+    /// Returns the gadget of the RGSW encryptions.
     pub fn rgsw(&self) -> &Gadget {
         &self.rgsw
     }
 
-    /// Predicted noise of an answer.
+    /// Returns the predicted noise of an answer.
     pub fn noise(&self) -> &Noise {
         &self.noise
     }
 
-    /// Δ = round(q/p).
+    /// Returns Δ = round(q/p).
     pub fn scale(&self) -> u64 {
         let p = u64::from(PLAINTEXT);
         (self.rlwe.ring().modulus() + p / 2) / p
     }
 
-    /// RGSW rows of the point of each variable.
+    /// Returns the number of RGSW rows for the point of each variable.
     pub(super) fn rgsw_rows(&self) -> usize {
         2 * self.literal.rgsw.levels
     }
 
-    /// Splits the key material of a query: the packing key, and the RGSW bodies.
+    /// Splits the key material of a query into the packing key and the RGSW bodies.
     pub(super) fn split_keys<'a>(&self, keys: &'a [u64]) -> (&'a [u64], &'a [u64]) {
         let bodies = self.layout.interpolation.variables().len() * self.rgsw_rows();
         // Missing words leave a packing key of no words, which is refused.
         keys.split_at(keys.len().saturating_sub(bodies * self.layout.degree))
     }
 
-    /// Bits of a coefficient for each ring element of key material in a query: y_g, y_h and,
-    /// variable by variable, RGSW bodies; no RGSW bodies if a column is a single point.
+    /// Returns the bits of a coefficient for each ring element of key material in a query: y_g, y_h
+    /// and, variable by variable, RGSW bodies. There are no RGSW bodies if a column is a single
+    /// point.
     pub fn key_elements(&self) -> Vec<u32> {
         let levels = self.literal.key_switch.levels;
         let counts = [
@@ -167,7 +170,7 @@ impl Params {
             .collect()
     }
 
-    /// The selector of a column.
+    /// Returns the selector of a column.
     pub fn selector(&self) -> Selector<'_> {
         Selector {
             rlwe: &self.rlwe,
@@ -178,7 +181,7 @@ impl Params {
         }
     }
 
-    /// InspiRING under the masks w_g and w_h of a public seed.
+    /// Creates InspiRING under the masks w_g and w_h of a public seed.
     ///
     /// # Errors
     /// None for checked parameters; otherwise [`papir_core::Error::Parameters`] for a gadget that
@@ -187,7 +190,8 @@ impl Params {
         Packing::new(&self.rlwe, &self.key_switch, self.layout.degree, seed).map_err(refused(NAME))
     }
 
-    /// Masks of the RGSW encryptions, variable by variable; none if a column is a single point.
+    /// Expands the masks of the RGSW encryptions, variable by variable. There are none if a column
+    /// is a single point.
     pub fn rgsw_masks(&self, seed: &Seed) -> Vec<Poly<Values>> {
         let labels = RGSW
             .iter()
@@ -197,7 +201,7 @@ impl Params {
             .collect()
     }
 
-    /// Payload bytes of the selector, and of the key material.
+    /// Returns the payload bytes of the selector, and of the key material.
     pub fn query_parts(&self) -> (usize, usize) {
         let selector = packed_len(self.layout.columns, self.literal.query_bits);
         let keys = self
@@ -208,19 +212,19 @@ impl Params {
         (selector, keys)
     }
 
-    /// Payload bytes of an answer.
+    /// Returns the payload bytes of an answer.
     pub(super) fn answer_bytes(&self) -> usize {
         let coefficients = self.layout.chunks * self.layout.degree;
         let (a, b) = self.literal.answer_bits;
         packed_len(coefficients, a) + packed_len(coefficients, b)
     }
 
-    /// Bytes of one pack's matrix.
+    /// Returns the bytes of one pack's matrix.
     fn matrix_bytes(&self) -> u64 {
         4 * matrix_words(self.layout.degree, self.literal.key_switch.levels) as u64
     }
 
-    /// Exact lengths of messages and stores.
+    /// Returns the exact lengths of messages and stores.
     pub(super) fn sizes(&self) -> Sizes {
         let (selector, keys) = self.query_parts();
         // A coefficient is stored modulo two primes, in four bytes each.
@@ -240,19 +244,19 @@ impl Params {
         }
     }
 
-    /// Row groups, the units of work for threads.
+    /// Returns the number of row groups, the units of work for threads.
     fn groups(&self) -> usize {
         self.layout.rows() / matvec_i16::ROWS
     }
 
-    /// External products of two digits. Their time is that of 4·ℓ transforms of digits and 4 of
-    /// sums.
+    /// Returns the equivalent number of external products of two digits. An external product takes
+    /// 4·ℓ transforms of digits and 4 of sums.
     fn products(&self) -> f64 {
         let transforms = (self.literal.rgsw.levels + 1) as f64 / 3.0;
         ((self.layout.points - 1) * self.layout.chunks) as f64 * transforms
     }
 
-    /// Work of the verbs.
+    /// Returns the work of each operation.
     pub(super) fn work(&self) -> Work {
         let layout = &self.layout;
         let keys = self.key_elements().len();
@@ -266,7 +270,7 @@ impl Params {
         }
     }
 
-    /// Work of an answer. Slices are packs.
+    /// Returns the work of an answer. Its slices are packs.
     pub(super) fn answering(&self) -> DividedWork {
         let layout = &self.layout;
         let groups = self.groups();
@@ -305,8 +309,9 @@ impl Params {
         }
     }
 
-    /// Work of coding `columns` columns, each word in the levels of the interpolation, and of
-    /// preparing all packs: every row is multiplied with the masks of all blocks of d columns.
+    /// Returns the work of encoding or decoding `columns` columns, each word in the levels of the
+    /// interpolation, and of preparing all packs: every row is multiplied with the masks of all
+    /// blocks of d columns.
     pub(super) fn preparing(&self, columns: usize) -> Counts {
         let layout = &self.layout;
         let packs = self.layout.packs();
@@ -329,13 +334,13 @@ impl Params {
             )
     }
 
-    /// Bytes of a query and its answer.
+    /// Returns the bytes of a query and its answer.
     pub(super) fn message_bytes(&self) -> u64 {
         let sizes = self.sizes();
         sizes.query + sizes.answer
     }
 
-    /// Rough seconds of one core for an answer, to compare candidates.
+    /// Estimates the seconds of one core for an answer, to compare candidates.
     pub(super) fn rough_seconds(&self) -> f64 {
         let Sizes {
             database, material, ..
@@ -343,18 +348,18 @@ impl Params {
         (database + material) as f64 / READ_RATE + self.products() * EXTERNAL_PRODUCT
     }
 
-    /// Rough seconds of one core for a setup.
+    /// Estimates the seconds of one core for a setup.
     pub(super) fn rough_setup_seconds(&self) -> f64 {
         self.work().setup.seconds(&Rates::BUILT_IN, 1)
     }
 
-    /// Cost that the goal minimises.
+    /// Returns the cost that the goal minimises.
     pub(super) fn score(&self, goal: Goal) -> f64 {
         score(goal, self.message_bytes() as f64, self.rough_seconds())
     }
 
-    /// Returns true if the material is at most 1.02 times the database, four times that for the
-    /// least communication. A single pack in a chunk is always allowed.
+    /// Returns true if the material is at most 1.02 times the database, or 4.08 times for the least
+    /// communication. A single pack in a chunk is always allowed.
     pub(super) fn affordable(&self, goal: Goal) -> bool {
         let Sizes {
             database, material, ..

@@ -1,7 +1,7 @@
 //! Prepared matrices of databases, and their common packs.
 //!
 //! InsPIRe prepares one database. For batches, m databases of one shape are *parts* that share
-//! packs: a pack takes d/m rows of each ([`super::parts`]).
+//! packs: a pack takes d/m rows of each part ([`super::parts`]).
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::shared::matrices::RowMasks;
 use crate::shared::packs::{Names, PreparedPacks, ranged, sized};
 use crate::shared::stored_records::read_columns;
 
-/// The packing key of a query, expanded.
+/// Expanded packing key of a query.
 pub(super) type PackingKey = OnlineKey<Expanded>;
 
 /// Names of the sections of a snapshot.
@@ -39,14 +39,14 @@ pub struct Sections {
     pub(crate) packs: Names,
 }
 
-/// Ring and messages of all parts, and the layout of one.
+/// Parameters of all parts, which set ring and messages, and the layout of one part.
 #[derive(Clone, Copy)]
 pub(crate) struct PartsLayout<'a> {
     pub(crate) params: &'a Params,
     pub(crate) layout: &'a Layout,
 }
 
-/// (row, column) of words that represent +32768, sorted, part after part.
+/// Row and column of each word that represents +32768, sorted, part after part.
 #[derive(Clone)]
 pub(super) struct Exceptions {
     all: BlobSlice<[u32; 2]>,
@@ -69,7 +69,7 @@ impl Exceptions {
     }
 }
 
-/// Prepared parts: all packs, or some packs of one part. A clone shares the matrices.
+/// Prepared parts with all packs, or one part with some of its packs. A clone shares the matrices.
 #[derive(Clone)]
 pub(crate) struct Prepared {
     pub(super) sections: Sections,
@@ -77,7 +77,7 @@ pub(crate) struct Prepared {
     pub(super) layout: Layout,
     /// Seed of each part's masks and whitening.
     pub(super) seeds: Vec<Seed>,
-    /// 16-bit words in row groups, part after part.
+    /// Matrices of 16-bit words in row groups, part after part.
     pub(super) tiles: BlobSlice<i16>,
     pub(super) exceptions: Exceptions,
     pub(super) packing: Packing<Inspiring>,
@@ -86,17 +86,17 @@ pub(crate) struct Prepared {
     pub(super) copies: Copies,
 }
 
-/// The copies of the parts in the memory of a device; empty without a device.
+/// Copies of the parts in the memory of a device. They are empty without a device.
 #[derive(Clone, Default)]
 pub(super) struct Copies {
-    /// The words of each part.
+    /// Words of each part.
     pub(super) words: Vec<Held>,
-    /// Words and packs together, if the device evaluates polynomials.
+    /// Words and packs together, or `None` if the device does not evaluate polynomials.
     pub(super) packs: Option<Arc<dyn HeldPacks>>,
 }
 
 impl Prepared {
-    /// Prepares parts under their seeds. `shared` is the packing of another database; by default
+    /// Prepares parts under their seeds. `shared` is the packing of another database; with `None`,
     /// the packing is expanded from the first seed.
     pub(crate) fn prepare(
         sections: Sections,
@@ -175,8 +175,8 @@ impl Prepared {
         Ok((BlobSlice::new(tiles, sections.database)?, exceptions))
     }
 
-    /// Finds the matrices and exceptions that [`Self::encode_parts`] kept; `None` if one is
-    /// missing.
+    /// Finds the matrices and exceptions that [`Self::encode_parts`] kept. Returns `None` if one of
+    /// them is missing.
     fn find_encoded(
         sections: &Sections,
         layout: &Layout,
@@ -226,7 +226,7 @@ impl Prepared {
         self.packs.save(sink)
     }
 
-    /// Reads the sections that [`Self::save`] wrote, of `parts` parts.
+    /// Reads the sections of `parts` parts that [`Self::save`] wrote.
     pub(crate) fn load(
         sections: Sections,
         of_parts: PartsLayout<'_>,
@@ -264,7 +264,7 @@ impl Prepared {
         })
     }
 
-    /// Reads some packs of the only part from the sections that [`Self::save`] wrote.
+    /// Reads a range of packs of the only part from the sections that [`Self::save`] wrote.
     pub(super) fn load_packs(
         sections: Sections,
         params: &Params,
@@ -306,7 +306,7 @@ impl Prepared {
         })
     }
 
-    /// The same parts, whose matrices a device holds too.
+    /// Returns the same parts, with copies of the matrices on a device.
     pub(super) fn on_device(&self, params: &Params, device: &dyn Device) -> Result<Self> {
         if let Some(evaluated) = self.with_packs_on(params, device)? {
             return Ok(evaluated);
@@ -329,7 +329,7 @@ impl Prepared {
         Held::on(device, Words::Signed16, self.layout.columns, tiles)
     }
 
-    /// The matrices that a device holds of `parts` parts.
+    /// Returns the shapes of the matrices of `parts` parts that a device holds.
     pub(super) fn device_matrices(of_parts: PartsLayout<'_>, parts: usize) -> Vec<TileShape> {
         let PartsLayout { params, layout } = of_parts;
         let degree = params.layout().degree;
@@ -350,19 +350,19 @@ impl Prepared {
         all
     }
 
-    /// Part of a record, and its index there.
+    /// Returns the part of a record, and the record's index in the part.
     pub(crate) fn place(&self, index: u64) -> (usize, u64) {
         let records = self.layout.shape.records();
         ((index / records) as usize, index % records)
     }
 
-    /// The words of one part.
+    /// Returns the words of one part.
     fn tiles_of(&self, part: usize) -> &[i16] {
         let words = self.tiles.len() / self.seeds.len();
         &self.tiles[part * words..][..words]
     }
 
-    /// The exceptions of a part in some columns.
+    /// Returns the exceptions of a part in a range of columns.
     fn exceptions_in(&self, part: usize, columns: RangeInclusive<u32>) -> Vec<[u32; 2]> {
         self.exceptions
             .of_part(part)
@@ -372,7 +372,8 @@ impl Prepared {
             .collect()
     }
 
-    /// A part for decoding its columns; `exceptions` must include all in the decoded columns.
+    /// Returns a reader that decodes the columns of a part. `exceptions` must include all
+    /// exceptions in the decoded columns.
     pub(super) fn columns(&self, part: usize, exceptions: &[[u32; 2]]) -> Columns<'_> {
         Columns::new(
             &self.layout,
@@ -418,8 +419,8 @@ impl Prepared {
         Ok(())
     }
 
-    /// Line 7, b′ = D′·b: bodies of all packs modulo q for each query, in one pass over the
-    /// database. Selectors hold the entries of all parts, part after part.
+    /// Computes line 7 of Algorithm 9, b′ = D′·b: the bodies of all packs modulo q for each query,
+    /// in one pass over the database. Selectors hold the entries of all parts, part after part.
     pub(crate) fn select(&self, params: &Params, selectors: &[&[u64]]) -> Vec<Bodies> {
         let bits = params.literal().query_bits;
 
@@ -444,7 +445,8 @@ impl Prepared {
             .collect()
     }
 
-    /// The sums of one part's rows for each query. Selectors hold the entries of all parts.
+    /// Computes the sums of one part's rows for each query. Selectors hold the entries of all
+    /// parts.
     fn select_in(&self, part: usize, selectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
         let columns = self.layout.columns;
         let entries = part * columns..(part + 1) * columns;
@@ -459,7 +461,7 @@ impl Prepared {
         }
     }
 
-    /// The sums of one query in the order of packs: the rows of all parts for each.
+    /// Returns the sums of one query in the order of packs. Each pack has the rows of all parts.
     fn interleave(&self, sums: &[Vec<Vec<u64>>], query: usize) -> Vec<u64> {
         let rows = self.layout.degree;
         let mut joined = Vec::with_capacity(self.layout.packs() * sums.len() * rows);
@@ -471,7 +473,7 @@ impl Prepared {
         joined
     }
 
-    /// The packing key in a query; an error for a key of another packing.
+    /// Expands the packing key in a query. A key of another packing is refused.
     pub(super) fn packing_key(&self, params: &Params, words: &[u64]) -> Result<PackingKey> {
         let bits = params.literal().key_bits;
         self.sections
@@ -485,7 +487,7 @@ impl Prepared {
     }
 }
 
-/// Reads the seeds of all parts, and the number of exceptions of each.
+/// Reads the seeds of all parts, and the number of exceptions of each part.
 pub(super) fn read_header(
     sections: &Sections,
     parts: usize,
@@ -528,18 +530,18 @@ fn load_exceptions(
     Ok(exceptions)
 }
 
-/// Name of the kept exceptions of one part.
+/// Returns the name of the kept exceptions of one part.
 pub(super) fn part_name(sections: &Sections, part: usize) -> String {
     format!("{}-{part}", sections.exceptions)
 }
 
-/// Words of one part's matrix.
+/// Returns the number of words in one part's matrix.
 pub(super) fn part_words(layout: &Layout) -> usize {
     layout.matrix_bytes() as usize / size_of::<i16>()
 }
 
-/// Lines 7 and 8 on public values: gives the masks of each pack's LWE encryptions, the rows of all
-/// parts.
+/// Computes lines 7 and 8 of Algorithm 9 on public values. Returns a function that gives the masks
+/// of a pack's LWE encryptions, which are the rows of all parts.
 pub(super) fn pack_masks<'a>(
     of_parts: PartsLayout<'a>,
     seeds: &[Seed],

@@ -1,4 +1,4 @@
-//! Rows of InsPIRe.
+//! Rows of InsPIRe in the list of schemes.
 
 use super::Inspire;
 use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, SuiteShapes};

@@ -1,6 +1,6 @@
-//! SETUP and RESPOND (Algorithms 7 and 9).
+//! Server of InsPIRe: SETUP and RESPOND (Algorithms 7 and 9).
 //!
-//! A database is one part, or several that share packs.
+//! A database is one part, or several parts that share packs.
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::device::Device;
@@ -27,7 +27,7 @@ use crate::shared::messages::PublicSeed;
 use crate::shared::packs::{Names, encryptions};
 use crate::shared::stored_records::check_source;
 
-/// A scheme whose database is one part, or several of one shape that share packs
+/// A scheme whose database is one part, or several parts of one shape that share packs
 /// ([`super::parts`]).
 pub trait Parted: Scheme<Query = Query, Answer = Answer> + Clone {
     /// Names of the sections of a snapshot.
@@ -35,16 +35,16 @@ pub trait Parted: Scheme<Query = Query, Answer = Answer> + Clone {
     /// True if databases that are queried together share the masks of packing keys.
     const SHARES_KEYS: bool;
 
-    /// Parameters that set ring and messages, and the layout of a part.
+    /// Returns the parameters that set ring and messages, and the layout of a part.
     fn layouts(params: &Self::Params) -> (&Params, &Layout);
 
-    /// Number of parts.
+    /// Returns the number of parts.
     fn parts(params: &Self::Params) -> usize;
 
-    /// The public part for the seeds of all parts.
+    /// Returns the public part for the seeds of all parts.
     fn public(seeds: &[Seed]) -> Self::Public;
 
-    /// Work of an update that changes `columns` columns, at least one.
+    /// Returns the work of an update that changes `columns` columns, at least one.
     fn update_work(params: &Self::Params, columns: usize) -> Counts;
 }
 
@@ -59,7 +59,7 @@ impl Parted for Inspire {
             packs: "inspire/packs",
         },
     };
-    /// RGSW encryptions of two points under one secret must not share masks.
+    /// Is false, because RGSW encryptions of two points under one secret must not share masks.
     const SHARES_KEYS: bool = false;
 
     fn layouts(params: &Params) -> (&Params, &Layout) {
@@ -74,8 +74,8 @@ impl Parted for Inspire {
         PublicSeed { seed: seeds[0] }
     }
 
-    /// Decodes and encodes the changed columns, and prepares all packs again from the whole matrix.
-    /// A setup costs less from about half of the columns on.
+    /// Returns the work of an update. It decodes and encodes the changed columns, and prepares all
+    /// packs again from the whole matrix. A setup costs less from about half of the columns on.
     fn update_work(params: &Params, columns: usize) -> Counts {
         let sizes = params.sizes();
         params.preparing(2 * columns).with(
@@ -215,19 +215,19 @@ fn parts_layout<S: Parted>(params: &S::Params) -> PartsLayout<'_> {
     PartsLayout { params, layout }
 }
 
-/// Random seeds, one for each part.
+/// Draws random seeds, one for each part.
 pub(super) fn random_seeds<S: Parted>(params: &S::Params, rng: &mut dyn CryptoRng) -> Vec<Seed> {
     (0..S::parts(params)).map(|_| Seed::random(rng)).collect()
 }
 
-/// Key material of a query in the form that an answer uses.
+/// Key material of a query, prepared for an answer.
 pub struct Keys {
     pub(super) packing: PackingKey,
     pub(super) rgsw: Vec<Poly<Values>>,
 }
 
 impl PartsServer<Inspire> {
-    /// Prepares a database under a given public seed.
+    /// Prepares a database under the given public seed.
     ///
     /// # Errors
     /// The errors of the source, and [`papir_core::Error::Parameters`] for a source of another
@@ -244,7 +244,7 @@ impl PartsServer<Inspire> {
 
 impl<S: Parted> PartsServer<S> {
     /// Prepares a database that clients query together with this one, under one secret. If the
-    /// scheme shares keys, it reuses the masks of this one's packing keys.
+    /// scheme shares keys, the new database reuses the masks of this one's packing keys.
     ///
     /// # Errors
     /// The errors of [`setup`](scheme::Server::setup).
@@ -260,7 +260,7 @@ impl<S: Parted> PartsServer<S> {
         Self::with_seeds(params, seeds, packing, records, &mut InMemory, progress)
     }
 
-    /// Loads a database prepared with [`Self::setup_sharing_keys`].
+    /// Loads a database that [`Self::setup_sharing_keys`] prepared.
     ///
     /// # Errors
     /// The errors of [`load`](scheme::Server::load).
@@ -324,7 +324,8 @@ impl<S: Parted> PartsServer<S> {
         parts_layout::<S>(&self.params).params
     }
 
-    /// Lines 7 to 12 and EVALPOLY on a device, if one has the packs and does not fail.
+    /// Computes lines 7 to 12 and EVALPOLY on a device. Returns `None` if no device has the packs,
+    /// or if the device fails.
     fn evaluate_on_device(
         &self,
         queries: &[&Query],
@@ -335,7 +336,7 @@ impl<S: Parted> PartsServer<S> {
             .evaluate_on_device(self.ring_params(), queries, keys, progress)
     }
 
-    /// Lines 7 to 12 and EVALPOLY: one result for each chunk, for each query.
+    /// Computes lines 7 to 12 and EVALPOLY: one result for each chunk, for each query.
     fn results(
         &self,
         queries: &[&Query],
@@ -357,8 +358,8 @@ impl<S: Parted> PartsServer<S> {
         ))
     }
 
-    /// Line 7, b′ = D′·b: bodies of all packs modulo q for each query, in one pass over the
-    /// database.
+    /// Computes line 7, b′ = D′·b: the bodies of all packs modulo q for each query, in one pass
+    /// over the database.
     pub fn select(&self, queries: &[&Query]) -> Vec<Bodies> {
         let selectors: Vec<&[u64]> = queries
             .iter()
@@ -367,7 +368,7 @@ impl<S: Parted> PartsServer<S> {
         self.prepared.select(self.ring_params(), &selectors)
     }
 
-    /// Key material of a query: packing key, and RGSW bodies lifted to q.
+    /// Reads the key material of a query: the packing key, and RGSW bodies lifted to q.
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] for a query of other parameters.
@@ -380,8 +381,8 @@ impl<S: Parted> PartsServer<S> {
         })
     }
 
-    /// Lines 8 to 12: packs the selected bodies of each query, t encryptions for each chunk, in one
-    /// pass over the packing matrices.
+    /// Computes lines 8 to 12: packs the selected bodies of each query to t encryptions for each
+    /// chunk, in one pass over the packing matrices.
     ///
     /// # Errors
     /// The errors of [`PartsServer::read_keys`].
@@ -397,7 +398,7 @@ impl<S: Parted> PartsServer<S> {
             .collect())
     }
 
-    /// EVALPOLY: one result for each chunk.
+    /// Computes EVALPOLY, with one result for each chunk.
     pub fn evaluate(&self, packed: Vec<Rlwe>, keys: &Keys) -> Vec<Rlwe> {
         self.evaluation
             .evaluate(self.ring_params(), packed, &keys.rgsw)

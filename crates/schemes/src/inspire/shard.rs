@@ -1,9 +1,10 @@
 //! InsPIRe on several machines.
 //!
-//! Each machine selects and packs some packs; one evaluates the polynomials of all.
+//! Each machine selects and packs a range of packs. One machine evaluates the polynomials of all
+//! packs.
 //!
 //! A slice is a pack, and its words are the packed body modulo q. The masks of packs are known in
-//! advance, and the same for all queries.
+//! advance, and they are the same for all queries.
 
 use std::ops::Range;
 
@@ -27,7 +28,7 @@ use crate::shared::messages::PublicSeed;
 use crate::shared::packs::{encryptions, load_packs};
 use crate::shared::stored_records::check_source;
 
-/// The packs of a database, shared by several machines.
+/// Division of a database's packs among several machines.
 pub(super) struct InspireSlices;
 
 impl DividedScheme<Inspire> for InspireSlices {
@@ -104,14 +105,14 @@ impl SliceTasks<Inspire> for InspireSlices {
     }
 }
 
-/// Range of packs.
+/// A machine's range of packs.
 struct InspireShard {
     params: Params,
     prepared: Prepared,
 }
 
 impl Shard<Inspire> for InspireShard {
-    /// Algorithm 9, lines 7 to 12, for these packs.
+    /// Computes lines 7 to 12 of Algorithm 9 for these packs.
     fn partial_many(&self, queries: &[&Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
         let params = &self.params;
         let count = queries.len() as u64;
@@ -139,7 +140,7 @@ impl Shard<Inspire> for InspireShard {
     }
 }
 
-/// The masks of all packs and of the RGSW encryptions.
+/// The machine that combines answers. It has the masks of all packs and of the RGSW encryptions.
 struct InspireCombiner {
     params: Params,
     public: PublicSeed,
@@ -152,7 +153,7 @@ impl Combiner<Inspire> for InspireCombiner {
         &self.public
     }
 
-    /// EVALPOLY of Algorithm 9.
+    /// Computes EVALPOLY of Algorithm 9.
     fn combine_many(
         &self,
         batch: &[(&Query, &[u64])],
@@ -184,7 +185,7 @@ impl InspireCombiner {
         })
     }
 
-    /// The answer to one query from the words of all packs.
+    /// Computes the answer to one query from the words of all packs.
     fn answer(&self, query: &Query, words: &[u64]) -> Result<Answer> {
         let params = &self.params;
         let ring = params.rlwe().ring();

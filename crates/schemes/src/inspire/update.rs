@@ -2,12 +2,12 @@
 //!
 //! The result has the same bytes as a setup of the changed records. A changed record alters all t
 //! coefficients of its column in the chunks in which its bytes differ. So the columns that hold
-//! changes are decoded, changed and encoded; then the packs of the changed chunks are prepared
-//! again, their masks from the whole matrix. Each digit of a pack depends on every word of its
-//! rows, so one changed record costs as much as thousands: changes should be batched.
+//! changes are decoded, changed and encoded. Then the packs of the changed chunks are prepared
+//! again, with masks from the whole matrix. Each digit of a pack depends on every word of its rows,
+//! so one changed record costs as much as thousands of them. Changes should be batched.
 //!
 //! Since the seeds stay, the queries of all versions count together as queries under one reference
-//! string, and the whitening stream is known before the changes are: the noise bound assumes that
+//! string. The whitening stream is known before the changes, and the noise bound assumes that
 //! changed records do not depend on it. A new setup draws new seeds.
 
 use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Result, parallel};
@@ -17,16 +17,16 @@ use super::params::Params;
 use super::prepared::{Copies, Exceptions, PartsLayout, Prepared, pack_masks, part_words};
 use crate::shared::units::{Placed, by_column, columns};
 
-/// Columns that are changed together, to bound the memory beside the matrix.
+/// Number of columns that are changed together. It bounds the memory beside the matrix.
 const BLOCK_COLUMNS: usize = 64;
 
 impl Prepared {
-    /// Number of columns that hold changes.
+    /// Returns the number of columns that hold changes.
     pub(crate) fn changed_columns(&self, changes: &[Change]) -> usize {
         columns(&self.by_column(changes)).count()
     }
 
-    /// The parts after changes in order.
+    /// Returns the parts after changes, which apply in order.
     pub(crate) fn update(
         &self,
         params: &Params,
@@ -45,7 +45,7 @@ impl Prepared {
         next.finish(params, progress)
     }
 
-    /// Changes by column. The columns of part i start at i times the columns of a part.
+    /// Sorts changes by column. The columns of part i start at i times the columns of a part.
     fn by_column<'a>(&self, changes: &'a [Change]) -> Vec<Placed<'a>> {
         by_column(changes, |index| {
             let (part, within) = self.place(index);
@@ -58,7 +58,7 @@ impl Prepared {
 struct Recoded {
     part: usize,
     column: Column,
-    /// For each chunk, true if it differs.
+    /// True for each chunk that differs.
     touched: Vec<bool>,
 }
 
@@ -66,20 +66,20 @@ struct Recoded {
 struct Draft<'a> {
     old: &'a Prepared,
     before: Vec<Columns<'a>>,
-    /// The new matrices; `None` while nothing differs.
+    /// New matrices, or `None` while nothing differs.
     tiles: Option<AlignedBytes>,
-    /// One for each part.
+    /// Changed columns of each part.
     changed: Vec<Changed>,
-    /// For each chunk, true if any of its bytes differs.
+    /// True for each chunk of which any byte differs.
     touched: Vec<bool>,
 }
 
 /// The columns of a part that differ.
 #[derive(Clone, Default)]
 struct Changed {
-    /// Ascending.
+    /// Indices of the columns, ascending.
     columns: Vec<usize>,
-    /// Their exceptions.
+    /// Exceptions of these columns.
     exceptions: Vec<[u32; 2]>,
 }
 
@@ -97,7 +97,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Applies all changes of some columns.
+    /// Applies all changes of these columns.
     fn edit(&mut self, edits: &[&[Placed<'_>]]) -> Result<()> {
         let recoded = parallel::try_map(edits, |edit| self.recode(edit))?;
         let recoded: Vec<Recoded> = recoded.into_iter().flatten().collect();
@@ -130,7 +130,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// A column after its changes; `None` if it stays the same.
+    /// Encodes a column after its changes. Returns `None` if it stays the same.
     fn recode(&self, edit: &[Placed<'_>]) -> Result<Option<Recoded>> {
         let layout = &self.old.layout;
         let part = edit[0].column / layout.columns;
@@ -205,7 +205,8 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Exceptions of a part: of the unchanged columns, and the new ones of the others, sorted.
+    /// Returns the exceptions of a part, sorted: the old exceptions of unchanged columns, and the
+    /// new exceptions of the other columns.
     fn exceptions_of(&self, part: usize) -> Vec<[u32; 2]> {
         let changed = &self.changed[part];
         let old = self.old.exceptions.of_part(part).iter();

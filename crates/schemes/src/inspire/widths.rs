@@ -1,10 +1,10 @@
 //! Search for the message bits with the smallest messages.
 //!
-//! A modulus and numbers of digits are given; gadgets (appendix G.1) are exact, or approximate and
-//! drop the lowest bits. The variances of selector, packs, point and response add up, and each
-//! depends on one width or two. The search starts at full precision and repeatedly removes the bit
-//! that saves most for the variance it adds; then it exchanges bits as long as messages get
-//! smaller.
+//! A modulus and numbers of digits are given. Gadgets (appendix G.1) are exact, or they are
+//! approximate and drop the lowest bits. The variances of selector, packs, point and response add
+//! up, and each depends on one width or two. The search starts at full precision and repeatedly
+//! removes the bit that saves most for the variance it adds. Then it exchanges bits while messages
+//! get smaller.
 
 use std::cell::Cell;
 
@@ -19,20 +19,21 @@ use super::literal::{KeyBits, LEAST_ANSWER_BITS, Literal, MAX_QUERY_BITS, NAME, 
 use super::noise;
 use crate::shared::parameters::refused;
 
-/// Primes of the moduli that are tried, below 2⁵³, 2⁵⁵ and 2^55.9. Of two with equal messages the
-/// search takes the smaller one, which is more secure.
+/// Primes of the moduli that are tried. The moduli are below 2⁵³, 2⁵⁵ and 2^55.9. Of two moduli
+/// with equal messages the search takes the smaller one, which is more secure.
 pub(super) const MODULI: [[u32; 2]; 3] = [
     [134_176_769, 67_104_769],
     [268_369_921, 134_176_769],
     DEFAULT_PRIMES,
 ];
-/// Digits of the packing keys. One is too few for d − 1 switches.
+/// Numbers of digits of the packing keys. One digit is too few for d − 1 switches.
 pub(super) const PACKING_LEVELS: [usize; 2] = [2, 3];
-/// Digits of RGSW encryptions. One is enough for a few products.
+/// Numbers of digits of RGSW encryptions. One digit is enough for a few products.
 pub(super) const RGSW_LEVELS: [usize; 3] = [1, 2, 3];
-/// Fewest bits that key material is rounded to.
+/// Least number of bits to which key material is rounded.
 const LEAST_KEY_BITS: u32 = 20;
-/// log₂ of the bases that are tried. The packing matrix further bounds the bases of packing keys.
+/// log₂ of the bases that are tried. The packing matrix sets a further bound on the bases of
+/// packing keys.
 const LOG_BASES: std::ops::RangeInclusive<u32> = 8..=29;
 
 /// A gadget and the variance that it adds for each number of key bits.
@@ -45,18 +46,18 @@ pub(super) struct Rounded {
 pub(super) struct Modulus {
     pub(super) literal: RlweLiteral,
     pub(super) rlwe: RlweParams,
-    /// q.
+    /// Modulus q.
     pub(super) value: f64,
     /// The largest b with 2^b below q.
     pub(super) most_bits: u32,
-    /// One key switch, for each of [`PACKING_LEVELS`].
+    /// Gadgets for one key switch, for each number of digits in [`PACKING_LEVELS`].
     pub(super) packing: [Vec<Rounded>; 2],
-    /// One external product, for each of [`RGSW_LEVELS`].
+    /// Gadgets for one external product, for each number of digits in [`RGSW_LEVELS`].
     pub(super) rgsw: [Vec<Rounded>; 3],
 }
 
 impl Modulus {
-    /// Builds the tables.
+    /// Builds the tables for a modulus of these primes.
     pub(super) fn new(primes: [u32; 2]) -> Result<Self> {
         let literal = RlweLiteral {
             primes,
@@ -87,7 +88,7 @@ impl Modulus {
         Ok(modulus)
     }
 
-    /// The gadgets of `levels` digits that are best for some rounding.
+    /// Returns the gadgets of `levels` digits that are best for some rounding.
     fn gadgets(
         &self,
         levels: usize,
@@ -104,7 +105,7 @@ impl Modulus {
         )
     }
 
-    /// The variances of a gadget for each number of key bits.
+    /// Computes the variances of a gadget for each number of key bits.
     pub(super) fn rounded(&self, gadget: GadgetParams, variance: Variance) -> Rounded {
         let variance = (0..=self.most_bits)
             .map(|bits| variance(&self.setting(bits), gadget))
@@ -112,17 +113,18 @@ impl Modulus {
         Rounded { gadget, variance }
     }
 
-    /// Setting of keys that are rounded to `key_bits` bits.
+    /// Returns the setting of keys that are rounded to `key_bits` bits.
     fn setting(&self, key_bits: u32) -> Setting {
         let RlweLiteral { degree, sigma, .. } = self.literal;
         Setting::error_like(degree, self.value, sigma, key_bits)
     }
 }
 
-/// Variance that a gadget adds in a setting.
+/// Function that returns the variance that a gadget adds in a setting.
 type Variance = fn(&Setting, GadgetParams) -> f64;
 
-/// The gadget of this base that drops the fewest bits: none if its digits cover all of q.
+/// Returns the gadget of this base that drops the fewest bits. It drops none if its digits cover
+/// all of q. Returns `None` if no gadget of this base fits.
 fn least_drop(rlwe: &RlweParams, levels: usize, log_base: u32) -> Option<GadgetParams> {
     let bits = rlwe.ring().modulus().ilog2();
     let first = bits.saturating_sub(levels as u32 * log_base);
@@ -134,7 +136,7 @@ fn least_drop(rlwe: &RlweParams, levels: usize, log_base: u32) -> Option<GadgetP
     gadgets.find(|&gadget| Gadget::new(rlwe.ring(), gadget).is_ok())
 }
 
-/// The gadgets that are best for some number of bits.
+/// Returns the gadgets that are best for some number of bits.
 fn useful(all: Vec<Rounded>) -> Vec<Rounded> {
     let mut least = vec![f64::INFINITY; all.first().map_or(0, |one| one.variance.len())];
     for one in &all {
@@ -162,7 +164,7 @@ pub(super) const Y_H: usize = 2;
 pub(super) const RGSW: usize = 3;
 pub(super) const MASK: usize = 4;
 pub(super) const BODY: usize = 5;
-/// Fewest bits that are tried.
+/// Least message bits that are tried.
 pub(super) const LEAST: Widths = [
     20,
     LEAST_KEY_BITS,
@@ -171,21 +173,21 @@ pub(super) const LEAST: Widths = [
     LEAST_ANSWER_BITS,
     LEAST_ANSWER_BITS,
 ];
-/// Most bits of an answer's coefficient.
+/// Largest number of bits of an answer's coefficient.
 const MOST_ANSWER: u32 = 32;
 
 /// Variances of selector, packs, point and response.
 type Parts = [f64; 4];
-/// The part that each width changes.
+/// Index in [`Parts`] of the part that each width changes.
 const PART: [usize; 6] = [0, 1, 1, 2, 3, 3];
 
 /// A change of one width by one bit.
 struct Change {
-    /// Place of the width.
+    /// Index of the width in [`Widths`].
     place: usize,
-    /// Its part after the change.
+    /// Part of the width after the change.
     part: f64,
-    /// Increase of the part.
+    /// Increase of the part by the change.
     added: f64,
 }
 
@@ -203,7 +205,7 @@ pub(super) struct Frame<'a> {
     pub(super) rgsw: &'a [Rounded],
     /// Bound on the failure probability.
     pub(super) failure: FailureBound,
-    /// Largest variance of an answer.
+    /// Largest allowed variance of an answer.
     pub(super) allowed: f64,
     /// Factor of the variance of a selector entry.
     pub(super) squared_sums: f64,
@@ -214,7 +216,7 @@ pub(super) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// One of [`Parts`].
+    /// Computes one of [`Parts`].
     pub(super) fn part(&self, part: usize, widths: &Widths) -> f64 {
         self.tried.set(self.tried.get() + 1);
         let Modulus { literal, value, .. } = self.modulus;
@@ -231,7 +233,7 @@ impl Frame<'_> {
         }
     }
 
-    /// The packing gadget that adds least to one pack.
+    /// Returns the packing gadget that adds least to one pack, or `None` if there is no gadget.
     fn keys(&self, widths: &Widths) -> Option<AddedNoise> {
         // A full pack has d − 2 key switches under y_g and one under y_h.
         let switches = (self.layout.degree - 2) as f64;
@@ -241,17 +243,17 @@ impl Frame<'_> {
         })
     }
 
-    /// The RGSW gadget that adds least to one product.
+    /// Returns the RGSW gadget that adds least to one product, or `None` if there is no gadget.
     fn point(&self, widths: &Widths) -> Option<AddedNoise> {
         least(self.rgsw, |one| one.variance[widths[RGSW] as usize])
     }
 
-    /// All parts.
+    /// Computes all parts.
     pub(super) fn parts(&self, widths: &Widths) -> Parts {
         [0, 1, 2, 3].map(|part| self.part(part, widths))
     }
 
-    /// Bits of all messages.
+    /// Returns the number of bits of all messages.
     pub(super) fn bits(&self, widths: &Widths) -> u64 {
         self.coefficients
             .iter()
@@ -260,7 +262,7 @@ impl Frame<'_> {
             .sum()
     }
 
-    /// Full precision.
+    /// Returns the widths of full precision.
     pub(super) fn widest(&self) -> Widths {
         let most = self.modulus.most_bits;
         [
@@ -280,7 +282,7 @@ impl Frame<'_> {
             && (0..6).all(|place| (LEAST[place]..=most[place]).contains(&widths[place]))
     }
 
-    /// Removes bits from full precision; `None` if that does not decode.
+    /// Removes bits from full precision. Returns `None` if full precision does not decode.
     pub(super) fn cut(&self) -> Option<Widths> {
         let widest = self.widest();
         self.holds(&widest).then(|| self.cut_from(widest))
@@ -305,13 +307,15 @@ impl Frame<'_> {
         }
     }
 
-    /// Bits that the removal of a bit saves for the variance it adds.
+    /// Returns the message bits that the removal of a bit saves, divided by the variance that it
+    /// adds.
     fn saved(&self, change: &Change) -> f64 {
         // A bit that adds nothing would divide by zero.
         self.coefficients[change.place] as f64 / change.added.max(f64::MIN_POSITIVE)
     }
 
-    /// Removes a bit in one place and adds bits in other parts where they help most.
+    /// Removes a bit in one place and adds bits in other parts where they help most. Returns `None`
+    /// if the result is out of range or does not decode.
     fn exchange(&self, widths: &Widths, fewer: usize) -> Option<Widths> {
         let mut widths = *widths;
         widths[fewer] -= 1;
@@ -336,12 +340,12 @@ impl Frame<'_> {
         Some(self.cut_from(widths))
     }
 
-    /// Variance that a further bit removes, for each bit that it costs.
+    /// Returns the variance that a further bit removes, divided by the message bits that it costs.
     fn relieved(&self, change: &Change) -> f64 {
         -change.added / self.coefficients[change.place] as f64
     }
 
-    /// Exchanges bits as long as messages get smaller.
+    /// Exchanges bits while messages get smaller.
     pub(super) fn polish(&self, mut widths: Widths) -> Widths {
         loop {
             let sent = (0..6).filter(|&place| self.coefficients[place] > 0);
@@ -354,7 +358,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Changes of each width by one.
+    /// Returns the changes of each width by one bit.
     fn changes(
         &self,
         widths: &Widths,
@@ -367,7 +371,8 @@ impl Frame<'_> {
             .flatten()
     }
 
-    /// A change of one width; `None` if it is not sent, or is out of range after it.
+    /// Returns a change of one width. Returns `None` if the width is not sent, or if it is out of
+    /// range after the change.
     fn change(
         &self,
         widths: &Widths,
@@ -391,7 +396,8 @@ impl Frame<'_> {
         self.parts(widths).iter().sum::<f64>() <= self.allowed
     }
 
-    /// The parameters with these widths.
+    /// Returns the values of the parameters with these widths, or `None` if there is no gadget for
+    /// them.
     pub(super) fn literal(&self, widths: &Widths) -> Option<Literal> {
         // Without an RGSW encryption its bits are unused: they are set to y_g's.
         let rgsw = widths[if self.layout.points == 1 { Y_G } else { RGSW }];
@@ -415,7 +421,7 @@ impl Frame<'_> {
     }
 }
 
-/// The gadget of the least variance.
+/// Returns the gadget of the least variance, or `None` if there are no gadgets.
 fn least(gadgets: &[Rounded], variance: impl Fn(&Rounded) -> f64) -> Option<AddedNoise> {
     let all = gadgets.iter().map(|one| AddedNoise {
         variance: variance(one),
@@ -424,7 +430,7 @@ fn least(gadgets: &[Rounded], variance: impl Fn(&Rounded) -> f64) -> Option<Adde
     all.min_by(|a, b| a.variance.total_cmp(&b.variance))
 }
 
-/// The variance that a gadget adds; infinite without one.
+/// Returns the variance that a gadget adds. It is infinite without a gadget.
 fn variance(least: Option<AddedNoise>) -> f64 {
     least.map_or(f64::INFINITY, |least| least.variance)
 }

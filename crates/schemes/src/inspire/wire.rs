@@ -1,4 +1,4 @@
-//! InsPIRe's messages as bytes.
+//! Messages of InsPIRe as bytes.
 //!
 //! The parameters set the bits of a word; each part starts on a whole byte.
 
@@ -10,13 +10,14 @@ use papir_kernels::bits::packed_len;
 use super::params::Params;
 use crate::shared::messages::{pack, unpack};
 
-/// A query (Algorithm 8) without the public masks, rounded.
+/// A rounded query (Algorithm 8) without the public masks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// N/t selector entries of `query_bits` bits; of parts, one part after the other.
+    /// Selector: N/t entries of `query_bits` bits. In a query of several parts, the parts follow
+    /// one another.
     pub selector: Vec<u64>,
-    /// y_g, y_h and the RGSW bodies of each variable's point: d coefficients of
-    /// [`Params::key_elements`] bits.
+    /// Key material: y_g, y_h and the RGSW bodies of each variable's point, as d coefficients of
+    /// [`Params::key_elements`] bits each.
     pub keys: Vec<u64>,
 }
 
@@ -64,9 +65,9 @@ impl Wire<Params> for Query {
 /// An answer: an RLWE encryption for each chunk, mask and body switched to few bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Masks, d coefficients for each chunk.
+    /// Masks, with d coefficients for each chunk.
     pub masks: Vec<u64>,
-    /// Bodies, d coefficients for each chunk.
+    /// Bodies, with d coefficients for each chunk.
     pub bodies: Vec<u64>,
 }
 

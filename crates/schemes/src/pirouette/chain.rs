@@ -3,7 +3,7 @@
 //! One client's keys serve every database.
 //!
 //! A test searches a grid of gadgets whose computed noise closes, over databases from 256 MiB to 8
-//! GiB: these have the smallest keys among those within a twentieth of the least work.
+//! GiB. Of the gadgets within a twentieth of the least work, the ones here have the smallest keys.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -21,21 +21,21 @@ use papir_ring::wide::Ring;
 
 use crate::shared::parameters::refused;
 
-/// Lengths of the short keys, with the names of the schemes that use them.
+/// A parameter set: the lengths of the short keys, and the names of the schemes that use them.
 pub trait ParameterSet: Copy + Debug + Send + Sync + 'static {
-    /// Name on the command line.
+    /// Name of the scheme on the command line.
     const NAME: &'static str;
-    /// Number on the wire.
+    /// Number of the scheme on the wire.
     const ID: u16;
     /// Name and number of the scheme over encrypted databases.
     const ENCRYPTED: (&'static str, u16);
-    /// Private if the keys are long enough.
+    /// Privacy of the schemes. It is private if the keys are long enough.
     const PRIVACY: Privacy;
-    /// Bits of the key for bits and of the key for digits.
+    /// Numbers of bits of the key for bits and of the key for digits.
     const DIMENSIONS: [usize; 2];
 }
 
-/// Keys of 648 and 840 bits.
+/// Parameter set with keys of 648 and 840 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Standard;
 
@@ -47,7 +47,7 @@ impl ParameterSet for Standard {
     const DIMENSIONS: [usize; 2] = [648, 840];
 }
 
-/// Ring degree d; N in the paper.
+/// Ring degree d, which is N in the paper.
 pub const DEGREE: usize = 2048;
 /// log₂ d.
 pub(crate) const LOG2_DEGREE: u32 = 11;
@@ -55,16 +55,17 @@ pub(crate) const LOG2_DEGREE: u32 = 11;
 pub const RESPONSE_DEGREE: usize = 1024;
 /// log₂ of the plaintext modulus p.
 pub const LOG2_P: u32 = 8;
-/// Exponents of X: 2d, one turn.
+/// Number of exponents of X in one turn: 2d.
 pub(super) const ORDER: u32 = 2 * DEGREE as u32;
-/// Outputs of one rotation for a bit: the neighbouring coefficients that stand for one step.
+/// Number of outputs of one rotation for a bit. They are the neighbouring coefficients that stand
+/// for one step.
 pub(crate) const OUTPUTS: usize = 8;
 /// log₂ of the number of values of the digit that rotates a box.
 pub(super) const LOG2_DIGIT: u32 = 4;
-/// Key switches from a rotated box to its selectors: a trace to the digit's places, then an
-/// expansion of these.
+/// Number of key switches from a rotated box to its selectors: a trace to the digit's places, then
+/// an expansion of these.
 pub(super) const BOX_SWITCHES: u32 = LOG2_DEGREE - LOG2_DIGIT + (1 << LOG2_DIGIT) - 1;
-/// log₂ q of the query.
+/// log₂ of the query's modulus.
 pub(super) const LOG2_QUERY: u32 = 32;
 /// Standard deviation of the query's error.
 pub const QUERY_SIGMA: f64 = 3.19;
@@ -75,23 +76,24 @@ pub(crate) const RECORD_SIGMA: f64 = 3.19;
 const _: () =
     assert!(RECORD_SIGMA == SIGMAS[0] && QUERY_SIGMA == SIGMAS[0] && RESPONSE_SIGMA == SIGMAS[2]);
 
-/// The ring's q, the largest prime below 2⁵⁰ that is 1 modulo 2¹². Secrets are ternary.
+/// Modulus q of the ring: the largest prime below 2⁵⁰ that is 1 modulo 2¹². Secrets are ternary.
 pub const PRIME: u64 = (1 << LOG2_Q) - 16_383;
 /// Largest mean square of the ring key's coefficients: three standard deviations of a sum of 2048
 /// bits above 2/3. Heavier keys, about one in a thousand, are drawn again.
 pub(crate) const TERNARY: f64 = 1.05 * 2.0 / 3.0;
-/// Bits of q.
+/// Number of bits of q.
 pub(super) const LOG2_Q: u32 = 50;
-/// Bits to which elements of the ring's keys are rounded.
+/// Number of bits to which elements of the ring's keys are rounded.
 pub(super) const KEY_BITS: u32 = 49;
-/// The response ring's q₁, a prime below 2²⁸ that is 1 modulo 2¹¹. Secrets are like the error.
+/// Modulus q₁ of the response ring: a prime below 2²⁸ that is 1 modulo 2¹¹. Secrets are like the
+/// error.
 pub const RESPONSE_PRIME: u64 = 226_510_849;
 /// Standard deviation of the response ring's error.
 const RESPONSE_SIGMA: f64 = 6.4;
 /// Largest mean square of the response key's coefficients: three standard deviations of a sum of
 /// 1024 squares above the mean. Heavier keys are drawn again.
 pub(crate) const RESPONSE_WEIGHT: f64 = 1.14 * RESPONSE_SIGMA * RESPONSE_SIGMA;
-/// Bits to which elements of the response ring's keys are rounded.
+/// Number of bits to which elements of the response ring's keys are rounded.
 pub(super) const RESPONSE_KEY_BITS: u32 = 27;
 
 /// Short keys for single bits and for digits, without their lengths.
@@ -117,17 +119,18 @@ const DIGITS_GADGET: GadgetParams = GadgetParams {
     drop: 14,
 };
 
-/// Granularity of the keys that make gates: small keys, or gates of few digits.
+/// Granularity of the keys that make gates. It sets the size of the keys and the least number of
+/// digits of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grain {
-    /// Small keys.
+    /// Small keys, for gates of more digits.
     Coarse,
-    /// Keys a third larger, for gates of three digits in databases with many gates.
+    /// Keys that are a third larger, for gates of three digits in databases with many gates.
     Fine,
 }
 
 impl Grain {
-    /// Gadget of RGSW(bits of the short key for bits).
+    /// Returns the gadget of RGSW(bits of the short key for bits).
     const fn bits(self) -> GadgetParams {
         match self {
             Self::Coarse => GadgetParams {
@@ -143,7 +146,7 @@ impl Grain {
         }
     }
 
-    /// Gadget of the automorphism keys and of RLWE′(s²).
+    /// Returns the gadget of the automorphism keys and of RLWE′(s²).
     const fn conversion(self) -> GadgetParams {
         match self {
             Self::Coarse => GadgetParams {
@@ -167,7 +170,7 @@ const RING_SWITCH: GadgetParams = GadgetParams {
     drop: 0,
 };
 
-/// A short key's parameters: the switch to it and the rotation by it.
+/// Parameters of a short key: of the switch to it, and of the rotation by it.
 #[derive(Clone, Debug)]
 pub(crate) struct ShortParams {
     pub(crate) switch: SwitchParams,
@@ -192,7 +195,7 @@ impl ShortParams {
     }
 }
 
-/// A gadget with its table for a ring.
+/// Creates a gadget with its table for a ring.
 fn with_table(scheme: &'static str, params: &RlweParams, gadget: GadgetParams) -> Result<Gadget> {
     Gadget::new(params.ring(), gadget).map_err(refused(scheme))
 }
@@ -204,17 +207,17 @@ pub struct Chain {
     pub(crate) response: RlweParams,
     pub(crate) bits: ShortParams,
     pub(super) digits: ShortParams,
-    /// For automorphisms and s².
+    /// Gadget for automorphisms and s².
     pub(crate) conversion: Gadget,
     pub(crate) ring_switch: Gadget,
     pub(super) query_error: Gaussian,
-    /// Weakest security estimate of everything published; `None` for keys that tests shorten.
+    /// Weakest security estimate of everything published, or `None` for keys that tests shorten.
     pub(super) weakest: Option<&'static Row>,
 }
 
 impl Chain {
-    /// Returns the chain for a parameter set, which is built once. An error if the constants of
-    /// this module are inconsistent or insecure.
+    /// Returns the chain for a parameter set. It is built once. Fails if the constants of this
+    /// module are inconsistent or insecure.
     pub(crate) fn get<T: ParameterSet>(grain: Grain) -> Result<Arc<Self>> {
         type Chains = BTreeMap<([usize; 2], Grain), Arc<Chain>>;
         static CHAINS: Mutex<Chains> = Mutex::new(BTreeMap::new());
@@ -260,17 +263,17 @@ impl Chain {
         })
     }
 
-    /// The short key for bits (0) or for digits.
+    /// Returns the short key for bits (0) or for digits (1).
     pub(super) fn short(&self, which: usize) -> &ShortParams {
         if which == 0 { &self.bits } else { &self.digits }
     }
 
-    /// R_q.
+    /// Returns the ring R_q.
     pub(crate) fn ring(&self) -> &Ring {
         self.rlwe.ring()
     }
 
-    /// Noise of the ring.
+    /// Returns the noise setting of the ring.
     pub(crate) fn setting(&self) -> Setting {
         Setting {
             degree: DEGREE,
@@ -281,14 +284,14 @@ impl Chain {
         }
     }
 
-    /// Noise of the response ring.
+    /// Returns the noise setting of the response ring.
     pub(crate) fn response_setting(&self) -> Setting {
         let modulus = self.response.ring().modulus() as f64;
         Setting::error_like(RESPONSE_DEGREE, modulus, RESPONSE_SIGMA, RESPONSE_KEY_BITS)
     }
 }
 
-/// Weakest security estimate of everything published. An error under 128 bits.
+/// Returns the weakest security estimate of everything published. Fails below 128 bits.
 fn weakest(
     scheme: &'static str,
     short: [&SwitchParams; 2],
@@ -310,7 +313,7 @@ fn weakest(
     Ok(all.into_iter().min_by(|a, b| a.matzov.total_cmp(&b.matzov)))
 }
 
-/// Security estimate of samples under a short key.
+/// Returns the security estimate of samples under a short key. Fails below 128 bits.
 fn short_estimate(scheme: &'static str, params: &SwitchParams) -> Result<&'static Row> {
     let SwitchParams {
         dimension,
@@ -323,14 +326,14 @@ fn short_estimate(scheme: &'static str, params: &SwitchParams) -> Result<&'stati
         .map_err(refused(scheme))
 }
 
-/// Security estimate of samples in a ring.
+/// Returns the security estimate of samples in a ring. Fails if there is none.
 fn ring_estimate(scheme: &'static str, params: &RlweParams) -> Result<&'static Row> {
     params
         .security()
         .ok_or_else(|| refused(scheme)("a ring without an estimate"))
 }
 
-/// x/2 modulo an odd q.
+/// Returns x/2 modulo an odd q.
 pub(crate) fn half_modulo(x: u64, q: u64) -> u64 {
     if x.is_multiple_of(2) {
         x / 2

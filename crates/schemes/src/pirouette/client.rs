@@ -1,4 +1,4 @@
-//! The client: registration, queries, decryption of answers.
+//! Client of the family: registration, queries, decryption of answers.
 
 use std::sync::Arc;
 
@@ -35,14 +35,14 @@ pub trait Path:
     -> Self::Query;
 }
 
-/// Secret of one query: the keys, and the record's item and place in it.
+/// Secret of one query: the keys, and the record's item and its place in the item.
 pub struct RetrievalSecret {
     secrets: Arc<Secrets>,
-    /// Boxed, so that moving the secret leaves no copy behind.
+    /// Place of the record. It is boxed, so that moving the secret leaves no copy behind.
     location: Box<Location>,
 }
 
-/// A client.
+/// A client of a scheme of the family.
 pub struct RetrievalClient<S: Path> {
     params: S::Params,
     public: S::Public,
@@ -79,7 +79,7 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
         Ok((secret, query))
     }
 
-    /// Takes the same time whether the answer decodes or not.
+    /// Decrypts an answer. The time is the same if the answer does not decode.
     fn extract(&self, secret: RetrievalSecret, answer: RetrievalAnswer) -> Result<Vec<Record>> {
         let (mut item, distance) = decrypt(&self.params, &secret, &answer);
         self.public.remove(secret.location.unit, &mut item);
@@ -112,7 +112,8 @@ impl<S: Path> RegisteredClient<S> for RetrievalClient<S> {
     }
 }
 
-/// Returns the item's bytes, and the largest distance of a phase from a message.
+/// Decrypts an answer. Returns the item's bytes, and the largest distance of a phase from a
+/// message.
 pub(super) fn decrypt<P: RetrievalParams>(
     params: &P,
     secret: &RetrievalSecret,
@@ -142,7 +143,8 @@ pub(super) fn decrypt<P: RetrievalParams>(
     (item, worst)
 }
 
-/// Item · 2³²/2^(k + 1) + e − ⟨a, s⟩: the bit above the item's k bits is zero.
+/// Encrypts an item's number: item · 2³²/2^(k + 1) + e − ⟨a, s⟩. The bit above the item's k bits is
+/// zero.
 pub(crate) fn encrypt<P: RetrievalParams>(
     params: &P,
     state: &State,
@@ -173,7 +175,7 @@ pub(crate) fn encrypt<P: RetrievalParams>(
     }
 }
 
-/// b·2^(a − b) plus coefficient `index` of mask·key, modulo 2^a.
+/// Computes b·2^(a − b) plus coefficient `index` of mask·key, modulo 2^a.
 fn phase(bits: ResponseBits, key: &SecretKey, mask: &[u64], index: usize, body: u64) -> u64 {
     let (low, high) = mask.split_at(index + 1);
     let (first, rest) = key.coefficients().split_at(index + 1);
@@ -188,7 +190,7 @@ fn phase(bits: ResponseBits, key: &SecretKey, mask: &[u64], index: usize, body: 
         & ((1 << bits.a) - 1)
 }
 
-/// Inner product of a reversed mask and a key, modulo 2⁶⁴.
+/// Computes the inner product of a reversed mask and a key, modulo 2⁶⁴.
 fn reversed_product(mask: &[u64], key: &[i32]) -> u64 {
     mask.iter()
         .rev()

@@ -24,9 +24,9 @@ use crate::shared::parameters::{
     successes,
 };
 
-/// Parameters of `pirouette` and `respire`, and the databases that they describe. In format 1
-/// records are not whitened, and no bound on their noise holds for all records. In format 2 the
-/// ring has two primes.
+/// Formats of parameters of `pirouette` and `respire`, and of the databases that they describe. In
+/// format 1 records are not whitened, and no bound on their noise holds for all records. In format
+/// 2 the ring has two primes.
 pub(crate) const FORMATS: Formats = Formats {
     what: "a database of pirouette or respire",
     oldest: 3,
@@ -54,9 +54,9 @@ pub(crate) fn numbered<'a>(
 /// Storage of polynomials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Bytes, which each answer transforms.
+    /// Stores bytes, which each answer transforms.
     Compact,
-    /// Transforms, 6.25 times as large.
+    /// Stores transforms, which take 6.25 times the memory.
     Fast,
 }
 
@@ -73,8 +73,8 @@ pub struct Common {
 }
 
 impl Common {
-    /// The compact form with the shortest answers that decode. An error if the noise exceeds the
-    /// decoding limit.
+    /// Creates parameters of the compact form with the shortest answers that decode. Fails if the
+    /// noise exceeds the decoding limit.
     pub(crate) fn new(
         scheme: &'static str,
         shape: Shape,
@@ -100,7 +100,7 @@ impl Common {
         })
     }
 
-    /// Bytes of an answer's masks and of its bodies.
+    /// Returns the bytes of an answer's masks, and of its bodies.
     pub(crate) fn answer_parts(&self) -> [usize; 2] {
         let Layout { planes, span, .. } = &self.layout;
         let bits = self.answer_bits;
@@ -110,7 +110,7 @@ impl Common {
         ]
     }
 
-    /// A description with these parameters and the scheme's own.
+    /// Returns a description with these parameters and the scheme's own.
     pub(crate) fn describe(
         &self,
         scheme: &'static str,
@@ -143,7 +143,7 @@ impl Common {
         }
     }
 
-    /// Names and values for a description.
+    /// Returns names and values of the parameters, for a description.
     fn parameters(&self) -> Vec<(&'static str, String)> {
         let ring = self.chain.ring();
         let gate = &self.gate;
@@ -174,7 +174,7 @@ impl Common {
         ]
     }
 
-    /// Work of retrieving polynomials' items, given the work of a query and of its selection.
+    /// Returns the work of all operations, given the work of a query and of its selection.
     pub(crate) fn work(&self, query: Counts, selection: Counts) -> Work {
         let layout = &self.layout;
         let planes = self.layout.planes;
@@ -203,41 +203,43 @@ impl Common {
 
 /// Parameters of a scheme of the family.
 pub trait RetrievalParams: Parameters {
-    /// A client's short keys: none; one to extract an index's bits; two to make selectors as well.
+    /// Number of a client's short keys: 0; 1 to extract an index's bits; 2 to make selectors as
+    /// well.
     const SHORTS: usize;
-    /// Bytes of the public part besides the parameters.
+    /// Bytes of the public part beside the parameters.
     const PUBLIC_BYTES: usize;
 
-    /// The parameters that all these schemes have.
+    /// Returns the parameters that all schemes of the family have.
     fn common(&self) -> &Common;
 
-    /// Rings, keys and their gadgets.
+    /// Returns the rings, keys and their gadgets.
     fn chain(&self) -> &Chain {
         &self.common().chain
     }
 
-    /// Places of records.
+    /// Returns the places of records.
     fn layout(&self) -> &Layout {
         &self.common().layout
     }
 
-    /// Gadget of gates.
+    /// Returns the gadget of gates.
     fn gate(&self) -> &Gadget {
         &self.common().gate
     }
 
-    /// Bytes of a query's seed: 32 or 16.
+    /// Returns the bytes of a query's seed: 32 or 16.
     fn seed_bytes(&self) -> usize {
         32
     }
 
-    /// Bytes of a query, envelope excluded: by default one LWE encryption under a seed.
+    /// Returns the bytes of a query, without the envelope. By default it is one LWE encryption
+    /// under a seed.
     fn query_bytes(&self) -> usize {
         self.seed_bytes() + 4
     }
 
-    /// Bytes of messages, envelopes included, from the bytes of keys; and of a database and what
-    /// is kept besides.
+    /// Returns the bytes of messages, envelopes included, for keys of `keys` bytes, and the bytes
+    /// of the database and of further material.
     fn sizes(&self, keys: usize, [database, material]: [u64; 2]) -> Sizes {
         Sizes {
             public: sealed_public(self.encode().len(), Self::PUBLIC_BYTES),
@@ -250,24 +252,25 @@ pub trait RetrievalParams: Parameters {
         }
     }
 
-    /// The ring key that a client registers with: a fresh one. `kept` is the key of an earlier
-    /// registration.
+    /// Returns the ring key with which a client registers. By default it is a fresh key. `_kept` is
+    /// the key of an earlier registration.
     ///
     /// # Errors
-    /// [`papir_core::Error::OwnerKey`] if it must be a database owner's and is missing.
+    /// [`papir_core::Error::OwnerKey`] if it must be the key of a database owner and that is
+    /// missing.
     fn ring_key(&self, _kept: Option<&SecretKey>, rng: &mut dyn CryptoRng) -> Result<SecretKey> {
         Ok(SecretKey::generate_light(&self.chain().rlwe, TERNARY, rng))
     }
 
-    /// Returns `true` if a client with this ring key can query: by default, if it is as light as
-    /// the noise assumes.
+    /// Returns true if a client with this ring key can query. By default it can if the key is as
+    /// light as the noise assumes.
     fn takes(&self, ring_key: &SecretKey) -> bool {
         ring_key.is_light(TERNARY)
     }
 }
 
-/// The gadget of gates of `levels` digits of `log_base` bits, for the ring's q of 50 bits; `None`
-/// for digits that do not fit.
+/// Returns the gadget of gates of `levels` digits of `log_base` bits, for the ring's q of 50 bits.
+/// Returns `None` for digits that do not fit.
 pub(crate) fn gate_params(levels: usize, log_base: u32) -> Option<GadgetParams> {
     let drop = LOG2_Q.checked_sub(log_base.checked_mul(levels as u32)?)?;
 
@@ -278,7 +281,7 @@ pub(crate) fn gate_params(levels: usize, log_base: u32) -> Option<GadgetParams> 
     })
 }
 
-/// The same with its table. An error for digits that do not fit q.
+/// Creates the gadget of [`gate_params`] with its table. Fails for digits that do not fit q.
 pub(crate) fn gate_gadget(
     scheme: &'static str,
     chain: &Chain,
@@ -289,12 +292,12 @@ pub(crate) fn gate_gadget(
     Gadget::new(chain.ring(), params).map_err(refused(scheme))
 }
 
-/// Cost of an external product under this gadget, in external products of two digits.
+/// Returns the cost of an external product under this gadget, in external products of two digits.
 pub(crate) fn external(gadget: &Gadget) -> f64 {
     (gadget.levels() + 1) as f64 / 3.0
 }
 
-/// Cost of a key switch under this gadget, in external products of two digits.
+/// Returns the cost of a key switch under this gadget, in external products of two digits.
 pub(crate) fn key_switch(gadget: &Gadget) -> f64 {
     (gadget.levels() + 2) as f64 / 6.0
 }
@@ -302,16 +305,16 @@ pub(crate) fn key_switch(gadget: &Gadget) -> f64 {
 /// Cost of a polynomial of bytes in the first dimension, in external products of two digits, as
 /// measured (decision 45).
 pub(crate) const COMPACT: f64 = 0.16;
-/// The same for a transformed polynomial.
+/// Cost of a transformed polynomial in the first dimension, in external products of two digits.
 const TRANSFORMED: f64 = 0.07;
 
-/// Digits of the gates' gadgets and log₂ of their bases.
+/// Gadgets of gates that are compared: the number of digits, and log₂ of the base.
 pub(crate) const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];
 
-/// Reason that no failure probability below 2⁻⁴⁰ is proved.
+/// Reason that the schemes prove no failure probability below 2⁻⁴⁰.
 const EXPECTATIONS: &str = "errors of keys are counted by their expected variances";
 
-/// The part of a label for the seeds of queries: nothing for seeds of 32 bytes.
+/// Returns the part of a label for the seeds of queries. It is empty for seeds of 32 bytes.
 pub(crate) fn seeds(seed_bytes: usize) -> &'static str {
     if seed_bytes == 16 {
         ", seeds of 16 B"
@@ -320,7 +323,7 @@ pub(crate) fn seeds(seed_bytes: usize) -> &'static str {
     }
 }
 
-/// Bytes of items that records fit in, from the least on.
+/// Returns the lengths of items in bytes that fit the records, from the least on.
 pub(crate) fn spans(shape: Shape) -> impl Iterator<Item = usize> {
     let least = shape
         .record_bytes()
@@ -332,8 +335,8 @@ pub(crate) fn spans(shape: Shape) -> impl Iterator<Item = usize> {
         .take_while(|&span| span <= RESPONSE_DEGREE)
 }
 
-/// Returns the parameters of least cost. The last error if there are errors only, and an error for
-/// a failure bound other than the default.
+/// Returns the parameters of least cost. If there are errors only, returns the last one. Refuses a
+/// failure bound other than the default.
 pub(crate) fn best<P: Parameters>(
     scheme: &'static str,
     target: Target,
@@ -347,7 +350,7 @@ pub(crate) fn best<P: Parameters>(
     Ok(best)
 }
 
-/// Cost of parameters for a goal.
+/// Returns the cost of parameters for a goal.
 fn cost<P: Parameters>(goal: Goal, params: &P) -> f64 {
     let Description { sizes, work, .. } = params.describe();
     let seconds = work.answer.core_seconds(&Rates::BUILT_IN);

@@ -1,4 +1,4 @@
-//! A client's secrets, and the evaluation keys that it uploads.
+//! Secrets of a client, and the evaluation keys that it uploads.
 //!
 //! ```text
 //! state    the ring's key (2048), the response ring's (1024): a coefficient a byte, signed
@@ -39,11 +39,11 @@ use crate::shared::messages::{SEED_BYTES, pack, unpack, unpack_u32};
 /// Names of the state and the keys in errors.
 const STATE: &str = "pirouette's client state";
 const WHAT: &str = "evaluation keys";
-/// Parts that the ring's key is cut into for the switch to the response ring.
+/// Number of parts into which the ring's key is cut for the switch to the response ring.
 const RING_PARTS: usize = DEGREE / RESPONSE_DEGREE;
 
-/// Long-term secrets: the ring's key, which queries are encrypted under, and the response ring's
-/// key.
+/// Long-term secrets of a client: the ring's key, under which queries are encrypted, and the
+/// response ring's key.
 pub struct Secrets {
     pub(crate) ring: SecretKey,
     pub(crate) response: SecretKey,
@@ -53,7 +53,7 @@ pub struct Secrets {
 pub struct State(pub(super) Arc<Secrets>);
 
 impl State {
-    /// Fresh secrets.
+    /// Generates fresh secrets. `kept` is the state of an earlier registration.
     pub(crate) fn generate<P: RetrievalParams>(
         params: &P,
         kept: Option<&Self>,
@@ -98,12 +98,12 @@ impl<P: RetrievalParams> Wire<P> for State {
     }
 }
 
-/// Coefficients of a key, one from each byte.
+/// Reads the coefficients of a key, one from each byte.
 fn coefficients(bytes: &[u8]) -> Zeroizing<Vec<i32>> {
     Zeroizing::new(bytes.iter().map(|&c| i32::from(c as i8)).collect())
 }
 
-/// True if the absolute values of all coefficients are at most `bound`.
+/// Returns true if the absolute values of all coefficients are at most `bound`.
 fn within(bytes: &[u8], bound: i32) -> bool {
     bytes.iter().all(|&c| i32::from(c as i8).abs() <= bound)
 }
@@ -121,14 +121,14 @@ pub(super) enum Part {
 /// Source of a part's masks.
 struct Place {
     label: &'static str,
-    /// Position under the label.
+    /// Position of the masks under the label.
     position: usize,
     /// Number of masks.
     rows: usize,
 }
 
 impl Part {
-    /// All parts of keys with `shorts` short ones, in the order of their bytes.
+    /// Returns all parts of keys with `shorts` short keys, in the order of their bytes.
     pub(super) fn all(chain: &Chain, shorts: usize) -> Vec<Self> {
         let [bits, digits] = [0, 1].map(|which| {
             if which < shorts {
@@ -147,7 +147,7 @@ impl Part {
             .collect()
     }
 
-    /// Source of its masks.
+    /// Returns the source of the part's masks.
     fn place(self, chain: &Chain) -> Place {
         let (label, position, rows) = match self {
             Self::Bit(i) => ("pirouette/rotation-bits", i, 2 * chain.bits.gadget.levels()),
@@ -174,7 +174,7 @@ impl Part {
         self.place(chain).rows
     }
 
-    /// Ring, and bits to which elements are rounded.
+    /// Returns the part's ring, and the number of bits to which elements are rounded.
     fn ring(self, chain: &Chain) -> (&RlweParams, u32) {
         match self {
             Self::RingSwitch => (&chain.response, RESPONSE_KEY_BITS),
@@ -202,7 +202,7 @@ impl Part {
         packed_len(self.rows(chain) * params.ring().degree(), key_bits)
     }
 
-    /// Fresh encryptions, packed.
+    /// Generates fresh encryptions, packed.
     fn generate(
         self,
         chain: &Chain,
@@ -254,15 +254,15 @@ impl Part {
     }
 }
 
-/// Secret keys during generation. The short ones are dropped afterwards.
+/// Secret keys while evaluation keys are generated. The short keys are dropped afterwards.
 struct Own<'a> {
     secrets: &'a Secrets,
     short: Vec<BinaryKey>,
 }
 
 impl Own<'_> {
-    /// Bodies of RGSW(bit `index` of a short key): the key for bits (0) or for digits. Empty
-    /// without that key.
+    /// Returns the bodies of RGSW(bit `index` of a short key). `which` is the key for bits (0) or
+    /// for digits (1). Without that key there are no bodies.
     fn rotation_bodies(
         &self,
         chain: &Chain,
@@ -284,7 +284,7 @@ impl Own<'_> {
 /// Labels of the switches' masks.
 const SWITCH_LABELS: [&str; 2] = ["pirouette/switch-bits", "pirouette/switch-digits"];
 
-/// Bytes of packed keys with `shorts` short ones, envelope excluded.
+/// Returns the bytes of packed keys with `shorts` short keys, without the envelope.
 pub(crate) fn packed_bytes(chain: &Chain, shorts: usize) -> usize {
     let switches = (0..shorts).map(|which| packed_switch_bytes(&chain.short(which).switch));
     let parts = Part::all(chain, shorts)
@@ -294,12 +294,13 @@ pub(crate) fn packed_bytes(chain: &Chain, shorts: usize) -> usize {
     SEED_BYTES + switches.sum::<usize>() + parts.sum::<usize>()
 }
 
-/// Bytes of a packed switch to a short key.
+/// Returns the bytes of a packed switch to a short key.
 fn packed_switch_bytes(params: &SwitchParams) -> usize {
     packed_len(DEGREE * params.levels(), params.log2_q)
 }
 
-/// Bytes of expanded keys with `shorts` short ones, as a server computes with them.
+/// Returns the bytes of expanded keys with `shorts` short keys, in the form with which a server
+/// computes.
 pub(crate) fn expanded_bytes(chain: &Chain, shorts: usize) -> usize {
     let switches = (0..shorts).map(|which| SwitchKey::bytes(&chain.short(which).switch, DEGREE));
     let parts = Part::all(chain, shorts)
@@ -309,26 +310,26 @@ pub(crate) fn expanded_bytes(chain: &Chain, shorts: usize) -> usize {
     switches.sum::<usize>() + parts.sum::<usize>()
 }
 
-/// The switch to a short key and the rotation by it.
+/// A short key for the server: the switch to it, and the rotation by it.
 pub(super) struct ShortKey {
     pub(super) switch: SwitchKey,
     pub(super) rotation: RotationKey,
 }
 
-/// Expanded keys, as the server computes with them.
+/// Expanded keys, in the form with which a server computes.
 pub struct Evaluation {
-    /// The short keys for bits and for digits, as far as the scheme uses them.
+    /// Short keys for bits and for digits, if the scheme uses them.
     pub(super) shorts: Vec<ShortKey>,
-    /// For traces and expansions.
+    /// Keys for traces and expansions.
     pub(super) galois: GaloisKeys,
-    /// For gates.
+    /// Key for gates.
     pub(super) square: SquareKey,
-    /// For the switch to the response ring.
+    /// Key for the switch to the response ring.
     pub(super) ring_switch: Arc<RingSwitchKey>,
 }
 
 impl Evaluation {
-    /// Expands packed keys with `shorts` short ones.
+    /// Expands packed keys with `shorts` short keys.
     fn expand(chain: &Chain, shorts: usize, packed: &[u8]) -> Result<Self> {
         Error::check_length(WHAT, packed.len(), packed_bytes(chain, shorts))?;
         let mut reader = Reader::new(WHAT, packed);
@@ -380,17 +381,18 @@ fn read_switches(
     Ok(switches)
 }
 
-/// The expanded keys of the clients that queried last, of all databases of a process.
+/// Expanded keys of the clients that queried last, of all databases of a process.
 static RECENT: Recent<Evaluation> = Recent::new(2 << 30);
 
-/// Keys as sent. Their expansion is kept while the client is among those that queried last.
+/// Keys as a client sends them. Their expansion is kept while the client is among the clients that
+/// queried last.
 pub struct Keys {
     packed: Vec<u8>,
     expanded: Mutex<Weak<Evaluation>>,
 }
 
 impl Keys {
-    /// Fresh keys for a client's secrets, under masks from a public seed.
+    /// Generates fresh keys for a client's secrets, under masks from a public seed.
     pub(super) fn generate<P: RetrievalParams>(
         params: &P,
         secrets: &Secrets,
@@ -439,12 +441,12 @@ impl Keys {
         self.expanded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of clients whose expanded keys are in memory together.
+    /// Returns the number of clients whose expanded keys are in memory together.
     pub(super) fn clients_together<P: RetrievalParams>(params: &P) -> usize {
         RECENT.room(expanded_bytes(params.chain(), P::SHORTS))
     }
 
-    /// Splits a batch into parts of at most `clients` clients, in order.
+    /// Splits a batch into parts of at most `clients` clients each, in order.
     pub(super) fn parts<'a, 'b, Q>(
         batch: &'b [(&'a Self, Q)],
         clients: usize,
@@ -469,7 +471,7 @@ impl Keys {
         parts
     }
 
-    /// The expanded keys: kept ones, or expanded now.
+    /// Returns the expanded keys, which were kept or are expanded now.
     pub(super) fn expanded<P: RetrievalParams>(&self, params: &P) -> Result<Arc<Evaluation>> {
         let kept = self.place().upgrade();
 

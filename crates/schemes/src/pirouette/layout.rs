@@ -1,9 +1,9 @@
 //! Places of records in the polynomials of the database.
 //!
-//! Records share items of `span` bytes; a long record has several, one in each plane. A polynomial
-//! of a plane holds d/span items, with item slot s in the coefficients congruent to s modulo
-//! d/span, a byte each. From the lowest bit up, an item's number consists of its slot (ν₃ bits in
-//! the paper), its column (ν₂) and its row (ν₁).
+//! Records share items of `span` bytes; a long record has several items, one in each plane. A
+//! polynomial of a plane holds d/span items. Item slot s is in the coefficients congruent to s
+//! modulo d/span, a byte each. From the lowest bit up, an item's number consists of its slot (ν₃
+//! bits in the paper), its column (ν₂) and its row (ν₁).
 
 use papir_core::{Records, Result, Shape};
 use papir_kernels::wide::packed::packed_len;
@@ -12,39 +12,39 @@ use super::chain::{DEGREE, LOG2_DEGREE, RESPONSE_DEGREE};
 use crate::shared::parameters::refused;
 use crate::shared::units::Units;
 
-/// Most bits of an item's number. With the padding bit, a query's error stays small relative to the
-/// lowest.
+/// Largest number of bits of an item's number. With the padding bit, a query's error stays small
+/// relative to the lowest bit.
 pub(crate) const MOST_INDEX_BITS: u32 = 24;
 /// Bytes of a transformed polynomial: packed residues of 50 bits.
 pub(crate) const TRANSFORMED: usize = packed_len(DEGREE);
-/// log₂ of the columns folded together. They stay in the last-level cache.
+/// log₂ of the number of columns that are folded together. They stay in the last-level cache.
 pub(crate) const LOG2_GROUP: u32 = 8;
-/// Columns of one task, a power of two. Their sums stay in the second-level cache.
+/// Number of columns in one task, a power of two. Their sums stay in the second-level cache.
 pub(crate) const SHARE: usize = 16;
-/// The shortest item.
+/// Least length of an item in bytes.
 pub(crate) const LEAST_SPAN: usize = 32;
 
-/// Records, items, rows and columns.
+/// Layout of records in items, rows and columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Records in items.
+    /// Division of the records into items.
     pub(crate) unit_layout: Units,
     /// Bytes of an item in one plane, a power of two.
     pub span: usize,
-    /// Planes: items of one answer.
+    /// Number of planes. An answer has one item in each plane.
     pub planes: usize,
-    /// Rows that hold items, at most 2^ν₁.
+    /// Number of rows that hold items, at most 2^ν₁.
     pub rows: usize,
-    /// ν₁.
+    /// ν₁, the number of bits of a row.
     pub log2_rows: u32,
-    /// ν₂.
+    /// ν₂, the number of bits of a column.
     pub log2_columns: u32,
-    /// ν₃.
+    /// ν₃, the number of bits of a slot.
     pub log2_slots: u32,
 }
 
 impl Layout {
-    /// The layout with items of `span` bytes and rows of ν₁ bits.
+    /// Creates the layout with items of `span` bytes and rows of ν₁ bits.
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] for an invalid span or too many items.
@@ -81,49 +81,49 @@ impl Layout {
         })
     }
 
-    /// [`Layout::new`] with a row for each polynomial.
+    /// Creates the layout of [`Layout::new`] with a row for each polynomial.
     pub(crate) fn in_one_column(scheme: &'static str, shape: Shape, span: usize) -> Result<Self> {
         // With one row, the columns are the polynomials, rounded up to a power of two.
         let log2_polys = Self::new(scheme, shape, span, 0)?.log2_columns;
         Self::new(scheme, shape, span, log2_polys)
     }
 
-    /// Bits of an item's number.
+    /// Returns the number of bits of an item's number.
     pub fn index_bits(&self) -> u32 {
         self.log2_rows + self.log2_columns + self.log2_slots
     }
 
-    /// Columns.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         1 << self.log2_columns
     }
 
-    /// Slots of a polynomial.
+    /// Returns the number of slots in a polynomial.
     pub(crate) fn slots(&self) -> usize {
         1 << self.log2_slots
     }
 
-    /// Polynomials of one plane.
+    /// Returns the number of polynomials in one plane.
     pub(crate) fn polys(&self) -> usize {
         self.rows * self.columns()
     }
 
-    /// Bytes of the database: a byte a coefficient.
+    /// Returns the bytes of the database, one for each coefficient.
     pub fn bytes(&self) -> u64 {
         self.planes as u64 * self.polys() as u64 * DEGREE as u64
     }
 
-    /// Bytes of the database's transforms.
+    /// Returns the bytes of the database's transforms.
     pub(crate) fn transformed_bytes(&self) -> u64 {
         (self.planes * self.polys() * TRANSFORMED) as u64
     }
 
-    /// The most records that items of this span can hold.
+    /// Returns the largest number of records that items of this span can hold.
     pub(crate) fn most_records(&self) -> u64 {
         self.unit_layout.per_unit << MOST_INDEX_BITS
     }
 
-    /// The places of one plane.
+    /// Returns the layout of one plane.
     #[cfg(test)]
     pub(crate) fn of_one_plane(&self) -> Self {
         Self {
@@ -132,7 +132,7 @@ impl Layout {
         }
     }
 
-    /// The same slots in a single polynomial of each plane.
+    /// Returns the layout with the same slots in a single polynomial of each plane.
     pub(crate) fn of_one_poly(&self) -> Self {
         Self {
             rows: 1,
@@ -151,7 +151,7 @@ impl Layout {
         Ok(items)
     }
 
-    /// The coefficients of a polynomial with these items: d bytes for each plane.
+    /// Returns the coefficients of a polynomial with these items: d bytes for each plane.
     pub(crate) fn spread(&self, items: &[u8]) -> Vec<u8> {
         let slots = self.slots();
         let span = self.span;
@@ -200,7 +200,7 @@ impl Layout {
     }
 }
 
-/// Checks the bytes of an item.
+/// Checks the length of an item in bytes.
 fn check_span(scheme: &'static str, shape: Shape, span: usize) -> Result<()> {
     if !span.is_power_of_two() || !(LEAST_SPAN..=RESPONSE_DEGREE).contains(&span) {
         let expected = format!("a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}");

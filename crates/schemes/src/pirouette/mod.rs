@@ -1,7 +1,8 @@
 //! Pirouette: Kang and Schild, *Pirouette: Query Efficient Single-Server PIR*.
 //!
-//! A query is one LWE encryption of an index whose mask is a seed: 36 bytes. With the client's
-//! evaluation keys, uploaded once, the server converts it to the selection of a record.
+//! A query is one LWE encryption of an index. Its mask is a seed, so it has 36 bytes. With the
+//! client's evaluation keys, which are uploaded once, the server converts it to the selection of a
+//! record.
 //!
 //! ```text
 //! register  evaluation keys of a fresh secret: blind rotation, circuit bootstrapping, ring switch
@@ -26,10 +27,10 @@
 //! | correctness | [`noise`] |
 //!
 //! Differences from the paper (decision 20): all bits except the top four are extracted one at a
-//! time from the lowest up, with one rotation a bit, whose outputs serve both subtraction and
-//! circuit bootstrapping (the paper: 3/5 rotations a bit, and one more for each RGSW). The first
-//! dimension's one-hot vector comes from rotations of a box by the top bits instead of a tree of
-//! RGSW products, so its noise is the noise of fresh bootstrapping and a coefficient of the
+//! time from the lowest up. Each bit takes one rotation, whose outputs serve both subtraction and
+//! circuit bootstrapping; the paper takes 3/5 rotations a bit, and one more for each RGSW. The
+//! first dimension's one-hot vector comes from rotations of a box by the top bits instead of a tree
+//! of RGSW products. So its noise is the noise of fresh bootstrapping, and a coefficient of the
 //! database holds a byte. The query is under the ring's own key, so it is lifted to the ring's
 //! modulus without a key switch. Records are whitened by a public stream ([`whitening`]).
 

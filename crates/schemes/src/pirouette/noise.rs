@@ -8,13 +8,13 @@
 //! | errors of keys and queries | Gaussian; their variances are expectations |
 //! | errors that a trace leaves in several coefficients | correlated |
 //!
-//! The keys are the ring's, the response ring's and the short ones. Bytes of the database are
-//! whitened ([`super::whitening`]). Correlated errors count with an energy and with a bound on the
-//! variance of any combination.
+//! The keys are the ring's key, the response ring's key and the short keys. Bytes of the database
+//! are whitened ([`super::whitening`]). Correlated errors count with an energy and with a bound on
+//! the variance of any combination.
 //!
 //! The failure probability is over all of these ([`papir_lattice::noise::Products`]): over keys,
-//! queries, and the stream of the database, which is drawn after its records were chosen. Decision
-//! 25 has the derivation.
+//! queries, and the whitening stream of the database, which is drawn after its records were chosen.
+//! Decision 25 has the derivation.
 
 use papir_core::FailureBound;
 use papir_lattice::bootstrap::lwe::SwitchParams;
@@ -31,65 +31,66 @@ use super::layout::Layout;
 
 /// Largest accepted error of an answer, relative to half the distance between messages.
 pub(crate) const DECODING_PART: f64 = 0.875;
-/// Most bits of an answer's mask and body.
+/// Largest number of bits of an answer's mask and body.
 const MOST_BITS: u32 = 26;
 
 /// Gadgets of the ring's keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gadgets {
-    /// For rotations for bits.
+    /// Gadget for rotations for bits.
     pub bits: GadgetParams,
-    /// For rotations for digits.
+    /// Gadget for rotations for digits.
     pub digits: GadgetParams,
-    /// For automorphisms and s².
+    /// Gadget for automorphisms and s².
     pub conversion: GadgetParams,
 }
 
 /// Input of the noise computation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseInput {
-    /// The ring.
+    /// Noise setting of the ring.
     pub ring: Setting,
-    /// The short keys, for bits and for digits.
+    /// Short keys, for bits and for digits.
     pub short: [SwitchParams; 2],
     /// Gadgets of the ring's keys.
     pub gadgets: Gadgets,
     /// Gadget of the gates' RGSW encryptions.
     pub gate: GadgetParams,
-    /// ν₁, ν₂, ν₃.
+    /// Numbers of bits ν₁, ν₂, ν₃.
     pub dimensions: [u32; 3],
 }
 
-/// Noise of an item retrieved by selections, relative to the squared modulus.
+/// Noise of an item that selections retrieve, relative to the squared modulus.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retrieved {
-    /// A gate's rows, as energies: variances summed over a row's coefficients.
+    /// Energies of a gate's rows: variances summed over a row's coefficients.
     pub rows: Gate,
-    /// A selector's energy; zero if gates choose among encryptions.
+    /// Energy of a selector. It is zero if gates choose among encryptions.
     pub selector: f64,
     /// Variance after the first dimension, or of the encryptions that gates choose among.
     pub first: f64,
-    /// Variance added by folding and rotation.
+    /// Variance that folding and rotation add.
     pub gates: f64,
-    /// The parts that are products with errors that all coefficients share, whose tails are longer
-    /// than a Gaussian's: selectors with bytes of the database, and gates' rows with sums of digits
-    /// and the key.
+    /// Parts that are products with errors that all coefficients share. Their tails are longer than
+    /// a Gaussian's. The products are selectors times bytes of the database, and gates' rows times
+    /// sums of digits and the key.
     pub products: [Products; 2],
 }
 
-/// Errors of encryptions of constants: selectors, or those that gates are made of.
+/// Errors of encryptions of constants. The constants are selectors, or the encryptions that make
+/// gates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Constants {
-    /// Variances of all coefficients of one together.
+    /// Energy of one encryption: the sum of the variances of its coefficients.
     energy: f64,
-    /// Bound on the variance of a combination of errors, in one or several of them, whose squares
-    /// of weights sum to 1.
+    /// Bound on the variance of a combination of errors, in one or several encryptions. The squares
+    /// of the combination's weights sum to 1.
     largest: f64,
 }
 
 impl Constants {
-    /// Errors of `single`, a variance of the coefficient that holds the message, and of a trace of
-    /// which the last `expanded` steps are an expansion.
+    /// Creates the errors from `single`, a variance of the coefficient that holds the message, and
+    /// from a trace. The last `expanded` steps of the trace are an expansion.
     pub(crate) fn new(
         ring: &Setting,
         conversion: GadgetParams,
@@ -106,8 +107,9 @@ impl Constants {
 }
 
 impl Retrieved {
-    /// Noise after `count` gates, under the gadgets of s² and the gates, from the variance of what
-    /// they choose among and the errors of the encryptions of m·gⱼ that make them.
+    /// Computes the noise after `count` gates, under the gadgets of s² and the gates. `first` is
+    /// the variance of the encryptions that the gates choose among; `origin` has the errors of the
+    /// encryptions of m·gⱼ that make the gates.
     pub(crate) fn picked(
         ring: &Setting,
         conversion: GadgetParams,
@@ -134,7 +136,8 @@ impl Retrieved {
         }
     }
 
-    /// Noise from the errors of selectors and of the encryptions of m·gⱼ that make gates.
+    /// Computes the noise from the errors of selectors and of the encryptions of m·gⱼ that make
+    /// gates.
     pub(crate) fn new(
         ring: &Setting,
         conversion: GadgetParams,
@@ -159,9 +162,9 @@ impl Retrieved {
         }
     }
 
-    /// The same noise if selectors and gates are outputs of one expansion. Their errors are then
-    /// correlated, so the two sums of products are not independent: their parts count as parts of
-    /// one sum, each of the larger variance.
+    /// Returns the same noise if selectors and gates are outputs of one expansion. Their errors are
+    /// correlated then, so the two sums of products are not independent. Their parts count as parts
+    /// of one sum, each of the larger variance.
     #[must_use]
     pub(crate) fn of_one_expansion(self) -> Self {
         let [first, gates] = self.products;
@@ -177,7 +180,8 @@ impl Retrieved {
         }
     }
 
-    /// Variance of an answer's phase, with the response ring's noise and rounding to these bits.
+    /// Returns the variance of an answer's phase, with the response ring's noise and rounding to
+    /// these bits.
     fn answer(&self, response: &Setting, ring_switch: GadgetParams, bits: ResponseBits) -> f64 {
         let q2 = response.modulus * response.modulus;
 
@@ -188,8 +192,8 @@ impl Retrieved {
         self.first + self.gates + rounded + switch + sent
     }
 
-    /// log₂ of the probability that one of `coefficients` of an answer with these bits does not
-    /// decode.
+    /// Returns log₂ of a bound on the probability that one of `coefficients` coefficients of an
+    /// answer with these bits does not decode.
     pub(crate) fn failure_log2(
         &self,
         chain: &Chain,
@@ -200,8 +204,8 @@ impl Retrieved {
         self.beyond_log2(threshold, chain, coefficients, bits)
     }
 
-    /// log₂ of the probability that the error of one of `coefficients` of an answer with these bits
-    /// exceeds a threshold, in turns.
+    /// Returns log₂ of a bound on the probability that the error of one of `coefficients`
+    /// coefficients of an answer with these bits exceeds a threshold, in turns.
     pub(super) fn beyond_log2(
         &self,
         threshold: f64,
@@ -218,22 +222,22 @@ impl Retrieved {
     }
 }
 
-/// Variance, in turns², of the error of rounding to these bits.
+/// Returns the variance, in turns², of the error of rounding to these bits.
 fn step(bits: u32) -> f64 {
     rounding(2f64.powi(-(bits as i32)))
 }
 
-/// The noise from the query to the item.
+/// Noise from the query to the item.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
     /// Noise of the item.
     pub retrieved: Retrieved,
-    /// log₂ of the probability that a bit or a digit of the index is misread.
+    /// log₂ of a bound on the probability that a bit or a digit of the index is misread.
     pub index_failure_log2: f64,
 }
 
 impl Noise {
-    /// The noise for these parameters.
+    /// Computes the noise for these parameters.
     pub fn compute(input: &NoiseInput) -> Self {
         let NoiseInput {
             ring,
@@ -274,7 +278,7 @@ impl Noise {
     }
 
     /// Returns the fewest bits of an answer's mask and body with which `coefficients` coefficients
-    /// decode, and log₂ of the failure probability.
+    /// decode, and log₂ of the failure probability. Returns `None` if they never decode.
     pub(crate) fn answer_bits(
         &self,
         chain: &Chain,
@@ -297,6 +301,7 @@ impl Noise {
     }
 
     /// Returns the fewest bits of the mask with which answers with `b` bits of the body decode.
+    /// Returns `None` if they never decode.
     fn with_fewest_of_mask(
         &self,
         chain: &Chain,
@@ -320,21 +325,22 @@ impl Noise {
         self.closes(chain, coefficients, found).then_some(found)
     }
 
-    /// True if answers with these bits fail at most as often as the bound allows.
+    /// Returns true if the failure probability of answers with these bits is within the default
+    /// bound.
     fn closes(&self, chain: &Chain, coefficients: usize, bits: ResponseBits) -> bool {
         self.failure_log2(chain, coefficients, bits) <= FailureBound::DEFAULT.log2()
     }
 
-    /// log₂ of the probability that the index is misread or an answer with these bits does not
-    /// decode.
+    /// Returns log₂ of a bound on the probability that the index is misread or an answer with these
+    /// bits does not decode.
     fn failure_log2(&self, chain: &Chain, coefficients: usize, bits: ResponseBits) -> f64 {
         let answer = self.retrieved.failure_log2(chain, coefficients, bits);
         (answer.exp2() + self.index_failure_log2.exp2()).log2()
     }
 }
 
-/// log₂ of the probability that one of the `found` lowest bits of an index of `index` bits is
-/// misread, from the variance of a rotation in turns².
+/// Returns log₂ of a bound on the probability that one of the `found` lowest bits of an index of
+/// `index` bits is misread. `rotation` is the variance of a rotation in turns².
 pub(crate) fn bits_failure_log2(
     ring: &Setting,
     short: &SwitchParams,
@@ -359,24 +365,24 @@ pub(crate) fn bits_failure_log2(
     Tails::Gaussian.failure_log2(0.25 - rounding_bias(short), exponent, f64::from(found))
 }
 
-/// Largest bias of a phase, in turns, from rounding halves up: half a word for each component with
-/// a set key bit.
+/// Returns the largest bias of a phase, in turns, from rounding halves up: half a word for each
+/// component with a set key bit.
 fn rounding_bias(short: &SwitchParams) -> f64 {
     (short.dimension + 1) as f64 / 2.0 / 2f64.powi(short.log2_q as i32)
 }
 
-/// Number of next bits that a rotation has an output of their own for, besides the gate's digits
-/// and the output for all later bits.
+/// Returns the number of next bits for which a rotation has an output of their own, beside the
+/// gate's digits and the output for all later bits.
 pub(crate) fn direct_subtractions(gate_levels: usize) -> u32 {
     (OUTPUTS - gate_levels - 1) as u32
 }
 
-/// Variance of a query's error, in turns².
+/// Returns the variance of a query's error, in turns².
 fn fresh() -> f64 {
     QUERY_SIGMA * QUERY_SIGMA / 4f64.powi(LOG2_QUERY as i32)
 }
 
-/// Gadgets of a chain's keys.
+/// Returns the gadgets of a chain's keys.
 pub(crate) fn gadgets_of(chain: &Chain) -> Gadgets {
     Gadgets {
         bits: chain.bits.gadget.params(),
@@ -385,7 +391,7 @@ pub(crate) fn gadgets_of(chain: &Chain) -> Gadgets {
     }
 }
 
-/// The noise input of a chain and a layout.
+/// Returns the noise input of a chain and a layout.
 pub(super) fn input(chain: &Chain, layout: &Layout, gate: GadgetParams) -> NoiseInput {
     NoiseInput {
         ring: chain.setting(),

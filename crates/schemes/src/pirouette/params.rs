@@ -21,20 +21,20 @@ use super::wire::SEED_BYTES;
 use crate::shared::messages::{read_all, read_shape, write_shape};
 use crate::shared::parameters::refused;
 
-/// Pirouette.
+/// Pirouette, as a scheme.
 pub struct Pirouette<T = super::chain::Standard>(PhantomData<fn() -> T>);
 
 /// Bytes of parameters in format 1, which had no number.
 const UNNUMBERED: usize = 34;
 
-/// Free values of the parameters.
+/// Values that determine the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literal {
     /// Bytes of an item in one plane.
     pub span: usize,
-    /// ν₁ − 4: 2^τ rotations of a box.
+    /// τ = ν₁ − 4: there are 2^τ rotations of a box.
     pub tau: u32,
-    /// Digits of the gates' RGSW encryptions, and log₂ of their base.
+    /// Number of digits of the gates' RGSW encryptions, and log₂ of their base.
     pub gate: (usize, u32),
     /// Bytes of a query's seed: 32 or 16.
     pub seed_bytes: usize,
@@ -51,7 +51,7 @@ pub struct PirouetteParams<T> {
 }
 
 impl<T: ParameterSet> PirouetteParams<T> {
-    /// Checked parameters.
+    /// Creates checked parameters.
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] if the noise does not close or a value does not fit.
@@ -87,7 +87,7 @@ impl<T: ParameterSet> PirouetteParams<T> {
         })
     }
 
-    /// Work of phase 0: bits one after another, boxes, then the gates' digits.
+    /// Returns the work of phase 0: bits one after another, boxes, then the gates' digits.
     pub fn selection(&self) -> Counts {
         let chain = self.chain();
         let k = self.layout().index_bits();
@@ -108,8 +108,9 @@ impl<T: ParameterSet> PirouetteParams<T> {
             .with(Operation::WideProduct, digits as f64 * traces, digits)
     }
 
-    /// Work of decrypting AES-128 blocks under encryption, estimated from the number of rotations:
-    /// for Respire after transciphering (T-Respire), which papir does not implement.
+    /// Estimates the work of decrypting AES-128 blocks under encryption from the number of
+    /// rotations. It is for Respire after transciphering (T-Respire), which papir does not
+    /// implement.
     ///
     /// A block has 160 S-boxes. Each of an S-box's 8 bits becomes a gate of four digits, by one
     /// rotation and a trace for each digit; these gates then look the result up in one polynomial,
@@ -132,7 +133,7 @@ impl<T: ParameterSet> PirouetteParams<T> {
     }
 }
 
-/// Cost of a rotation by a short key, in external products of two digits.
+/// Returns the cost of a rotation by a short key, in external products of two digits.
 fn rotation(short: &ShortParams) -> f64 {
     short.switch.dimension as f64 * external(&short.gadget)
 }
@@ -151,9 +152,9 @@ impl<T: ParameterSet> RetrievalParams for PirouetteParams<T> {
 }
 
 impl<T: ParameterSet> Parameters for PirouetteParams<T> {
-    /// Spans from the record's length on, all numbers of boxes, and all gadgets of gates. Least
-    /// time needs seven times the memory. Least communication has seeds of 16 bytes, which repeat
-    /// after some 2⁶⁴ queries under one key, as seeds of 32 bytes do.
+    /// Compares spans from the record's length on, all numbers of boxes, and all gadgets of gates.
+    /// The least time needs seven times the memory. The least communication has seeds of 16 bytes,
+    /// which repeat after some 2⁶⁴ queries under one key, as seeds of 32 bytes do.
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let target = target.into();
         let goal = target.goal;

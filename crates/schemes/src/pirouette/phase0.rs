@@ -1,14 +1,14 @@
 //! Phase 0: gates and selectors from a query.
 //!
 //! The query encrypts an item's number of k bits, which counts 2^(k+1) parts of a turn. From the
-//! lowest bit up, the remaining query is scaled so that the bit is half a turn; a rotation by it
-//! returns the bit in several multiples at once: one to subtract it from the query, and the digits
-//! of RGSW(bit) or half a turn.
+//! lowest bit up, the remaining query is scaled so that the bit is half a turn. A rotation by it
+//! returns the bit in several multiples at once: one multiple to subtract it from the query, and
+//! either the digits of RGSW(bit) or half a turn.
 //!
 //! All bits except the top four are extracted this way. The rest is the digit of the top four bits,
 //! which rotates a box to one of sixteen places. The τ bits below the digit control the sign of a
 //! box. For each χ in {0, 1}^τ, a rotation by the digit, and by half a turn for each bit of χ that
-//! is set in the index, gives the box times (−1)^⟨χ, bits⟩. The sum over χ of these times
+//! is set in the index, gives the box times (−1)^⟨χ, bits⟩. The sum over χ of these boxes times
 //! (−1)^⟨χ, t⟩ is 2^τ boxes if the bits are t, and otherwise zero.
 
 use std::collections::VecDeque;
@@ -33,7 +33,7 @@ use super::wire::PirouetteQuery;
 /// log₂ of the distance between a box's places.
 const LOG2_BOX: u32 = LOG2_DEGREE - LOG2_DIGIT;
 
-/// Selections of several queries, each under the keys of its client.
+/// Computes the selections of several queries, each under the keys of its client.
 pub(super) fn select<T: ParameterSet>(
     params: &PirouetteParams<T>,
     batch: &[(&Evaluation, &PirouetteQuery)],
@@ -74,29 +74,30 @@ pub(super) fn select<T: ParameterSet>(
         .collect()
 }
 
-/// Bits to extract, and their use.
+/// Plan of an extraction: the bits to extract, and their use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
-    /// k, the number's bits.
+    /// k, the number of bits of an item's number.
     pub(super) index: u32,
-    /// Bits to extract, from the lowest up.
+    /// Number of bits to extract, from the lowest up.
     pub(super) found: u32,
-    /// Extracted bits that become gates, from the lowest up; the others stay half turns.
+    /// Number of extracted bits that become gates, from the lowest up. The other bits stay half
+    /// turns.
     pub(super) gates: u32,
 }
 
-/// The query without its lower bits.
+/// The query without the lower bits that were extracted.
 struct Left {
     lwe: Lwe,
-    /// Multiples of the last bits, the newest first, for subtraction: one for each of the next
-    /// bits, then one for all later bits.
+    /// Multiples of the last bits, the newest first, for subtraction: one multiple for each of the
+    /// next bits, then one for all later bits.
     recent: VecDeque<Vec<Lwe>>,
     /// Number of next bits with a multiple of their own.
     direct: usize,
 }
 
 impl Left {
-    /// The next bit as half a turn.
+    /// Returns the next bit as half a turn.
     fn shifted(&self, shift: u32) -> Lwe {
         let mut bit = self.lwe.shifted(shift);
         for (age, parts) in self.recent.iter().enumerate() {
@@ -108,7 +109,8 @@ impl Left {
         bit
     }
 
-    /// Adds a bit's multiples.
+    /// Subtracts a bit: keeps its multiples for the next bits, and subtracts the oldest recent bit
+    /// if there are too many.
     fn subtract(&mut self, parts: Vec<Lwe>) {
         self.recent.push_front(parts);
         if self.recent.len() > self.direct {
@@ -123,7 +125,7 @@ impl Left {
         }
     }
 
-    /// The query without all bits so far.
+    /// Returns the query without all bits so far.
     fn all(mut self) -> Lwe {
         while !self.recent.is_empty() {
             self.settle();
@@ -137,9 +139,9 @@ impl Left {
 pub(super) struct Bits {
     /// Rotations whose last outputs are digits of RGSW(bit).
     gates: Vec<Rlwe>,
-    /// Half a turn times each bit that does not become a gate, lowest first.
+    /// Half a turn times each bit that does not become a gate, lowest bit first.
     halves: Vec<Lwe>,
-    /// The query without all these bits.
+    /// The query without all extracted bits.
     rest: Lwe,
 }
 
@@ -196,8 +198,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Multiples of the bit at `place` that its rotation returns: to subtract it, then the digits
-    /// of its gate or half a turn.
+    /// Returns the multiples of the bit at `place` that its rotation returns: to subtract it, then
+    /// the digits of its gate or half a turn.
     fn outputs(&self, plan: Plan, place: u32) -> Vec<u64> {
         let levels = self.gate.levels();
         let direct = direct_subtractions(levels) as usize;
@@ -218,19 +220,19 @@ impl<'a> Finder<'a> {
         outputs
     }
 
-    /// round(q/2^log2_parts), for 1 to 63.
+    /// Returns round(q/2^log2_parts), for `log2_parts` from 1 to 63.
     fn turns(&self, log2_parts: u32) -> u64 {
         (self.ring().modulus() + (1 << (log2_parts - 1))) >> log2_parts
     }
 
-    /// q less [`Self::turns`].
+    /// Returns q less [`Self::turns`].
     fn minus_turns(&self, log2_parts: u32) -> u64 {
         self.ring().modulus() - self.turns(log2_parts)
     }
 
-    /// Coefficient i of the result is `outputs[i]` times the bit that is half a turn in `lwe` (many
-    /// tables in one rotation: Chillotti, Ligier, Orfila, Tap, *Improved programmable
-    /// bootstrapping*).
+    /// Rotates by a bit that is half a turn in `lwe`. Coefficient i of the result is `outputs[i]`
+    /// times the bit (many tables in one rotation: Chillotti, Ligier, Orfila, Tap, *Improved
+    /// programmable bootstrapping*).
     pub(super) fn rotate_bit(&self, lwe: &Lwe, outputs: &[u64]) -> Rlwe {
         let ring = self.ring();
         let q = self.ring().modulus();
@@ -261,8 +263,8 @@ impl<'a> Finder<'a> {
         accumulator
     }
 
-    /// Circuit bootstrapping: isolates each digit's coefficient by a trace, then multiplies by the
-    /// key.
+    /// Makes the gates by circuit bootstrapping: isolates each digit's coefficient by a trace, then
+    /// multiplies by the key.
     pub(super) fn gates(&self, bits: &Bits) -> Vec<Rows> {
         let ring = self.ring();
         let levels = self.gate.levels();
@@ -274,7 +276,7 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// An encryption of one coefficient as a constant.
+    /// Returns an encryption of one coefficient as a constant.
     pub(super) fn isolated(&self, rlwe: &Rlwe, coefficient: usize) -> Rlwe {
         let ring = self.ring();
         let exponent = (ORDER as usize - coefficient) % ORDER as usize;
@@ -289,7 +291,7 @@ impl<'a> Finder<'a> {
         constant
     }
 
-    /// The encryption times 1/d modulo q, because a trace or an expansion multiplies by d.
+    /// Returns the encryption times 1/d modulo q, because a trace or an expansion multiplies by d.
     fn divided_by_degree(&self, rlwe: &Rlwe) -> Rlwe {
         let ring = self.ring();
         let q = self.ring().modulus();
@@ -301,7 +303,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// One-hot encryptions of the row, one of `rows`.
+    /// Makes one-hot encryptions of the row, one of `rows`.
     fn selectors(&self, bits: &Bits, rows: usize) -> Rows {
         let ring = self.ring();
         let tau = bits.halves.len();
@@ -318,7 +320,7 @@ impl<'a> Finder<'a> {
         Rows::of(ring, rows.collect())
     }
 
-    /// (−1)^⟨χ, bits⟩ · q/(p·2^τ) around the digit's place.
+    /// Rotates a box to the digit's place. Its height is (−1)^⟨χ, bits⟩ · q/(p·2^τ).
     fn rotate_box(&self, bits: &Bits, chi: usize) -> Rlwe {
         let ring = self.ring();
         let q = self.ring().modulus();
@@ -354,7 +356,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Σ_χ (−1)^⟨χ, t⟩ · boxes[χ].
+/// Computes Σ_χ (−1)^⟨χ, t⟩ · boxes[χ].
 fn signed_sum(ring: &Ring, boxes: &[Rlwe], t: usize) -> Rlwe {
     let mut sum = Rlwe::zero(ring);
     for (chi, part) in boxes.iter().enumerate() {

@@ -21,17 +21,18 @@ use super::whitening::whiten;
 use crate::shared::messages::{PublicSeed, load_seed};
 use crate::shared::stored_records::read_each;
 
-/// Rows transformed together. They and their selectors stay in the second-level cache.
+/// Number of rows that are transformed together. They and their selectors stay in the second-level
+/// cache.
 const BLOCK: usize = 16;
 
 /// Whitened records as polynomials: planes of bytes, one byte for each coefficient. A clone shares
 /// them.
 #[derive(Clone)]
 pub struct Polynomials {
-    /// Seed of the stream.
+    /// Seed of the whitening stream.
     public: PublicSeed,
     bytes: Blob,
-    /// Transforms in the fast form, column by column in each plane.
+    /// Transforms, column by column in each plane, or `None` in the compact form.
     values: Option<Blob>,
 }
 
@@ -74,12 +75,13 @@ impl Polynomials {
         Self::of(common, PublicSeed { seed }, bytes.into())
     }
 
-    /// The seed of the stream.
+    /// Returns the seed of the whitening stream.
     pub(crate) fn public(&self) -> &PublicSeed {
         &self.public
     }
 
-    /// Reads what [`Polynomials::save`] wrote. An error unless the lengths are the layout's.
+    /// Reads the sections that [`Polynomials::save`] wrote. Fails if their lengths do not fit the
+    /// layout.
     pub(crate) fn load(
         common: &Common,
         source: &dyn SectionSource,
@@ -128,8 +130,8 @@ impl Polynomials {
         })
     }
 
-    /// Applies changes in order under the same stream; equal to encoding the changed records, byte
-    /// for byte.
+    /// Applies changes in order under the same stream. The result has the same bytes as an encoding
+    /// of the changed records.
     pub(crate) fn update(
         &self,
         common: &Common,
@@ -154,7 +156,8 @@ impl Polynomials {
         Self::of(common, self.public, bytes.into())
     }
 
-    /// Reads records, as [`papir_core::scheme::Server::read_packed`].
+    /// Reads records, as [`papir_core::scheme::Server::read_packed`] does. `range` is the first
+    /// index and the number of records.
     pub(crate) fn read_packed(
         &self,
         layout: &Layout,
@@ -168,14 +171,14 @@ impl Polynomials {
         })
     }
 
-    /// An item's records, without the stream.
+    /// Returns an item's records, without the stream.
     fn item(&self, layout: &Layout, bytes: &[u8], number: u64) -> Vec<u8> {
         let mut item = layout.item(bytes, number);
         whiten(&self.public.seed, number, &mut item);
         item
     }
 
-    /// A plane of `polys` polynomials.
+    /// Returns a plane of `polys` polynomials.
     pub(super) fn plane(&self, plane: usize, polys: usize) -> Plane<'_> {
         match &self.values {
             Some(values) => {
@@ -226,14 +229,15 @@ fn transforms(common: &Common, bytes: &[u8]) -> AlignedBytes {
 /// The polynomials of one plane.
 #[derive(Clone, Copy)]
 pub(super) enum Plane<'a> {
-    /// Row by row, d bytes each.
+    /// Bytes of the polynomials, row by row, d bytes each.
     Bytes(&'a [u8]),
-    /// Column by column, in packed values.
+    /// Transforms of the polynomials, column by column, in packed values.
     Values(&'a [u8]),
 }
 
 impl Plane<'_> {
-    /// Writes the transform of a polynomial, of `rows` rows and `columns` columns.
+    /// Writes the transform of the polynomial at a row and column. The plane has `rows` rows and
+    /// `columns` columns.
     fn transform(
         &self,
         ring: &Ring,
@@ -256,8 +260,8 @@ impl Plane<'_> {
     }
 }
 
-/// Phase 1: returns, for each query, the encryptions of the columns in `range`: the sums of
-/// selectors times the plane's polynomials. The plane has `columns` columns.
+/// Computes phase 1. Returns, for each query, the encryptions of the columns in `range`: the sums
+/// of selectors times the plane's polynomials. The plane has `columns` columns.
 pub(super) fn columns(
     ring: &Ring,
     plane: Plane<'_>,
@@ -299,7 +303,7 @@ pub(super) fn columns(
         .collect()
 }
 
-/// An encryption from its mask and body in values.
+/// Returns an encryption from its mask and body in values.
 fn encryption(ring: &Ring, parts: [Poly<Values>; 2]) -> Rlwe {
     let [a, b] = parts;
     Rlwe {
@@ -308,7 +312,7 @@ fn encryption(ring: &Ring, parts: [Poly<Values>; 2]) -> Rlwe {
     }
 }
 
-/// `sum` += Σ polyᵢ·selector_{rows.start + i}.
+/// Adds Σ polyᵢ·selector_{rows.start + i} to `sum`.
 fn add_products(
     ring: &Ring,
     polys: &[u64],

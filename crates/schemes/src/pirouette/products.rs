@@ -1,4 +1,4 @@
-//! External products on their own, for the calibration of the cost model.
+//! External products alone, for the calibration of the cost model.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use papir_ring::{Coefficients, CyclotomicRing};
 use super::chain::{Chain, Grain, LOG2_Q, ParameterSet, Standard};
 use crate::shared::parameters::refused;
 
-/// The unit of the cost model: products of two digits.
+/// Number of digits of a product. The unit of the cost model is a product of two digits.
 const LEVELS: usize = 2;
 /// log₂ of the base of a digit. The time does not depend on it.
 const LOG_BASE: u32 = 17;
@@ -26,11 +26,11 @@ pub struct Products {
 }
 
 impl Products {
-    /// Creates rows for `gates` gates, of 128 KiB each. With more than fit into caches, they are
+    /// Creates rows for `gates` gates, of 128 KiB each. If they do not fit into caches, they are
     /// read from memory like the keys of a blind rotation.
     ///
     /// # Errors
-    /// No error for the constants of this module.
+    /// The constants of this module cause no error.
     pub fn new(gates: usize) -> Result<Self> {
         let chain = Chain::get::<Standard>(Grain::Coarse)?;
         let params = GadgetParams {
@@ -78,7 +78,7 @@ impl Products {
     }
 }
 
-/// A uniform element, in coefficients.
+/// Draws a uniform element, in coefficients.
 fn uniform(ring: &Ring, stream: u64) -> Poly<Coefficients> {
     ring.inverse(ring.uniform(&mut Seed([1; 32]).expand("product", stream)))
 }

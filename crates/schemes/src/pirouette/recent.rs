@@ -1,20 +1,21 @@
 //! Values that were used last, up to a number of bytes.
 //!
-//! A client's expanded keys are several times as large as its keys as sent. A server keeps the keys
-//! of all clients as sent, and the expanded ones of the clients that queried last.
+//! The expanded keys of a client are several times larger than the keys that it sends. A server
+//! keeps the sent keys of all clients, and the expanded keys of the clients that queried last.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The values used last.
+/// The values that were used last.
 pub(super) struct Recent<T> {
     most_bytes: usize,
-    /// The value used last at the end, each with its bytes.
+    /// Kept values with their bytes. The value that was used last is at the end.
     kept: Mutex<VecDeque<(Arc<T>, usize)>>,
 }
 
 impl<T> Recent<T> {
-    /// Keeps values of at most `most_bytes` bytes together, and always the last one.
+    /// Creates a store that keeps values of at most `most_bytes` bytes together, and always the
+    /// last value.
     pub(super) const fn new(most_bytes: usize) -> Self {
         Self {
             most_bytes,
@@ -22,12 +23,12 @@ impl<T> Recent<T> {
         }
     }
 
-    /// Number of values of `bytes` bytes that are kept together: at least one.
+    /// Returns the number of values of `bytes` bytes that are kept together, at least one.
     pub(super) fn room(&self, bytes: usize) -> usize {
         (self.most_bytes / bytes.max(1)).max(1)
     }
 
-    /// Records a use of a value of `bytes` bytes; drops the values used longest ago.
+    /// Records a use of a value of `bytes` bytes, and drops the values that were used longest ago.
     pub(super) fn touch(&self, value: &Arc<T>, bytes: usize) {
         let mut dropped = Vec::new();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

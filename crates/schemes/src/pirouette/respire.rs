@@ -1,4 +1,4 @@
-//! Respire's query path, as a baseline for Pirouette.
+//! The query path of Respire, as a baseline for Pirouette.
 //!
 //! Burton, Menon, Wu, *Respire: High-Rate PIR for Databases with Small Records*, over Pirouette's
 //! database with the same parameters.
@@ -18,8 +18,8 @@
 //! query    seed of the mask (32), words of the body at multiples of the stride, packed
 //! ```
 //! Differences from the paper: the query path runs under Pirouette's parameters, not under
-//! Respire's own chain of moduli, so that answers and database are the same; only the coefficients
-//! of a query's body that carry a message are sent, rounded.
+//! Respire's own chain of moduli, so that answers and database are the same. Only the coefficients
+//! of a query's body that carry a message are sent, and they are rounded.
 
 use std::ops::RangeInclusive;
 
@@ -56,7 +56,7 @@ use crate::shared::messages::{
 };
 use crate::shared::parameters::refused;
 
-/// Respire.
+/// Respire, as a scheme.
 pub struct Respire;
 
 impl Scheme for Respire {
@@ -75,7 +75,7 @@ impl Scheme for Respire {
 }
 
 impl Path for Respire {
-    /// Only the body's words at multiples of the stride are sent.
+    /// Encrypts a query for an item. Only the body's words at multiples of the stride are sent.
     fn ask(
         params: &RespireParams,
         state: &State,
@@ -135,7 +135,7 @@ impl Selecting for Respire {
     }
 }
 
-/// An RLWE encryption of the selectors and gates of an item.
+/// A query: an RLWE encryption of the selectors and gates of an item.
 pub struct RespireQuery {
     /// Seed of the mask.
     seed: Seed,
@@ -162,7 +162,7 @@ impl Wire<RespireParams> for RespireQuery {
     }
 }
 
-/// The mask of a query.
+/// Expands the mask of a query.
 fn mask(ring: &Ring, seed: &Seed) -> Poly<Values> {
     ring.uniform(&mut seed.expand("respire/query", 0))
 }
@@ -193,7 +193,7 @@ fn selection(params: &RespireParams, item: u64) -> Zeroizing<Vec<u64>> {
     values
 }
 
-/// x/d modulo q.
+/// Returns x/d modulo q.
 fn divided(x: u64, q: u64) -> u64 {
     (0..LOG2_DEGREE).fold(x, |x, _| half_modulo(x, q))
 }
@@ -222,8 +222,8 @@ fn expand(params: &RespireParams, keys: &Evaluation, query: &RespireQuery) -> Se
     }
 }
 
-/// The query's encryption. Coefficients that were not sent are set to zero, because the trace
-/// cancels them.
+/// Returns the query's encryption. Coefficients that were not sent are set to zero, because the
+/// trace cancels them.
 fn encryption(params: &RespireParams, query: &RespireQuery) -> Rlwe {
     let ring = params.chain().ring();
     let switch = PowerSwitch::new(ring.modulus(), params.literal.query_bits);
@@ -240,22 +240,22 @@ fn encryption(params: &RespireParams, query: &RespireQuery) -> Rlwe {
     }
 }
 
-/// Bits of a row's number.
+/// Numbers of bits of a row's number that are compared.
 const LOG2_ROWS: RangeInclusive<u32> = 4..=9;
-/// Bits of a word of the query's body.
+/// Numbers of bits of a word of the query's body that are compared.
 const QUERY_BITS: RangeInclusive<u32> = 28..=48;
 
 /// Bytes of parameters in format 1, which had no number.
 const UNNUMBERED: usize = 36;
 
-/// Free values of the parameters.
+/// Values that determine the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literal {
     /// Bytes of an item in one plane.
     pub span: usize,
-    /// ν₁.
+    /// ν₁, the number of bits of a row's number.
     pub log2_rows: u32,
-    /// Digits of the gates' RGSW encryptions, and log₂ of their base.
+    /// Number of digits of the gates' RGSW encryptions, and log₂ of their base.
     pub gate: (usize, u32),
     /// Bits of a word of the query's body.
     pub query_bits: u32,
@@ -269,7 +269,7 @@ pub struct RespireParams {
 }
 
 impl RespireParams {
-    /// Checked parameters.
+    /// Creates checked parameters.
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] if the noise does not close or a value does not fit.
@@ -308,7 +308,7 @@ impl RespireParams {
         Ok(Self { literal, common })
     }
 
-    /// Parameters with the shortest words of a query for which the noise closes.
+    /// Creates the parameters with the shortest words of a query for which the noise closes.
     fn with_shortest_query(
         shape: Shape,
         span: usize,
@@ -336,18 +336,19 @@ impl RespireParams {
         Self::new(shape, longest)
     }
 
-    /// Words of a query's body that are sent: coefficients at multiples of
-    /// 2^[`RespireParams::log2_stride`].
+    /// Returns the number of words of a query's body that are sent. They are coefficients at
+    /// multiples of 2^[`RespireParams::log2_stride`].
     fn query_words(&self) -> usize {
         words(self.layout(), self.gate())
     }
 
-    /// log₂ of the distance between coefficients that are sent.
+    /// Returns log₂ of the distance between coefficients that are sent.
     pub(super) fn log2_stride(&self) -> u32 {
         LOG2_DEGREE - self.query_words().trailing_zeros()
     }
 
-    /// Cost of expanding a query and encrypting the gates, in external products of two digits.
+    /// Returns the cost of expanding a query and encrypting the gates, in external products of two
+    /// digits.
     fn selection(&self) -> f64 {
         let layout = self.layout();
         let chain = self.chain();
@@ -358,12 +359,12 @@ impl RespireParams {
     }
 }
 
-/// Words of a query's body that are sent.
+/// Returns the number of words of a query's body that are sent.
 fn words(layout: &Layout, gate: &Gadget) -> usize {
     coefficients(layout, gate).next_power_of_two()
 }
 
-/// The noise from the query to the item.
+/// Computes the noise from the query to the item.
 pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget, query_bits: u32) -> Noise {
     let ring = chain.setting();
 
@@ -385,7 +386,7 @@ pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget, query_bits: u
     }
 }
 
-/// Coefficients of a query that carry a message.
+/// Returns the number of coefficients of a query that carry a message.
 fn coefficients(layout: &Layout, gate: &Gadget) -> usize {
     (1 << layout.log2_rows) + (layout.log2_columns + layout.log2_slots) as usize * gate.levels()
 }
@@ -474,7 +475,7 @@ impl Parameters for RespireParams {
     }
 }
 
-/// Reads a shape and the free values.
+/// Reads a shape and the values that determine the parameters.
 fn read_parameters(reader: &mut Reader<'_>) -> Result<(Shape, Literal)> {
     let shape = read_shape(reader)?;
     let literal = Literal {

@@ -1,6 +1,6 @@
 //! Phases 1 to 3: from selections to answers.
 //!
-//! Gates select the column, then the slot; the result moves to the response ring.
+//! Gates select the column, then the slot. The result moves to the response ring.
 
 use std::ops::Range;
 
@@ -19,21 +19,23 @@ use super::wire::RetrievalAnswer;
 
 /// A selection of one item.
 pub struct Selection {
-    /// RGSW encryptions of the lowest bits: ν₃ of the slot, ν₂ of the column.
+    /// RGSW encryptions of the lowest bits: ν₃ bits of the slot, then ν₂ bits of the column.
     pub gates: Vec<Rows>,
-    /// RLWE encryptions of q/p where the row is the item's, else of zero: one a row.
+    /// RLWE encryptions, one for each row: of q/p for the item's row, and of zero for all other
+    /// rows.
     pub selectors: Rows,
 }
 
-/// Phases 1 to 3 for a batch of selections.
+/// Evaluation of phases 1 to 3 for a batch of selections.
 pub(super) struct Retrieval<'a> {
     pub(super) common: &'a Common,
     pub(super) polynomials: &'a Polynomials,
 }
 
 impl Retrieval<'_> {
-    /// Returns, for each selection, the encryptions of its item's planes in the same ring: signed
-    /// bytes times q/p at multiples of d/span.
+    /// Runs phases 1 and 2 and the rotations of phase 3. Returns, for each selection, the
+    /// encryptions of its item's planes in the same ring: signed bytes times q/p at multiples of
+    /// d/span.
     pub(super) fn run(&self, selections: &[Selection], progress: &dyn Progress) -> Vec<Vec<Rlwe>> {
         let Layout {
             planes,
@@ -85,7 +87,7 @@ impl Retrieval<'_> {
         rlwe
     }
 
-    /// Phase 1: returns, for each query, the encryptions of some columns of a plane.
+    /// Computes phase 1. Returns, for each query, the encryptions of a range of columns of a plane.
     fn first(
         &self,
         plane: usize,
@@ -119,7 +121,7 @@ impl Retrieval<'_> {
         all
     }
 
-    /// Gates of the column's bits.
+    /// Returns the gates of the column's bits.
     fn column_gates<'a>(&self, selection: &'a Selection) -> &'a [Rows] {
         &selection.gates[self.common.layout.log2_slots as usize..]
     }
@@ -150,7 +152,7 @@ impl<'a> Gates<'a> {
         }
     }
 
-    /// CMUX: `zero` becomes `one` where the gate's bit is set.
+    /// Computes CMUX: `zero` becomes `one` if the gate's bit is set.
     pub(super) fn choose(&mut self, gate: &Rows, zero: &mut Rlwe, one: &Rlwe) {
         self.difference.clone_from(one);
         self.difference.sub_assign(self.ring, zero);
@@ -165,7 +167,7 @@ impl<'a> Gates<'a> {
     }
 
     /// Selects one of up to 2^g encryptions by the first g gates, the lowest bit first. Each gate
-    /// halves the list; a last encryption without a neighbour passes through, because no index
+    /// halves the list. A last encryption without a neighbour passes through, because no index
     /// names that neighbour.
     pub(super) fn fold(&mut self, gates: &[Rows], list: &mut [Rlwe]) -> Rlwe {
         let mut left = list.len();
@@ -191,7 +193,7 @@ impl<'a> Gates<'a> {
         std::mem::take(&mut list[0])
     }
 
-    /// [`Self::fold`] by all threads.
+    /// Does the work of [`Self::fold`] with all threads.
     fn fold_in_parallel(&mut self, gates: &[Rows], mut list: Vec<Rlwe>) -> Rlwe {
         let ring = self.ring;
         let gadget = self.gadget;
@@ -213,7 +215,7 @@ impl<'a> Gates<'a> {
     }
 }
 
-/// ModSwitch and RingSwitch: returns the answer of an item's planes under a client's key.
+/// Computes ModSwitch and RingSwitch. Returns the answer of an item's planes under a client's key.
 pub(super) fn respond<P: RetrievalParams>(
     params: &P,
     key: &RingSwitchKey,

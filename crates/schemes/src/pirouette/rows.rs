@@ -1,4 +1,4 @@
-//! Rows of Pirouette and Respire.
+//! Rows of Pirouette and Respire in the list of schemes.
 
 use super::respire::Respire;
 use super::{Pirouette, Standard};

@@ -1,4 +1,4 @@
-//! The server of Pirouette and Respire.
+//! Server of Pirouette and Respire.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub trait Selecting: Path<Public = PublicSeed> {
     /// Names of a snapshot's sections.
     const SECTIONS: Sections;
 
-    /// Phase 0: the selection of each query's item, in order.
+    /// Computes phase 0: the selection of each query's item, in order.
     fn select(
         params: &Self::Params,
         batch: &[(&Evaluation, &Self::Query)],
@@ -40,7 +40,7 @@ pub struct RetrievalServer<S: Path> {
 }
 
 impl<S: Selecting> RetrievalServer<S> {
-    /// Phases 1 to 3.
+    /// Returns the evaluation of phases 1 to 3.
     pub(super) fn retrieval(&self) -> Retrieval<'_> {
         Retrieval {
             common: self.params.common(),

@@ -1,9 +1,10 @@
-//! Phase 0 alone: papir's, and the paper's under the same keys.
+//! Phase 0 alone: papir's phase 0, and the paper's under the same keys.
 //!
-//! The paper's phase 0 splits the index into digits and these into bits (Algorithms 1 to 3), makes
-//! an RGSW encryption of each bit (circuit bootstrapping), and builds the selectors from them by a
-//! tree (section 3.2). Its parameters are not used, because they are insecure or do not decrypt
-//! (decision 20). A trial takes the ring, the keys and the gadgets of papir instead, which close:
+//! The paper's phase 0 splits the index into digits and the digits into bits (Algorithms 1 to 3),
+//! makes an RGSW encryption of each bit (circuit bootstrapping), and builds the selectors from them
+//! by a tree (section 3.2). Its parameters are not used, because they are insecure or do not
+//! decrypt (decision 20). A trial uses the ring, the keys and the gadgets of papir instead, whose
+//! noise closes:
 //!
 //! | | paper | here |
 //! |---|---|---|
@@ -43,8 +44,8 @@ use super::retrieval::Selection;
 use super::wire::PirouetteQuery;
 use crate::shared::parameters::refused;
 
-/// The switch to the paper's key for digits, at the largest modulus with 128 bits of security
-/// instead of 2⁴².
+/// Parameters of the switch to the paper's key for digits. The modulus is the largest one with 128
+/// bits of security, instead of 2⁴².
 pub const PRINTED_SWITCH: SwitchParams = SwitchParams {
     dimension: 600,
     log2_q: 14,
@@ -65,18 +66,18 @@ pub enum Tables {
 /// Sizes of the paper's phase 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// d, the number of digits.
+    /// d, the number of digits of an index.
     pub digits: u32,
-    /// v, the bits of a digit, at least 2.
+    /// v, the number of bits of a digit, at least 2.
     pub bits: u32,
-    /// ν₁, the bits that select the row: the highest.
+    /// ν₁, the number of bits that select the row. They are the highest bits.
     pub log2_rows: u32,
-    /// Digits of an RGSW encryption, and log₂ of their base.
+    /// Number of digits of an RGSW encryption, and log₂ of their base.
     pub gate: (usize, u32),
 }
 
 impl Split {
-    /// Bits of an index.
+    /// Returns the number of bits of an index.
     pub fn index_bits(&self) -> u32 {
         self.digits * self.bits
     }
@@ -86,24 +87,25 @@ impl Split {
 pub struct Printed {
     /// RGSW encryptions of all bits, the lowest first.
     gates: Vec<Rows>,
-    /// RLWE′ encryptions, one for each row: of 1 for the index's row, of 0 otherwise.
+    /// RLWE′ encryptions, one for each row: of 1 for the index's row, of 0 for all other rows.
     selectors: Vec<Vec<Rlwe>>,
 }
 
 /// Numbers of operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
-    /// Blind rotations under the short key for bits.
+    /// Number of blind rotations under the short key for bits.
     pub bit_rotations: usize,
-    /// Blind rotations under the longer key for digits.
+    /// Number of blind rotations under the longer key for digits.
     pub digit_rotations: usize,
-    /// External products, also in rotations.
+    /// Number of external products, with the ones in rotations.
     pub external_products: usize,
-    /// Products with one half of an RGSW encryption: automorphisms, and multiplications by s.
+    /// Number of products with one half of an RGSW encryption: automorphisms, and multiplications
+    /// by s.
     pub key_switches: usize,
 }
 
-/// A registered client's keys, and parameters whose index has some bits.
+/// A trial: the keys of a registered client, and parameters.
 pub struct Trial<T> {
     params: PirouetteParams<T>,
     state: State,
@@ -114,7 +116,7 @@ impl<T: ParameterSet> Trial<T> {
     /// Registers a client.
     ///
     /// # Errors
-    /// No error for a client's own keys.
+    /// The errors of an expansion of keys. A client's own keys cause no error.
     pub fn new(params: PirouetteParams<T>, rng: &mut dyn CryptoRng) -> Result<Self> {
         let seed = Seed::random(rng);
         let mut rng = SecretRng::new(rng);
@@ -133,12 +135,12 @@ impl<T: ParameterSet> Trial<T> {
         encrypt(&self.params, &self.state, item, rng)
     }
 
-    /// papir's phase 0.
+    /// Runs papir's phase 0 for a query.
     pub fn run(&self, query: &PirouetteQuery, progress: &dyn Progress) -> Option<Selection> {
         select(&self.params, &[(&self.keys, query)], progress).pop()
     }
 
-    /// The paper's phase 0, with the stages of papir's.
+    /// Runs the paper's phase 0 for a query, with the stages of papir's.
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] for sizes that the keys do not support.
@@ -176,7 +178,7 @@ impl<T: ParameterSet> Trial<T> {
         Ok(Printed { gates, selectors })
     }
 
-    /// Circuit bootstrapping: the RGSW encryption of a bit that is half a turn.
+    /// Makes the RGSW encryption of a bit that is half a turn, by circuit bootstrapping.
     fn circuit_bootstrap(
         &self,
         finder: &Finder<'_>,
@@ -203,7 +205,7 @@ impl<T: ParameterSet> Trial<T> {
         self.keys.square.rgsw(finder.ring(), isolated)
     }
 
-    /// Gadgets of the paper's gates and of its selectors.
+    /// Returns the gadgets of the paper's gates and of its selectors.
     fn gadgets(&self, split: Split) -> Result<(Gadget, Gadget)> {
         let Split {
             digits,
@@ -231,7 +233,7 @@ impl<T: ParameterSet> Trial<T> {
         Ok((gate_gadget(T::NAME, chain, gate)?, selectors))
     }
 
-    /// Operations of papir's phase 0.
+    /// Returns the numbers of operations of papir's phase 0.
     pub fn operations(&self) -> Operations {
         let layout = self.params.layout();
         let levels = self.params.gate().levels();
@@ -243,7 +245,8 @@ impl<T: ParameterSet> Trial<T> {
         self.counted(rotations, 0, key_switches)
     }
 
-    /// Operations of the paper's phase 0. The last digit needs one rotation, the others three.
+    /// Returns the numbers of operations of the paper's phase 0. The last digit needs one rotation,
+    /// each other digit three.
     pub fn printed_operations(&self, split: Split, tables: Tables) -> Operations {
         let gates = split.index_bits() as usize;
         let levels = split.gate.0;
@@ -257,7 +260,8 @@ impl<T: ParameterSet> Trial<T> {
         self.counted(rotations, tree, gates * levels * self.conversions())
     }
 
-    /// Key switches of one digit of an RGSW encryption: a trace, and a product with s.
+    /// Returns the number of key switches for one digit of an RGSW encryption: a trace, and a
+    /// product with s.
     fn conversions(&self) -> usize {
         LOG2_DEGREE as usize + 1
     }
@@ -275,13 +279,13 @@ impl<T: ParameterSet> Trial<T> {
         }
     }
 
-    /// n of the short keys for bits and for digits.
+    /// Returns n of the short keys for bits and for digits.
     pub fn dimensions(&self) -> [usize; 2] {
         [0, 1].map(|which| self.params.chain().short(which).switch.dimension)
     }
 
-    /// Half the distance between digits of v bits, in standard deviations of the phase after the
-    /// switch to the key for digits, and after [`PRINTED_SWITCH`].
+    /// Returns half the distance between digits of v bits, in standard deviations of the phase:
+    /// after the switch to the key for digits, and after [`PRINTED_SWITCH`].
     pub fn margins(&self, v: u32) -> [f64; 2] {
         let chain = self.params.chain();
         [&chain.short(1).switch, &PRINTED_SWITCH].map(|switch| {
@@ -290,7 +294,8 @@ impl<T: ParameterSet> Trial<T> {
         })
     }
 
-    /// Digits of papir's gates, rows of its selectors, and bits of its index.
+    /// Returns the number of digits of papir's gates, of rows of its selectors, and of bits of its
+    /// index.
     pub fn sizes(&self) -> (usize, usize, u32) {
         let layout = self.params.layout();
         (
@@ -300,7 +305,8 @@ impl<T: ParameterSet> Trial<T> {
         )
     }
 
-    /// The item that papir's phase 0 selected; `None` unless gates and selectors encrypt one item.
+    /// Returns the item that papir's phase 0 selected, or `None` if gates and selectors do not
+    /// encrypt one item.
     pub fn item(&self, selection: &Selection) -> Option<u64> {
         let ring = self.params.chain().ring();
         let low = self.bits(&selection.gates, self.params.gate())?;
@@ -314,8 +320,8 @@ impl<T: ParameterSet> Trial<T> {
         Some((row as u64) << selection.gates.len() | low)
     }
 
-    /// The item that the paper's phase 0 selected; `None` unless gates and selectors encrypt one
-    /// item.
+    /// Returns the item that the paper's phase 0 selected, or `None` if gates and selectors do not
+    /// encrypt one item.
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] for sizes that the keys do not support.
@@ -333,7 +339,8 @@ impl<T: ParameterSet> Trial<T> {
         Ok(index.filter(|index| row.is_some_and(|row| row as u64 == index >> above)))
     }
 
-    /// The bit that a selector of the paper encrypts; `None` unless all its digits do.
+    /// Returns the bit that a selector of the paper encrypts, or `None` if its digits do not all
+    /// encrypt it.
     fn selector(&self, rows: &[Rlwe], levels: &Gadget) -> Option<bool> {
         let ring = self.params.chain().ring();
         let secret = &self.state.0.ring;
@@ -347,7 +354,8 @@ impl<T: ParameterSet> Trial<T> {
         bits.iter().all(|bit| *bit == bits[0]).then_some(bits[0])
     }
 
-    /// The number whose bits the gates encrypt, the lowest first.
+    /// Returns the number whose bits the gates encrypt, the lowest bit first. Returns `None` if a
+    /// gate encrypts no bit.
     fn bits(&self, gates: &[Rows], gadget: &Gadget) -> Option<u64> {
         let mut number = 0;
         for gate in gates.iter().rev() {
@@ -357,7 +365,8 @@ impl<T: ParameterSet> Trial<T> {
         Some(number)
     }
 
-    /// The bit that a gate encrypts: read from its row of m, then compared with its row of s·m.
+    /// Returns the bit that a gate encrypts: reads it from the gate's row of m, then compares it
+    /// with the row of s·m. Returns `None` if it encrypts no bit.
     fn bit(&self, gate: &Rows, gadget: &Gadget) -> Option<bool> {
         let top = gadget.levels() - 1;
         let bit = self.constant(&self.phase(gate, gadget.levels() + top), gadget.factor(top))?;
@@ -366,7 +375,7 @@ impl<T: ParameterSet> Trial<T> {
             .then_some(bit)
     }
 
-    /// A row's message plus error, centred.
+    /// Returns a row's message plus error, centred.
     fn phase(&self, rows: &Rows, row: usize) -> Vec<i64> {
         let ring = self.params.chain().ring();
         let secret = &self.state.0.ring;
@@ -378,7 +387,7 @@ impl<T: ParameterSet> Trial<T> {
         ring.to_centred(&Rlwe { a, b }.phase(ring, secret))
     }
 
-    /// The bit of a phase near bit·`scale`: `None` if it is not.
+    /// Returns the bit of a phase near bit·`scale`, or `None` if the phase is not near it.
     fn constant(&self, phase: &[i64], scale: u64) -> Option<bool> {
         let scale = scale as i64;
         let first = *phase.first()?;
@@ -391,7 +400,7 @@ impl<T: ParameterSet> Trial<T> {
         near.then_some(bit)
     }
 
-    /// True if a phase is near s·bit·`scale`.
+    /// Returns true if a phase is near s·bit·`scale`.
     fn is_keyed(&self, phase: &[i64], bit: bool, scale: u64) -> bool {
         let scale = scale as i64;
 
@@ -405,7 +414,7 @@ impl<T: ParameterSet> Trial<T> {
     }
 }
 
-/// The position of the only set bit.
+/// Returns the position of the only set bit, or `None` if there is not exactly one.
 fn one_hot(bits: impl Iterator<Item = Option<bool>>) -> Option<usize> {
     let bits: Vec<bool> = bits.collect::<Option<_>>()?;
     let place = bits.iter().position(|bit| *bit)?;

@@ -1,7 +1,7 @@
 //! Messages of Pirouette.
 //!
 //! ```text
-//! public   nothing: all seeds are the clients'
+//! public   seed of the whitening stream (32); nothing for an encrypted database
 //! query    seed (32 or 16), the LWE encryption's last component (4)
 //! answer   N₁ words of each plane's mask, then the item's words of each plane's body, packed
 //! ```
@@ -16,14 +16,14 @@ use super::chain::{DEGREE, LOG2_QUERY, RESPONSE_DEGREE};
 use super::common::RetrievalParams;
 use crate::shared::messages::{pack, unpack};
 
-/// Valid lengths of a query's seed.
+/// Valid lengths of a query's seed in bytes.
 pub(crate) const SEED_BYTES: [usize; 2] = [32, 16];
 
-/// An LWE encryption of an item's number modulo 2³².
+/// A query: an LWE encryption of an item's number modulo 2³².
 pub struct PirouetteQuery {
-    /// Seed of the mask; shorter seeds end in zeros.
+    /// Seed of the mask. Shorter seeds end in zeros.
     pub(super) seed: Seed,
-    /// Last component.
+    /// Last component of the encryption.
     pub(super) body: u32,
 }
 
@@ -35,7 +35,7 @@ impl PirouetteQuery {
         mask
     }
 
-    /// The encryption on the torus.
+    /// Returns the encryption on the torus.
     pub(super) fn lwe(&self) -> Lwe {
         Lwe {
             a: Self::mask(&self.seed).into_iter().map(lift).collect(),
@@ -73,11 +73,11 @@ fn lift(word: u32) -> u64 {
     u64::from(word) << (u64::BITS - LOG2_QUERY)
 }
 
-/// RLWE encryptions of an item's planes in the response ring, switched to few bits.
+/// An answer: RLWE encryptions of an item's planes in the response ring, switched to few bits.
 pub struct RetrievalAnswer {
-    /// N₁ words of each plane.
+    /// Masks, with N₁ words for each plane.
     pub(crate) masks: Vec<u64>,
-    /// The item's words of each plane.
+    /// Bodies, with the item's words for each plane.
     pub(crate) bodies: Vec<u64>,
 }
 

@@ -1,8 +1,9 @@
 //! Lookups without cryptography: indices and records in the clear.
 //!
-//! For tests of the code around a scheme, and the lower bound of every cost. It is not private and
-//! must be allowed explicitly. A query has a fixed number of slots for up to [`BATCH`] indices, so
-//! that its length does not depend on how many are used, as in a private scheme.
+//! The scheme is for tests of the code around a scheme, and it is the lower bound of every cost. It
+//! is not private and must be allowed explicitly. A query has a fixed number of slots for up to
+//! [`BATCH`] indices. As in a private scheme, its length does not depend on the number of used
+//! slots.
 //!
 //! ```text
 //! public   nothing
@@ -31,7 +32,7 @@ use crate::shared::stored_records;
 const RECORDS: &str = "plain/records";
 /// Bytes of the nonce that binds an answer to its query.
 const NONCE_BYTES: usize = 16;
-/// The most indices in one query.
+/// Largest number of indices in one query.
 pub const BATCH: usize = 4;
 
 /// The scheme without cryptography.
@@ -59,12 +60,12 @@ pub struct PlainParams {
 }
 
 impl PlainParams {
-    /// Bytes of a query's payload.
+    /// Returns the bytes of a query's payload.
     fn query_bytes(&self) -> usize {
         NONCE_BYTES + 1 + 8 * BATCH
     }
 
-    /// Bytes of an answer's payload.
+    /// Returns the bytes of an answer's payload.
     fn answer_bytes(&self) -> usize {
         NONCE_BYTES + BATCH * self.shape.record_bytes()
     }
@@ -116,14 +117,14 @@ impl Parameters for PlainParams {
     }
 }
 
-/// Indices in the clear.
+/// A query: indices in the clear.
 #[derive(Clone, Debug)]
 pub struct PlainQuery {
     nonce: [u8; NONCE_BYTES],
     indices: Vec<u64>,
 }
 
-/// Records in the clear, one for each slot of the query.
+/// An answer: records in the clear, one for each index of the query.
 #[derive(Clone, Debug)]
 pub struct PlainAnswer {
     nonce: [u8; NONCE_BYTES],
@@ -204,7 +205,8 @@ impl Wire<PlainParams> for PlainAnswer {
     }
 }
 
-/// The nonce that binds an answer to its query, which is no secret.
+/// Secret of one query: the nonce that binds an answer to its query, and the number of indices.
+/// Neither is secret.
 pub struct PlainSecret {
     nonce: [u8; NONCE_BYTES],
     indices: usize,
@@ -257,7 +259,7 @@ impl Client<Plain> for PlainClient {
     }
 }
 
-/// The packed records.
+/// A server, with the packed records.
 pub struct PlainServer {
     params: PlainParams,
     packed: Blob,

@@ -1,4 +1,4 @@
-//! Rows of the scheme without privacy.
+//! Rows of the scheme without privacy in the list of schemes.
 
 use super::Plain;
 use crate::rows::{GoldenRow, ListedScheme, SchemeRows, SuiteRow};

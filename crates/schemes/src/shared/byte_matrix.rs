@@ -16,36 +16,36 @@ use super::units::Units;
 /// A matrix of bytes and the blob that holds it.
 pub(crate) type ByteMatrix = lwe32::ByteMatrix<Blob>;
 
-/// Layout of the matrix. A column is a stack of units, each in neighbouring rows, so that it holds
-/// a run of the database; a record is in one column.
+/// Layout of a matrix. A column is a stack of units, each in neighbouring rows, so a column holds a
+/// run of the database. A record is in one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Records in units.
+    /// Division of the records into units.
     pub(crate) unit_layout: Units,
-    /// Units of a column.
+    /// Number of units in a column.
     pub(crate) units: usize,
-    /// Rows of the matrix: bytes of a column.
+    /// Number of rows of the matrix, which is the number of bytes of a column.
     pub(crate) rows: usize,
-    /// Columns of the matrix.
+    /// Number of columns of the matrix.
     pub(crate) columns: usize,
 }
 
-/// Largest matrices that a scheme supports.
+/// Limits of the matrices that a scheme supports.
 pub(crate) struct Limits {
     pub(crate) rows: u64,
     pub(crate) columns: u64,
-    /// Units of a column.
+    /// Largest number of units in a column.
     pub(crate) units: u64,
 }
 
-/// A record's place. Secret when the index is, and erased on drop.
+/// Place of a record. It is secret if the index is, and erased on drop.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Place {
-    /// The column.
+    /// Index of the column.
     pub(crate) column: u64,
-    /// The unit in the column.
+    /// Position of the unit in the column.
     pub(crate) unit: u64,
-    /// The record in the unit.
+    /// Position of the record in the unit.
     pub(crate) slot: u64,
 }
 
@@ -53,13 +53,13 @@ pub(crate) struct Place {
 pub(crate) struct Difference {
     pub(crate) row: usize,
     pub(crate) column: usize,
-    /// The new byte less the old one.
+    /// Difference of the new byte and the old one.
     pub(crate) by: i32,
 }
 
 impl Layout {
-    /// A matrix with `units` units in each column. Gives [`Error::OutOfBounds`] beyond the limits,
-    /// and for no unit in a column.
+    /// Creates the layout with `units` units in each column. It gives [`Error::OutOfBounds`] beyond
+    /// the limits, and for no unit in a column.
     pub(crate) fn new(unit_layout: Units, units: u64, limits: &Limits) -> Result<Self> {
         let all = unit_layout.units();
         let unit_bytes = unit_layout.unit_bytes as u64;
@@ -87,7 +87,7 @@ impl Layout {
         })
     }
 
-    /// Place of a record. No branch depends on the index.
+    /// Returns the place of a record. No branch depends on the index.
     pub(crate) fn place(&self, index: u64) -> Place {
         let (unit, slot) = self.unit_layout.locate(index);
         let units = self.units as u64;
@@ -98,7 +98,7 @@ impl Layout {
         }
     }
 
-    /// Number of units that hold changes in any column.
+    /// Returns the number of units that hold changes in any column.
     pub(crate) fn changed_units(&self, changes: &[Change]) -> usize {
         let units: BTreeSet<u64> = changes
             .iter()
@@ -107,7 +107,7 @@ impl Layout {
         units.len()
     }
 
-    /// Reads all records, column by column.
+    /// Reads all records into a matrix, column by column.
     pub(crate) fn encode(
         &self,
         records: &dyn Records,
@@ -127,7 +127,8 @@ impl Layout {
         Ok(ByteMatrix::new(rows, columns, tiles.into()))
     }
 
-    /// The matrix after changes in order, and the bytes that differ; `None` if no byte differs.
+    /// Returns the matrix after changes, which apply in order, and the bytes that differ. Returns
+    /// `None` if no byte differs.
     pub(crate) fn change(
         &self,
         matrix: &ByteMatrix,
@@ -173,7 +174,7 @@ impl Layout {
         Ok(Some((changed, differences)))
     }
 
-    /// Reads a range of records, first and count, packed.
+    /// Reads a range of packed records, given by its first index and its length.
     pub(crate) fn read_packed(
         &self,
         matrix: &ByteMatrix,
@@ -185,7 +186,7 @@ impl Layout {
         })
     }
 
-    /// The record at a secret place of its column. Reads the whole column.
+    /// Returns the record at a secret place of its column. Reads the whole column.
     pub(crate) fn select(&self, place: &Place, column: &[u8]) -> Record {
         let mut bytes = Zeroizing::new(vec![0; self.unit_layout.unit_bytes]);
         // Every unit is read under a mask, so that neither branches nor addresses depend on the
@@ -202,7 +203,7 @@ impl Layout {
     }
 }
 
-/// Checks rows or columns against their limit.
+/// Checks the number of rows or columns against its limit.
 fn check_side(what: &'static str, found: u64, most: u64) -> Result<()> {
     if found > most {
         return Err(Error::out_of_bounds(what, found, format!("at most {most}")));
@@ -222,7 +223,7 @@ pub(crate) fn load_matrix(
     Ok(ByteMatrix::new(rows, columns, tiles))
 }
 
-/// [`ByteMatrix::products`], by a device if it holds the matrix.
+/// Computes [`ByteMatrix::products`], on a device if it holds the matrix.
 pub(crate) fn held_products(
     matrix: &ByteMatrix,
     held: &Held,
@@ -248,7 +249,7 @@ pub(crate) fn held_products(
     }
 }
 
-/// Products of all rows of a matrix with all masks, n words for each row.
+/// Computes the products of all rows of a matrix with all masks: n words for each row.
 pub(crate) fn multiply(
     lwe: &LweParams,
     products: &MaskProducts,
@@ -262,7 +263,7 @@ pub(crate) fn multiply(
     words
 }
 
-/// Products of one row of a matrix with all masks, n words.
+/// Computes the products of one row of a matrix with all masks: n words.
 pub(crate) fn row_products(
     lwe: &LweParams,
     products: &MaskProducts,

@@ -1,11 +1,11 @@
-//! Matrices that a device holds too.
+//! Copies of matrices on a device.
 
 use std::sync::Arc;
 
 use papir_core::Result;
 use papir_core::device::{Device, HeldMatrix, Tiles, Words};
 
-/// The copy of a matrix in the memory of a device, or none. A clone shares it.
+/// Copy of a matrix in the memory of a device, or none. A clone shares it.
 #[derive(Clone, Default)]
 pub(crate) struct Held(Option<Arc<dyn HeldMatrix>>);
 
@@ -21,13 +21,13 @@ impl Held {
         Ok(Self(Some(device.hold(Tiles::new(words, columns, tiles)?)?)))
     }
 
-    /// True if no device holds the matrix.
+    /// Returns true if no device holds the matrix.
     pub(crate) fn is_nowhere(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The products of the matrix and vectors modulo 2^`bits`; `None` if no device holds the
-    /// matrix, or the device fails, which it reports itself.
+    /// Computes the products of the matrix and vectors modulo 2^`bits`. Returns `None` if no device
+    /// holds the matrix, or if the device fails; it reports the failure itself.
     pub(crate) fn products(&self, vectors: &[&[u64]], bits: u32) -> Option<Vec<Vec<u64>>> {
         self.0.as_ref()?.products(vectors, bits).ok()
     }

@@ -12,12 +12,12 @@ use papir_ring::{CyclotomicRing, Poly, Ring, Values};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-/// Columns that are encoded together: their words stay in the cache until they are scattered. A
-/// multiple of 4, so that pairs and quads of columns are written whole.
+/// Number of columns that are encoded together. Their words stay in the cache until they are
+/// scattered. It is a multiple of 4, so that pairs and quads of columns are written whole.
 pub(crate) const BLOCK_COLUMNS: usize = 64;
 
-/// Fills the zeroed words of a matrix with the columns that `column` gives, each of at least as
-/// many words as the matrix has rows.
+/// Fills the zeroed words of a matrix with the columns that `column` returns. A column must have at
+/// least one word for each row of the matrix.
 pub(crate) fn encode_columns(
     tiles: &mut AlignedBytes,
     columns: usize,
@@ -29,8 +29,8 @@ pub(crate) fn encode_columns(
     })
 }
 
-/// Returns the matrix of columns whose bytes `column` gives, for all rows; `sides` are its rows and
-/// columns.
+/// Returns the matrix of columns whose bytes `column` returns, for all rows. `sides` is the number
+/// of rows and the number of columns.
 pub(crate) fn store_columns(
     storage: Storage,
     sides: (usize, usize),
@@ -45,8 +45,8 @@ pub(crate) fn store_columns(
     Ok(tiles)
 }
 
-/// Passes all columns that `column` gives to `write`, which writes adjacent ones from a first
-/// column on.
+/// Passes all columns that `column` returns to `write`, in blocks of adjacent columns with the
+/// index of the first one.
 fn fill<T: Send>(
     columns: usize,
     progress: &dyn Progress,
@@ -65,7 +65,7 @@ fn fill<T: Send>(
 
 /// Adds the public stream to bytes at a position, or removes it.
 ///
-/// On the client the part of the stream tells which record was asked for, so it is erased.
+/// On the client the part of the stream reveals which record was asked for, so it is erased.
 pub(crate) fn whiten(seed: &Seed, label: &str, position: u64, bytes: &mut [u8]) {
     let mut stream = seed.expand(label, 0);
     // A stream can be entered anywhere, so a record is whitened or read without those before it.
@@ -84,13 +84,13 @@ pub(crate) struct RowMasks<'a> {
     pub(crate) ring: &'a Ring,
     pub(crate) matrix: Matrix<'a>,
     pub(crate) masks: SelectorMasks,
-    /// Rows in a pack.
+    /// Number of rows in a pack.
     pub(crate) rows: usize,
     pub(crate) progress: &'a dyn Progress,
 }
 
 impl RowMasks<'_> {
-    /// Masks of the rows of one pack.
+    /// Returns the masks of the rows of one pack.
     pub(crate) fn of_pack(&self, pack: usize) -> LweMasks {
         self.progress.advance(1);
         self.masks.of_rows(
@@ -101,27 +101,28 @@ impl RowMasks<'_> {
     }
 }
 
-/// LWE encryption of the unit vector of a column, rounded.
+/// Parameters of a selector: a rounded LWE encryption of the unit vector of a column.
 #[derive(Clone, Copy, Debug)]
 pub struct Selector<'a> {
     pub(crate) rlwe: &'a RlweParams,
-    /// Label of the masks' stream, one index for each block of d columns.
+    /// Label of the masks' stream, which has one index for each block of d columns.
     pub(crate) label: &'static str,
-    /// Entries.
+    /// Number of entries.
     pub(crate) columns: usize,
     /// Δ, the message at the selected column.
     pub(crate) scale: u64,
-    /// Bits that an entry is rounded to.
+    /// Number of bits to which an entry is rounded.
     pub(crate) bits: u32,
 }
 
 impl Selector<'_> {
-    /// Mask of a block of d columns.
+    /// Expands the mask of a block of d columns.
     pub fn mask(&self, seed: &Seed, block: usize) -> Poly<Values> {
         block_mask(self.rlwe, seed, self.label, block)
     }
 
-    /// Masks of all blocks, for packs of `capacity` rows; 1 for rows that are not packed.
+    /// Expands the masks of all blocks, for packs of `capacity` rows. The capacity is 1 for rows
+    /// that are not packed.
     pub(crate) fn masks(&self, seed: &Seed, capacity: usize) -> SelectorMasks {
         SelectorMasks::new(self.rlwe, seed, self.label, self.columns, capacity)
     }

@@ -34,7 +34,7 @@ pub(crate) fn unpack(
     Ok(words)
 }
 
-/// [`unpack`] for words of at most 32 bits.
+/// Does the work of [`unpack`] for words of at most 32 bits.
 pub(crate) fn unpack_u32(
     reader: &mut Reader<'_>,
     what: &'static str,
@@ -67,23 +67,25 @@ pub fn write_shape(writer: &mut Writer, shape: Shape) {
     writer.u64(shape.records()).u64(shape.record_bits());
 }
 
-/// Reads what [`write_shape`] wrote.
+/// Reads a shape that [`write_shape`] wrote.
 ///
 /// # Errors
-/// [`Error::Length`], and the errors of [`Shape::new`].
+/// [`Error::Length`] for too few bytes, and the errors of [`Shape::new`].
 pub fn read_shape(reader: &mut Reader<'_>) -> Result<Shape> {
     Shape::new(reader.u64()?, reader.u64()?)
 }
 
-/// Appends a failure bound to parameters, at their end: nothing for the default, else −log₂ of it.
+/// Appends a failure bound at the end of parameters: nothing for the default, else −log₂ of it in a
+/// byte.
 pub(crate) fn write_failure(writer: &mut Writer, failure: FailureBound) {
     if !failure.is_default() {
         writer.u8(failure.bits());
     }
 }
 
-/// Reads what [`write_failure`] wrote, to the end. Gives [`Error::OutOfBounds`] for a bound that
-/// does not exist or is the default, which has no byte.
+/// Reads a failure bound that [`write_failure`] wrote, to the end of the parameters. It gives
+/// [`Error::OutOfBounds`] for a bound that does not exist or is the default, which has no byte, and
+/// [`Error::Length`] for more than one byte.
 pub(crate) fn read_failure(reader: &mut Reader<'_>) -> Result<FailureBound> {
     match *reader.rest() {
         [] => Ok(FailureBound::DEFAULT),
@@ -101,7 +103,7 @@ pub(crate) fn read_failure(reader: &mut Reader<'_>) -> Result<FailureBound> {
     }
 }
 
-/// Appends degree, both primes and σ.
+/// Appends a ring: degree, both primes and σ.
 pub(crate) fn write_ring(writer: &mut Writer, rlwe: &RlweLiteral) {
     writer
         .u32(rlwe.degree as u32)
@@ -110,7 +112,7 @@ pub(crate) fn write_ring(writer: &mut Writer, rlwe: &RlweLiteral) {
         .u64(rlwe.sigma.to_bits());
 }
 
-/// Reads what [`write_ring`] wrote.
+/// Reads a ring that [`write_ring`] wrote.
 pub(crate) fn read_ring(reader: &mut Reader<'_>) -> Result<RlweLiteral> {
     Ok(RlweLiteral {
         degree: reader.u32()? as usize,
@@ -119,22 +121,23 @@ pub(crate) fn read_ring(reader: &mut Reader<'_>) -> Result<RlweLiteral> {
     })
 }
 
-/// Appends small numbers, a byte each.
+/// Appends small numbers, in a byte each.
 pub(crate) fn write_bytes<const N: usize>(writer: &mut Writer, values: [u32; N]) {
     writer.raw(&values.map(|value| value as u8));
 }
 
-/// Reads what [`write_bytes`] wrote.
+/// Reads numbers that [`write_bytes`] wrote.
 pub(crate) fn read_bytes<const N: usize>(reader: &mut Reader<'_>) -> Result<[u32; N]> {
     Ok(reader.array::<N>()?.map(u32::from))
 }
 
-/// Digits, log₂ of the base and dropped bits of a gadget, for [`write_bytes`].
+/// Returns the number of digits, log₂ of the base and the dropped bits of a gadget, for
+/// [`write_bytes`].
 pub(crate) fn gadget_values(gadget: GadgetParams) -> [u32; 3] {
     [gadget.levels as u32, gadget.log_base, gadget.drop]
 }
 
-/// The gadget of [`gadget_values`].
+/// Returns the gadget of [`gadget_values`].
 pub(crate) fn gadget_of([levels, log_base, drop]: [u32; 3]) -> GadgetParams {
     GadgetParams {
         levels: levels as usize,
@@ -149,7 +152,7 @@ pub(crate) const SEED_BYTES: usize = 32;
 /// A public part that is the seed of the common reference string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublicSeed {
-    /// Expands to all masks and to the whitening of records.
+    /// Seed of all masks and of the whitening of records.
     pub seed: Seed,
 }
 
@@ -172,7 +175,7 @@ pub(crate) fn load_seed(source: &dyn SectionSource, section: &'static str) -> Re
     })
 }
 
-/// The public part of schemes whose clients start from the parameters alone: no bytes.
+/// The public part of schemes whose clients start from the parameters alone. It has no bytes.
 #[derive(Clone, Debug)]
 pub struct EmptyPublic;
 

@@ -1,4 +1,4 @@
-//! The packs of one selection: preparation, packing and storage.
+//! Packs of one selection: preparation, packing and storage.
 
 use std::ops::Range;
 
@@ -17,13 +17,13 @@ use papir_ring::{CyclotomicRing, Poly, Ring, Values};
 use super::held::Held;
 use super::parameters::refused;
 
-/// Scheme of the packs, and the names of their sections.
+/// Name of the packs' scheme, and the names of their sections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Names {
     pub(crate) scheme: &'static str,
-    /// The words of all packs.
+    /// Section of the words of all packs.
     pub(crate) words: &'static str,
-    /// Their masks and last digits.
+    /// Section of the masks and last digits of all packs.
     pub(crate) packs: &'static str,
 }
 
@@ -33,7 +33,7 @@ impl Names {
         refused(self.scheme)(error)
     }
 
-    /// Expands a client's packing key from the words of a query; `bits` has the bits of each
+    /// Expands a client's packing key from the words of a query. `bits` has the bits of each
     /// matrix. A key of another packing gives [`Error::Parameters`].
     pub(crate) fn online_key<P: RingPacking>(
         self,
@@ -52,7 +52,7 @@ pub(crate) struct PreparedPacks<P: RingPacking> {
     names: Names,
     pub(crate) words: BlobSlice<P::Word>,
     pub(crate) packs: Vec<Preprocessed>,
-    /// The words in the memory of a device.
+    /// Copy of the words in the memory of a device, if there is one.
     held: Held,
 }
 
@@ -71,8 +71,8 @@ impl<P: RingPacking> Clone for PreparedPacks<P> {
 }
 
 impl<P: RingPacking> PreparedPacks<P> {
-    /// Finds packs in `scratch`, or prepares them from their masks in memory of `scratch`. Found
-    /// residues that are not reduced give [`Error::Malformed`]; random masks cause no error.
+    /// Finds packs in `scratch`, or prepares them from their masks in memory of `scratch`. Residues
+    /// that are found and not reduced give [`Error::Malformed`]. Random masks cause no error.
     pub(crate) fn prepare(
         names: Names,
         packing: &Packing<P>,
@@ -98,7 +98,7 @@ impl<P: RingPacking> PreparedPacks<P> {
         })
     }
 
-    /// Finds packs that tasks prepared.
+    /// Finds packs that tasks prepared. Returns `None` if a part is missing or has another length.
     fn find(
         names: Names,
         packing: &Packing<P>,
@@ -122,7 +122,7 @@ impl<P: RingPacking> PreparedPacks<P> {
         }))
     }
 
-    /// Both sections, as pieces of the parts that [`Self::prepare`] finds.
+    /// Returns both sections as pieces, for the parts that [`Self::prepare`] finds.
     pub(crate) fn into_pieces(self) -> [Piece; 2] {
         let residues: Vec<&[u32]> = self.packs.iter().flat_map(residues).collect();
         let residues = Blob::copy_of(bytemuck::cast_slice(&residues.concat()));
@@ -190,7 +190,7 @@ impl<P: RingPacking> PreparedPacks<P> {
             .map_err(|error| self.names.refused(error))
     }
 
-    /// Masks of all packs, switched to the bits of an answer.
+    /// Returns the masks of all packs, switched to the bits of an answer.
     pub(crate) fn answer_masks(&self, ring: &Ring, bits: ResponseBits) -> Vec<u64> {
         self.packs
             .iter()
@@ -210,8 +210,8 @@ impl<P: RingPacking> PreparedPacks<P> {
         sink.put(self.names.packs, &parts)
     }
 
-    /// Reads packs from the sections of [`Self::save`]: a range in whole units, beside the number
-    /// of all. Residues that are not reduced give [`Error::Malformed`].
+    /// Reads packs from the sections of [`Self::save`]. `packs` is a range of packs in whole units,
+    /// and the number of all packs. Residues that are not reduced give [`Error::Malformed`].
     pub(crate) fn load(
         names: Names,
         packing: &Packing<P>,
@@ -244,7 +244,7 @@ impl<P: RingPacking<Word = i32, Expanded = Expanded>> PreparedPacks<P> {
         })
     }
 
-    /// [`Self::pack`], with the products of the device that holds the words.
+    /// Does the work of [`Self::pack`], with the products of a device if one holds the words.
     pub(crate) fn pack_on_device(
         &self,
         packing: &Packing<P>,
@@ -261,7 +261,7 @@ impl<P: RingPacking<Word = i32, Expanded = Expanded>> PreparedPacks<P> {
             .map_err(|error| self.names.refused(error))
     }
 
-    /// Products of the words with vectors, by the device if one holds the words.
+    /// Computes products of the words with vectors, on the device if one holds the words.
     fn products(&self, vectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
         self.held
             .products(vectors, bits)
@@ -274,7 +274,8 @@ pub(crate) fn matrix_columns<P: RingPacking>(packing: &Packing<P>) -> usize {
     packing.setup().gadget().levels() * packing.setup().ring().degree()
 }
 
-/// Reads the words of a range of packs, in whole units, beside the number of all.
+/// Reads the words of a range of packs. `packs` is the range, in whole units, and the number of all
+/// packs.
 pub(crate) fn load_words<P: RingPacking>(
     packing: &Packing<P>,
     section: &'static str,
@@ -291,7 +292,8 @@ fn word_bytes<P: RingPacking>(packing: &Packing<P>, packs: usize) -> usize {
     packing.words(packs) * size_of::<P::Word>()
 }
 
-/// Reads masks and last digits of a range of packs, beside the number of all.
+/// Reads masks and last digits of a range of packs. `packs` is the range and the number of all
+/// packs.
 pub(crate) fn load_packs<P: RingPacking>(
     names: Names,
     packing: &Packing<P>,
@@ -305,7 +307,7 @@ pub(crate) fn load_packs<P: RingPacking>(
     read_packs(packing, &residues, names.packs)
 }
 
-/// Packed encryptions: masks known in advance and the bodies of one query.
+/// Returns the packed encryptions, from masks known in advance and the bodies of one query.
 pub(crate) fn encryptions(ring: &Ring, packs: &[Preprocessed], bodies: &Bodies) -> Vec<Rlwe> {
     packs
         .iter()
@@ -339,7 +341,7 @@ pub(crate) fn ranged<T: bytemuck::AnyBitPattern>(
     BlobSlice::new(source.get_range(name, bytes)?, name)
 }
 
-/// Finds a part of this length.
+/// Finds a part of this length. Returns `None` if it is missing or has another length.
 fn find_part(scratch: &dyn Scratch, name: &str, bytes: usize) -> Result<Option<Blob>> {
     let found = scratch.find(name)?;
     Ok(found.filter(|part| part.len() == bytes))
@@ -369,7 +371,7 @@ fn read_packs<P: RingPacking>(
         .collect())
 }
 
-/// The mask and last digits with these residues.
+/// Returns the mask and last digits with these residues.
 fn read_pack(ring: &Ring, residues: &[u32]) -> Preprocessed {
     let mut polys = residues.chunks_exact(2 * ring.degree());
     let a = Poly::from_residues(polys.next().unwrap_or_default());
@@ -379,7 +381,7 @@ fn read_pack(ring: &Ring, residues: &[u32]) -> Preprocessed {
     }
 }
 
-/// All residues must be reduced: the kernels rely on it.
+/// Checks that all residues are reduced. The kernels rely on it.
 fn check_residues(residues: &[u32], ring: &Ring, name: &'static str) -> Result<()> {
     // A polynomial is d residues modulo the first prime, then d modulo the second, and packs are
     // whole polynomials: primes alternate.

@@ -13,23 +13,24 @@ use papir_lattice::noise::{Tails, squares_of_uniform, squares_of_uniform_within}
 use papir_lattice::params::ParamsError;
 use papir_lattice::security::{MINIMUM_BITS, Row};
 
-/// Bits by which a failure probability may exceed its bound, for floating-point results that differ
-/// between machines and versions.
+/// Number of bits by which a failure probability may exceed its bound. It allows for floating-point
+/// results that differ between machines and versions.
 const FAILURE_TOLERANCE: f64 = 1e-4;
-/// −log₂ of the part of a failure probability below 2⁻⁴⁰ that is left for whitened words whose sum
+/// −log₂ of the share of a failure probability below 2⁻⁴⁰ that is left for whitened words whose sum
 /// of squares exceeds its bound.
 const WORDS_PART: f64 = 30.0;
 /// Share of the decoding limit that noise and rounding may fill. The answer to another query falls
-/// into the rest of the range and is detected.
+/// into the rest of the range, so it is detected.
 pub(crate) const FILL: f64 = 0.9;
-/// Uplink and downlink that [`Goal::Balanced`] assumes: bytes a second, 10 Mbit/s.
+/// Rate of uplink and downlink that [`Goal::Balanced`] assumes: 10 Mbit/s, in bytes per second.
 pub(crate) const BALANCED_LINE: f64 = 1.25e6;
-/// Bytes a second that one core reads from a database or from packing matrices.
+/// Rate at which one core reads from a database or from packing matrices, in bytes per second.
 pub(crate) const READ_RATE: f64 = 2e10;
 /// Largest number of heights in [`heights_near`].
 const HEIGHTS: u64 = 2048;
 
-/// Cost that a goal minimises, of messages and of one core's work for an answer.
+/// Returns the cost that a goal minimises: of messages of `bytes` bytes, and of `seconds` seconds
+/// of one core for an answer.
 pub(crate) fn score(goal: Goal, bytes: f64, seconds: f64) -> f64 {
     match goal {
         Goal::MinCommunication => bytes,
@@ -38,12 +39,13 @@ pub(crate) fn score(goal: Goal, bytes: f64, seconds: f64) -> f64 {
     }
 }
 
-/// Returns the candidate with the lowest score, the first of equal ones.
+/// Returns the candidate with the lowest score, the first of equal ones. Returns `None` if there
+/// are no candidates.
 pub(crate) fn best<T>(all: impl IntoIterator<Item = T>, score: impl Fn(&T) -> f64) -> Option<T> {
     all.into_iter().min_by(|a, b| score(a).total_cmp(&score(b)))
 }
 
-/// Returns the candidates that succeeded, or the last error if there are errors only.
+/// Returns the candidates that succeeded. If there are errors only, returns the last error.
 pub(crate) fn successes<T>(all: impl IntoIterator<Item = Result<T>>) -> Result<Vec<T>> {
     let mut successes = Vec::new();
     let mut last = None;
@@ -60,7 +62,8 @@ pub(crate) fn successes<T>(all: impl IntoIterator<Item = Result<T>>) -> Result<V
     }
 }
 
-/// Heights from half the ideal one to twice, within a range; evenly spaced where there are many.
+/// Returns heights from half the ideal one to twice the ideal one, within a range. If they are
+/// many, they are evenly spaced.
 pub(crate) fn heights_near(ideal: u64, range: RangeInclusive<u64>) -> impl Iterator<Item = u64> {
     let (least, most) = range.into_inner();
     let from = (ideal / 2).clamp(least, most);
@@ -68,7 +71,7 @@ pub(crate) fn heights_near(ideal: u64, range: RangeInclusive<u64>) -> impl Itera
     (from..=to).step_by(((to - from) / HEIGHTS + 1) as usize)
 }
 
-/// Whole numbers from `least` to `most`, `per_octave` for each doubling.
+/// Returns whole numbers from `least` to `most`, `per_octave` for each doubling.
 pub(crate) fn scaled(least: u64, most: u64, per_octave: f64) -> Vec<u64> {
     let mut numbers: Vec<u64> = (0..)
         .map(|i: i32| (least as f64 * 2f64.powf(f64::from(i) / per_octave)).round() as u64)
@@ -78,7 +81,7 @@ pub(crate) fn scaled(least: u64, most: u64, per_octave: f64) -> Vec<u64> {
     numbers
 }
 
-/// Maps errors of LWE and RLWE parameters to those of a scheme.
+/// Returns a function that maps errors of LWE and RLWE parameters to errors of a scheme.
 pub(crate) fn unfit(scheme: &'static str) -> impl Fn(ParamsError) -> Error {
     move |error| match error {
         ParamsError::Insecure(error) => Error::Insecure {
@@ -91,7 +94,8 @@ pub(crate) fn unfit(scheme: &'static str) -> impl Fn(ParamsError) -> Error {
     }
 }
 
-/// Maps a reason, or the error of a gadget or a packing, to [`Error::Parameters`].
+/// Returns a function that maps a reason, or the error of a gadget or a packing, to
+/// [`Error::Parameters`].
 pub(crate) fn refused<R: ToString>(scheme: &'static str) -> impl Fn(R) -> Error {
     move |reason| Error::Parameters {
         scheme,
@@ -99,8 +103,8 @@ pub(crate) fn refused<R: ToString>(scheme: &'static str) -> impl Fn(R) -> Error 
     }
 }
 
-/// Checks the failure probability of an answer, given as log₂, against the bound that the
-/// parameters were chosen for. NaN gives [`Error::Parameters`] too.
+/// Checks the failure probability of an answer, given as log₂, against the bound of the parameters.
+/// NaN gives [`Error::Parameters`], too.
 pub(crate) fn check_failure(
     scheme: &'static str,
     failure_log2: f64,
@@ -114,8 +118,8 @@ pub(crate) fn check_failure(
     )))
 }
 
-/// Checks that a scheme whose noise is bounded for the default only is asked for no less. `found`
-/// is log₂ of the failure probability of its answers.
+/// Refuses every failure bound but the default, for a scheme whose noise is proved only for that.
+/// `found` is log₂ of the failure probability of its answers.
 pub(crate) fn check_default_only(
     scheme: &'static str,
     found: f64,
@@ -133,9 +137,9 @@ pub(crate) fn check_default_only(
     )))
 }
 
-/// The model of tails for a bound. By default products of digits and errors, or of rounding and a
-/// secret, count as Gaussians. Below 2⁻⁴⁰ they do not: `terms` is the fewest products in such a
-/// sum.
+/// Returns the model of tails for a bound. By default, products of digits and errors, or of
+/// rounding and a secret, count as Gaussians. Below 2⁻⁴⁰ they do not; `terms` is the least number
+/// of products in a sum of them.
 pub(crate) fn tails(bound: FailureBound, terms: usize) -> Tails {
     if bound.is_default() {
         Tails::Gaussian
@@ -146,8 +150,9 @@ pub(crate) fn tails(bound: FailureBound, terms: usize) -> Tails {
     }
 }
 
-/// Bound on the sum of squares of `count` whitened words up to `largest`, which are uniform and
-/// centred, in any of `rows` rows. Below 2⁻⁴⁰ it is exceeded with probability 2^[`words_log2`].
+/// Returns a bound on the sum of squares of `count` whitened words up to `largest`, which are
+/// uniform and centred, in any of `rows` rows. Below 2⁻⁴⁰ it is exceeded with probability
+/// 2^[`words_log2`].
 pub(crate) fn squares_of_whitened(
     count: usize,
     largest: f64,
@@ -160,18 +165,19 @@ pub(crate) fn squares_of_whitened(
     squares_of_uniform_within(count as f64, largest, words_nats(bound, rows))
 }
 
-/// −ln of the probability of one of `rows` rows in [`words_log2`].
+/// Returns −ln of the part of the probability of [`words_log2`] that each of `rows` rows has.
 pub(crate) fn words_nats(bound: FailureBound, rows: usize) -> f64 {
     // A union bound: each row has an equal share of the probability.
     (rows as f64).ln() - words_log2(bound) * std::f64::consts::LN_2
 }
 
-/// log₂ of the probability that the words of any row exceed their bound.
+/// log₂ of the probability left for whitened words: that the squares of at least one row exceed
+/// `squares_of_whitened`.
 pub(crate) fn words_log2(bound: FailureBound) -> f64 {
     bound.log2() - WORDS_PART
 }
 
-/// log₂ of the sum of two probabilities, given as log₂.
+/// Returns log₂ of the sum of two probabilities, given as log₂.
 pub(crate) fn either_log2(one: f64, other: f64) -> f64 {
     // The larger factor is taken out: the powers of both would underflow to 0 below 2^-1074.
     let least = one.min(other);
@@ -179,18 +185,18 @@ pub(crate) fn either_log2(one: f64, other: f64) -> f64 {
     most + (least - most).exp2().ln_1p() * std::f64::consts::LOG2_E
 }
 
-/// Bytes of a message with a payload of this length, envelope included.
+/// Returns the bytes of a message with a payload of this length, envelope included.
 pub(crate) fn sealed(payload: usize) -> u64 {
     (envelope::OVERHEAD + payload) as u64
 }
 
-/// Bytes of the public part: encoded parameters of this length after their own length, and the
-/// rest.
+/// Returns the bytes of the public part, envelope included: the length of the encoded parameters,
+/// these parameters, and the rest.
 pub(crate) fn sealed_public(parameters: usize, rest: usize) -> u64 {
     sealed(8 + parameters + rest)
 }
 
-/// Security as the table of estimates states it.
+/// Returns the security that the table of estimates states.
 pub(crate) fn security(row: &'static Row) -> Security {
     Security {
         bits: row.matzov,
@@ -198,7 +204,7 @@ pub(crate) fn security(row: &'static Row) -> Security {
     }
 }
 
-/// A gadget's base, digits and dropped bits.
+/// Returns a gadget's base, digits and dropped bits, for a description.
 pub(crate) fn gadget(
     GadgetParams {
         levels,
@@ -209,7 +215,7 @@ pub(crate) fn gadget(
     format!("z = 2^{log_base}, l = {levels}, {drop} low bits dropped")
 }
 
-/// Limits of a scheme whose queries ask for one record and need no registration.
+/// Returns the limits of a scheme whose queries ask for one record and need no registration.
 pub(crate) fn one_record(record_bits: u64, update: UpdateCost) -> Limits {
     Limits {
         records: MAX_RECORDS,
@@ -222,7 +228,7 @@ pub(crate) fn one_record(record_bits: u64, update: UpdateCost) -> Limits {
     }
 }
 
-/// Predicts the cost of an update, which is nothing without changes.
+/// Estimates an update (no work without changes) beside a new setup; `update` counts its work.
 pub(crate) fn estimate(
     params: &impl Parameters,
     changes: &[Change],

@@ -1,32 +1,33 @@
 //! Wide integers as residues modulo many primes, and back.
 //!
-//! Sums of products of wide integers are computed on residues. A number's residues are sums of its
-//! digits times powers of their base, 64 primes at a time by [`papir_kernels::mat32`]; the Chinese
-//! remainder theorem takes residues back.
+//! Sums of products of wide integers are computed on residues. The residues of a number are sums of
+//! its digits times powers of their base, for 64 primes at a time by [`papir_kernels::mat32`]. The
+//! Chinese remainder theorem lifts residues back.
 
 use papir_kernels::Backend;
 use papir_kernels::mat32::{self, ROWS};
 use papir_ring::prime::{inverse_mod, pow_mod};
 
-/// Primes, the powers that take digits to residues, and the cofactors that take residues back.
+/// A system of primes, with the powers that map digits to residues and the cofactors that map
+/// residues back.
 #[derive(Clone)]
 pub struct System {
     backend: Backend,
     primes: Vec<u32>,
-    /// Digits of the longest number.
+    /// Number of digits of the longest number.
     digits: usize,
-    /// 2^(bits·c) modulo each prime, centred, in row groups of primes.
+    /// Powers 2^(bits·c) modulo each prime, centred, in row groups of primes.
     powers: Vec<i32>,
-    /// 1/p for each prime p.
+    /// Reciprocal 1/p of each prime p.
     pub reciprocals: Vec<f64>,
-    /// (P/p)⁻¹ modulo p for each prime p, P the product of all.
+    /// Inverse (P/p)⁻¹ modulo p for each prime p, where P is the product of all primes.
     inverses: Vec<u32>,
-    /// P/p for each prime, then P: little-endian words.
+    /// Cofactor P/p of each prime, then P, in little-endian words.
     pub cofactors: Vec<Vec<u64>>,
 }
 
 impl System {
-    /// A system of different primes, for numbers of `digits` digits of `bits` bits. Sums of
+    /// Creates a system of different primes, for numbers of `digits` digits of `bits` bits. Sums of
     /// products of digits with half a prime must stay below 2⁶¹.
     pub fn new(primes: Vec<u32>, digits: usize, bits: u32) -> Self {
         let product = primes
@@ -61,33 +62,34 @@ impl System {
         }
     }
 
-    /// The primes.
+    /// Returns the primes.
     pub fn primes(&self) -> &[u32] {
         &self.primes
     }
 
-    /// Parts of [`ROWS`] primes; the last may have fewer.
+    /// Returns the number of parts of [`ROWS`] primes. The last part may have fewer primes.
     pub fn parts(&self) -> usize {
         self.primes.len().div_ceil(ROWS)
     }
 
-    /// The primes of one part.
+    /// Returns the primes of one part.
     pub fn primes_of(&self, part: usize) -> &[u32] {
         &self.primes[part * ROWS..self.primes.len().min((part + 1) * ROWS)]
     }
 
-    /// Two numbers, as many digits of each, modulo the primes of one part.
+    /// Returns the residues of two numbers, with the same number of digits, modulo the primes of
+    /// one part.
     pub fn residues(&self, part: usize, numbers: [&[i32]; 2]) -> [[u32; ROWS]; 2] {
         self.residues_by(&self.powers, part, numbers)
     }
 
-    /// Factors for [`System::residues_by`] that give numbers times (P/p)⁻¹ modulo each prime p, P
-    /// the product of all: products are lifted from these.
+    /// Returns factors for [`System::residues_by`] that give numbers times (P/p)⁻¹ modulo each
+    /// prime p, where P is the product of all primes. Products are lifted from these.
     pub fn inverted_powers(&self, bits: u32) -> Vec<i32> {
         powers(&self.primes, self.digits, bits, |i| self.inverses[i])
     }
 
-    /// [`System::residues`] by other factors of the digits.
+    /// Computes [`System::residues`] with other factors of the digits.
     pub fn residues_by(
         &self,
         powers: &[i32],
@@ -113,8 +115,8 @@ impl System {
         })
     }
 
-    /// The number below P/4 with these residues, by the Chinese remainder theorem: Σ y·P/p − k·P
-    /// with y = residue·(P/p)⁻¹ mod p and k = ⌊Σ y/p⌋, whose fraction lies below ¼.
+    /// Returns the number below P/4 with these residues, by the Chinese remainder theorem: Σ y·P/p
+    /// − k·P with y = residue·(P/p)⁻¹ mod p and k = ⌊Σ y/p⌋. The fraction of Σ y/p is below ¼.
     pub fn lift(&self, residues: impl Iterator<Item = u32>) -> Vec<u64> {
         let Some((product, cofactors)) = self.cofactors.split_last() else {
             return Vec::new();
@@ -137,9 +139,9 @@ impl System {
     }
 }
 
-/// A sum modulo a prime with its reciprocal. Adding and subtracting a number that leaves no bits
-/// for a fraction rounds the quotient. Sums are far below 2⁶³ and quotients far below 2⁵¹, so the
-/// rest is at most slightly more than half a prime.
+/// Reduces a sum modulo a prime with its reciprocal. Adding and subtracting a number that leaves no
+/// bits for a fraction rounds the quotient. Sums are far below 2⁶³ and quotients far below 2⁵¹, so
+/// the rest is at most slightly more than half a prime.
 fn remainder(sum: i64, prime: u32, reciprocal: f64) -> u32 {
     // 1.5 · 2^52: added to a number below 2^51 in size, the sum has an ulp of 1, for either sign.
     const WHOLE: f64 = 3.0 * (1u64 << 51) as f64;
@@ -148,7 +150,8 @@ fn remainder(sum: i64, prime: u32, reciprocal: f64) -> u32 {
     (rest + if rest < 0 { i64::from(prime) } else { 0 }) as u32
 }
 
-/// first·2^(bits·c) modulo each prime, centred, for c below `digits`, in row groups of primes.
+/// Returns first·2^(bits·c) modulo each prime, centred, for c below `digits`, in row groups of
+/// primes.
 fn powers(primes: &[u32], digits: usize, bits: u32, first: impl Fn(usize) -> u32) -> Vec<i32> {
     let mut tiles = vec![0; primes.len().div_ceil(ROWS) * digits * ROWS];
 
@@ -167,7 +170,7 @@ fn powers(primes: &[u32], digits: usize, bits: u32, first: impl Fn(usize) -> u32
     tiles
 }
 
-/// The residue between −p/2 and p/2.
+/// Returns the representative of a residue between −p/2 and p/2.
 pub fn centred(residue: u32, prime: u32) -> i32 {
     if residue > prime / 2 {
         (i64::from(residue) - i64::from(prime)) as i32
@@ -176,7 +179,7 @@ pub fn centred(residue: u32, prime: u32) -> i32 {
     }
 }
 
-/// a·b, one word longer where needed.
+/// Returns a·b, which has one word more than a if it needs it.
 pub fn times(a: &[u64], b: u32) -> Vec<u64> {
     let mut product = vec![0; a.len() + 1];
     add_times(&mut product, a, b);
@@ -186,7 +189,7 @@ pub fn times(a: &[u64], b: u32) -> Vec<u64> {
     product
 }
 
-/// ⌊a/b⌋ and a mod b.
+/// Returns ⌊a/b⌋ and a mod b.
 fn divided(a: &[u64], b: u32) -> (Vec<u64>, u64) {
     let mut quotient = vec![0; a.len()];
     let mut rest = 0u128;
@@ -198,7 +201,7 @@ fn divided(a: &[u64], b: u32) -> (Vec<u64>, u64) {
     (quotient, rest as u64)
 }
 
-/// `sum += a·b`; the sum must have room.
+/// Adds a·b to `sum`, which must have room for the result.
 pub fn add_times(sum: &mut [u64], a: &[u64], b: u32) {
     let mut carry = 0u128;
     for (i, out) in sum.iter_mut().enumerate() {
@@ -209,7 +212,7 @@ pub fn add_times(sum: &mut [u64], a: &[u64], b: u32) {
     }
 }
 
-/// `sum −= a·b`, which must not be more than the sum.
+/// Subtracts a·b from `sum`. The product must not exceed the sum.
 fn subtract_times(sum: &mut [u64], a: &[u64], b: u32) {
     let product = times(a, b);
     let mut borrow = false;

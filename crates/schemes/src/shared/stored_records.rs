@@ -1,4 +1,4 @@
-//! Stored copies of records, and records read back.
+//! Stored copies of records, and reads of records from them.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use super::units::Units;
 /// Checks that a source of records has the shape of the parameters.
 ///
 /// # Errors
-/// [`Error::Parameters`].
+/// [`Error::Parameters`] for another shape.
 pub fn check_source(scheme: &'static str, shape: Shape, records: &dyn Records) -> Result<()> {
     let found = records.shape();
     if found == shape {
@@ -28,7 +28,7 @@ pub fn check_source(scheme: &'static str, shape: Shape, records: &dyn Records) -
     Err(Error::Parameters { scheme, reason })
 }
 
-/// A shape in words.
+/// Describes a shape in words.
 fn named(shape: Shape) -> String {
     format!(
         "{} records of {} bits",
@@ -37,10 +37,11 @@ fn named(shape: Shape) -> String {
     )
 }
 
-/// Records read at a time; a multiple of 8, so that every read starts on a whole byte.
+/// Number of records that are read at a time. It is a multiple of 8, so that every read starts on a
+/// whole byte.
 const READ_RECORDS: u64 = 1 << 12;
 
-/// Copies all records of a source of this shape.
+/// Copies all records of a source, which must have this shape.
 ///
 /// # Errors
 /// The errors of [`check_source`] and of the source.
@@ -68,7 +69,7 @@ pub fn copy(
     Ok(packed.into())
 }
 
-/// The packed records after changes.
+/// Returns the packed records after changes.
 ///
 /// # Errors
 /// The errors of [`check_changes`].
@@ -86,7 +87,7 @@ pub fn change(shape: Shape, packed: &[u8], changes: &[Change]) -> Result<Blob> {
 /// Reads the section of packed records.
 ///
 /// # Errors
-/// [`Error::MissingSection`] or [`Error::Length`].
+/// [`Error::MissingSection`] or [`Error::Length`], and the errors of the source.
 pub fn load(shape: Shape, source: &dyn SectionSource, section: &str) -> Result<Blob> {
     let packed = source.get(section)?;
     Error::check_length(
@@ -97,12 +98,12 @@ pub fn load(shape: Shape, source: &dyn SectionSource, section: &str) -> Result<B
     Ok(packed)
 }
 
-/// Columns that are decoded together, to bound the memory beside the output.
+/// Number of columns that are decoded together. It bounds the memory beside the output.
 const BLOCK_COLUMNS: u64 = 64;
 
-/// Reads a range of records back, first and count, as [`papir_core::Records::read_packed`] does.
-/// `decode` returns the bytes of a column: `units` units and any padding. Columns are in the order
-/// of their units.
+/// Reads a range of records back, given by its first index and its length, as
+/// [`papir_core::Records::read_packed`] does. `decode` returns the bytes of a column: `units` units
+/// and any padding. Columns are in the order of their units.
 pub(crate) fn read_columns(
     unit_layout: &Units,
     units: u64,
@@ -134,8 +135,8 @@ pub(crate) fn read_columns(
     Ok(())
 }
 
-/// Reads a range of records one by one, first and count, as [`papir_core::Records::read_packed`]
-/// does. `record` returns each, or `None` for zeros.
+/// Reads a range of records one by one, given by its first index and its length, as
+/// [`papir_core::Records::read_packed`] does. `record` returns a record, or `None` for zeros.
 pub(crate) fn read_each(
     shape: &Shape,
     range: (u64, u64),
@@ -189,10 +190,10 @@ fn put_records(unit_layout: &Units, column: &[u8], wanted: Range<u64>, packer: &
     }
 }
 
-/// Writes bit strings one after the other, least significant bit first.
+/// A writer of bit strings, one after the other, least significant bit first.
 struct Packer<'a> {
     out: &'a mut [u8],
-    /// Bits written so far.
+    /// Number of bits written so far.
     written: u64,
 }
 
@@ -238,7 +239,7 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// At least 57 bits of a string from position `from`; zeros beyond its end.
+/// Returns at least 57 bits of a string from position `from`. Bits beyond its end are zeros.
 fn window(source: &[u8], from: u64) -> u64 {
     let tail = source.get((from / 8) as usize..).unwrap_or_default();
     let mut bytes = [0; 8];

@@ -7,8 +7,9 @@ use papir_core::{Change, Error, Record, RecordBuffer, Records, Result, Shape, ex
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-/// Records in units: either a multiple of 8 of them without gaps, or each padded to whole bytes,
-/// whichever holds more. So a source is read at byte boundaries.
+/// Division of records into units. A unit has a multiple of 8 records without gaps, or records that
+/// are each padded to whole bytes, whichever is more records. So a source is read at byte
+/// boundaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Units {
     pub(crate) shape: Shape,
@@ -16,12 +17,12 @@ pub(crate) struct Units {
     pub(crate) unit_bytes: usize,
     /// Bits that a record occupies.
     pub(crate) stored_bits: u64,
-    /// Records of a unit.
+    /// Number of records in a unit.
     pub(crate) per_unit: u64,
 }
 
 impl Units {
-    /// Units of `unit_bytes` bytes. Records longer than a unit give [`Error::OutOfBounds`].
+    /// Creates units of `unit_bytes` bytes. Records longer than a unit give [`Error::OutOfBounds`].
     pub(crate) fn new(shape: Shape, unit_bytes: usize) -> Result<Self> {
         let bits = shape.record_bits();
         let capacity = 8 * unit_bytes as u64;
@@ -52,18 +53,18 @@ impl Units {
         })
     }
 
-    /// Number of units of all records.
+    /// Returns the number of units of all records.
     pub(crate) fn units(&self) -> u64 {
         self.shape.records().div_ceil(self.per_unit)
     }
 
-    /// The unit of a record and its slot. No branch depends on the index.
+    /// Returns the unit of a record and its slot. No branch depends on the index.
     pub(crate) fn locate(&self, index: u64) -> (u64, u64) {
         (index / self.per_unit, index % self.per_unit)
     }
 
-    /// Reads the records of adjacent units from `first` on, each in its slot, into zeroed bytes of
-    /// whole units, up to the last record. Reads the source once.
+    /// Reads the records of adjacent units from `first` on, up to the last record, in one read of
+    /// the source. `out` is zeroed bytes of whole units; each record is written to its slot.
     pub(crate) fn read(&self, records: &dyn Records, first: u64, out: &mut [u8]) -> Result<()> {
         let units = (out.len() / self.unit_bytes) as u64;
         let start = first * self.per_unit;
@@ -114,7 +115,7 @@ impl Units {
         }
     }
 
-    /// The record in a secret slot of a unit. Reads every slot.
+    /// Returns the record in a secret slot of a unit. Reads every slot.
     pub(crate) fn select(&self, unit: &[u8], slot: u64) -> Record {
         #[cfg(test)]
         SELECTED.with(|selected| selected.set(selected.get() + 1));
@@ -136,8 +137,8 @@ impl Units {
         selected
     }
 
-    /// Writes a changed record to its slot in its unit. Does not fail for a change that fits the
-    /// shape.
+    /// Writes a changed record to its slot in its unit. The function does not fail for a change
+    /// that fits the shape.
     pub(crate) fn set(&self, unit: &mut [u8], change: &Change) -> Result<()> {
         self.set_slot(unit, self.locate(change.index).1, &change.record)
     }
@@ -205,11 +206,11 @@ fn copy_bits(packed: &[u8], start: u64, bits: u64, out: &mut [u8]) {
     }
 }
 
-/// Most columns of a matrix over the packing ring: a selector of 115 MB. Bounds what a client
-/// allocates for a server's parameters.
+/// Largest number of columns of a matrix over the packing ring. It gives a selector of 115 MB, and
+/// bounds a client's allocations for the parameters of a server.
 pub(crate) const MAX_COLUMNS: u64 = 1 << 24;
 
-/// Place of one record. As secret as the index.
+/// Place of one record. It is as secret as the index.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct Location {
     /// Unit that holds the record.
@@ -223,7 +224,7 @@ pub struct Location {
 }
 
 impl Units {
-    /// Place of a record in columns of `blocks` units. No branch depends on the index.
+    /// Returns the place of a record in columns of `blocks` units. No branch depends on the index.
     pub(crate) fn location(&self, index: u64, blocks: usize) -> Location {
         let (unit, slot) = self.locate(index);
         let blocks = blocks as u64;

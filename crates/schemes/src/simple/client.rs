@@ -13,16 +13,17 @@ use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
 use crate::shared::byte_matrix::Place;
 use crate::shared::units::decoded;
 
-/// Opens one answer: the LWE secret and the place of the record in its column. Erased on drop.
+/// Secret of one query: the LWE secret, and the place of the record in its column. It is erased on
+/// drop.
 pub struct SimpleSecret {
-    /// s, n words modulo q.
+    /// LWE secret s, n words modulo q.
     pub(super) key: Zeroizing<Vec<u32>>,
-    /// Boxed, so that moving the secret leaves no copy behind.
+    /// Place of the record. It is boxed, so that moving the secret leaves no copy behind.
     place: Box<Place>,
 }
 
 impl SimpleSecret {
-    /// s, n words modulo q, for test vectors.
+    /// Returns the LWE secret s, n words modulo q, for test vectors.
     pub fn key(&self) -> &[u32] {
         &self.key
     }
@@ -83,8 +84,8 @@ impl Client<Simple> for SimpleClient {
 }
 
 impl SimpleClient {
-    /// All bytes of the answer's column, and the largest distance of a row from a multiple of Δ.
-    /// Runs in the same time whether the answer decodes or not.
+    /// Decodes all bytes of the answer's column. Returns them and the largest distance of a row
+    /// from a multiple of Δ. The time is the same if the answer does not decode.
     fn decode(&self, key: &[u32], answer: &SimpleAnswer) -> Result<(Zeroizing<Vec<u8>>, u32)> {
         let hint = self.public.hint.slice_of::<u32>("simple's hint")?;
         let mut worst = 0;

@@ -6,8 +6,8 @@
 //! Simple and Fast Single-Server Private Information Retrieval* (USENIX Security 2023, ePrint
 //! 2022/949).
 //!
-//! The database is a matrix D of bytes; a query encrypts the unit vector of one column by Regev's
-//! scheme with q = 2³²; the answer is D times the query; the hint D·A depends on the database
+//! The database is a matrix D of bytes. A query encrypts the unit vector of one column by Regev's
+//! scheme with q = 2³². The answer is D times the query. The hint D·A depends on the database
 //! alone.
 //!
 //! ```text
@@ -27,8 +27,8 @@
 //! Differences from the paper: a record is stored in one column, its bytes below one another, so
 //! that one answer returns all of it; the plaintext modulus is p = 256, so that bytes are words;
 //! words are centred (w − 128), which halves the noise; the answer is rounded to about 9 bits a
-//! word; the noise is wider (σ = 11) for 128 bits at n = 1024, which the paper's σ = 6.4 misses; A
-//! consists of negacyclic blocks, so that products with it take transforms.
+//! word; the noise is wider (σ = 11) for 128 bits at n = 1024, which the paper's σ = 6.4 does not
+//! reach; A consists of negacyclic blocks, so that products with it take transforms.
 
 pub mod client;
 mod noise;

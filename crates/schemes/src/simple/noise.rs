@@ -1,10 +1,10 @@
 //! Noise of an answer.
 //!
-//! Decoding sees Δ·d + Σ wᶜ·eᶜ + r, with Δ = 2²⁴, the centred word d, the words |wᶜ| ≤ 128 of the
-//! row, the query's errors eᶜ (discrete Gaussian of standard deviation σ, subgaussian with the same
-//! parameter) and the rounding |r| ≤ 2^(t−1) of an answer that drops its low t bits. The hint is
-//! not rounded and the secret is not part of the noise. The sum is subgaussian with deviation
-//! σ·√Σw² ≤ 128·σ·√columns, so |Σ| > x with probability below 2·exp(−x²/2·deviation²).
+//! Decoding sees Δ·d + Σ wᶜ·eᶜ + r. Δ is 2²⁴ and d is the centred word. The words of the row have
+//! |wᶜ| ≤ 128. The query's errors eᶜ are discrete Gaussian of standard deviation σ, and subgaussian
+//! with the same parameter. |r| ≤ 2^(t−1) is the rounding of an answer that drops its low t bits.
+//! The hint is not rounded, and the secret is not part of the noise. The sum is subgaussian with
+//! deviation σ·√Σw² ≤ 128·σ·√columns, so |Σ| > x with probability below 2·exp(−x²/2·deviation²).
 
 use papir_core::FailureBound;
 use papir_lattice::lwe32::{LOG2_Q, SIGMA};
@@ -14,11 +14,11 @@ use crate::shared::parameters::FILL;
 
 /// log₂ of the plaintext modulus p: a word is a byte.
 pub(super) const LOG2_P: u32 = 8;
-/// Half of it, which centring subtracts.
+/// Half of the plaintext modulus p, which centring subtracts.
 pub(super) const CENTRE: u8 = 128;
 /// log₂ of Δ = q/p.
 pub(super) const LOG2_DELTA: u32 = LOG2_Q - LOG2_P;
-/// The largest absolute value of a centred word.
+/// Largest absolute value of a centred word.
 const MAX_WORD: f64 = CENTRE as f64;
 /// log₂ of the probability that the errors of one answer's rows exceed their part of the bound, by
 /// default.
@@ -27,21 +27,21 @@ const TAIL_LOG2: f64 = -48.0;
 /// Rounding of an answer and the bound of its decoding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Budget {
-    /// Low bits that an answer drops.
+    /// Number of low bits that an answer drops.
     pub(super) dropped_bits: u32,
-    /// The largest distance from a multiple of Δ that is accepted.
+    /// Largest distance from a multiple of Δ that decoding accepts.
     pub(super) bound: u32,
-    /// log₂ of the probability that an honest answer has a row beyond the bound.
+    /// log₂ of a bound on the probability that an honest answer has a row beyond the bound.
     pub(super) failure_log2: f64,
 }
 
-/// The bound on the deviation of one row's error sum.
+/// Returns a bound on the deviation of one row's error sum.
 pub(super) fn deviation(columns: usize) -> f64 {
     SIGMA * MAX_WORD * (columns as f64).sqrt()
 }
 
-/// The shortest answer whose rows fail to decode with a probability within the bound; `None` if the
-/// errors alone are too large.
+/// Returns the budget of the shortest answer whose rows fail to decode with a probability within
+/// the bound. Returns `None` if the errors alone are too large.
 pub(super) fn budget(rows: usize, columns: usize, failure: FailureBound) -> Option<Budget> {
     let failure_log2 = TAIL_LOG2 - failure.beyond_default();
     let errors = deviation(columns) * Tails::Gaussian.deviations(rows as f64, failure_log2);
@@ -59,7 +59,7 @@ pub(super) fn budget(rows: usize, columns: usize, failure: FailureBound) -> Opti
     })
 }
 
-/// The largest error of rounding to a multiple of 2^bits.
+/// Returns the largest error of rounding to a multiple of 2^bits.
 fn rounding(bits: u32) -> f64 {
     f64::from((1u32 << bits) / 2)
 }

@@ -1,7 +1,7 @@
 //! Parameters of SimplePIR: matrix, LWE set and rounding.
 //!
-//! A *unit* is the fewest records that fill whole bytes: one record of whole bytes, eight records
-//! of 1 or 3 bits.
+//! A *unit* has the fewest records that fill whole bytes: one record of whole bytes, or eight
+//! records of 1 or 3 bits.
 
 use std::ops::RangeInclusive;
 
@@ -28,16 +28,17 @@ use crate::shared::parameters::{
 };
 use crate::shared::units::Units;
 
-/// The scheme's name.
+/// Name of the scheme.
 pub(super) const NAME: &str = "simple";
-/// Queries over which the goal `balanced` spreads the one fetch of the hint.
+/// Number of queries that share the cost of fetching the hint once, under the goal `balanced`.
 const HINT_QUERIES: f64 = 1000.0;
-/// Most columns: the failure probability stays below 2⁻⁴⁰ up to here (`super::noise`).
+/// Largest number of columns. The failure probability is below 2⁻⁴⁰ up to this number
+/// (`super::noise`).
 pub(crate) const MAX_COLUMNS: u64 = 1 << 16;
-/// Most rows: one unit of the longest record with an odd number of bits.
+/// Largest number of rows. One unit of the longest record with an odd number of bits has this many.
 pub(crate) const MAX_ROWS: u64 = 1 << 21;
 
-/// SimplePIR.
+/// SimplePIR, as a scheme.
 pub struct Simple;
 
 /// Parameters of [`Simple`].
@@ -49,12 +50,12 @@ pub struct SimpleParams {
     pub(super) lwe: LweParams,
 }
 
-/// A, with a row for each column of D.
+/// Returns the masks A, which have a row for each column of D.
 pub(super) fn masks(seed: Seed) -> Masks {
     Masks::new(seed, "simple/lwe-matrix")
 }
 
-/// The records of a database in units.
+/// Divides the records of a database into units.
 pub(super) fn units_of(shape: &Shape) -> Units {
     let bits = shape.record_bits();
     let per_unit = 8 >> bits.trailing_zeros().min(3);
@@ -66,8 +67,8 @@ pub(super) fn units_of(shape: &Shape) -> Units {
     }
 }
 
-/// The matrix with `units` units in each column. Too many rows or columns are refused, and so is a
-/// column without a unit.
+/// Returns the layout of the matrix with `units` units in each column. It refuses too many rows or
+/// columns, and a column without a unit.
 pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
     Layout::new(
         units_of(shape),
@@ -80,7 +81,8 @@ pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
     )
 }
 
-/// Range of units in a column, from the widest matrix to the highest.
+/// Returns the range of the number of units in a column, from the widest matrix to the highest.
+/// Fails if no matrix has few enough rows and columns.
 pub(crate) fn heights(scheme: &'static str, shape: &Shape) -> Result<RangeInclusive<u64>> {
     let unit_layout = units_of(shape);
     let units = unit_layout.units();
@@ -101,8 +103,8 @@ pub(crate) fn heights(scheme: &'static str, shape: &Shape) -> Result<RangeInclus
     )))
 }
 
-/// Work of the verbs: the hint is the matrix times masks, a client encrypts a word for each column,
-/// the answer reads the padded matrix, a client decrypts each row.
+/// Returns the work of each operation. The hint is the matrix times masks, a client encrypts a word
+/// for each column, the answer reads the padded matrix, and a client decrypts each row.
 pub(crate) fn work(&Layout { rows, columns, .. }: &Layout) -> Work {
     let bytes = matrix_bytes(rows, columns) as f64;
     let groups = rows.div_ceil(ROWS);
@@ -121,8 +123,8 @@ pub(crate) fn work(&Layout { rows, columns, .. }: &Layout) -> Work {
 }
 
 impl SimpleParams {
-    /// Work of an answer: the server splits the query, multiplies, and rounds each row. Slices are
-    /// row groups, and the combiner only joins them.
+    /// Returns the work of an answer: the server splits the query, multiplies, and rounds each row.
+    /// Slices are row groups, and the combiner only joins them.
     pub(crate) fn answering(&self) -> DividedWork {
         let Layout { rows, columns, .. } = self.layout;
         DividedWork {
@@ -135,17 +137,17 @@ impl SimpleParams {
         }
     }
 
-    /// The matrix with `column_units` units in each column; a unit is the fewest records that fill
-    /// whole bytes.
+    /// Creates the parameters of the matrix with `column_units` units in each column. A unit has
+    /// the fewest records that fill whole bytes.
     ///
     /// # Errors
-    /// [`papir_core::Error::OutOfBounds`] for more rows or columns than the noise or the hint
-    /// allows.
+    /// [`papir_core::Error::OutOfBounds`] for too many rows or columns or for no unit in a column,
+    /// [`papir_core::Error::Parameters`] if the noise is too large.
     pub fn new(shape: Shape, column_units: u64) -> Result<Self> {
         Self::failing_less(shape, column_units, FailureBound::DEFAULT)
     }
 
-    /// [`Self::new`] with this failure probability.
+    /// Creates the parameters of [`Self::new`] within this bound on the failure probability.
     ///
     /// # Errors
     /// The errors of [`Self::new`].
@@ -165,22 +167,23 @@ impl SimpleParams {
         })
     }
 
-    /// Bits of a word of the answer.
+    /// Returns the number of bits of a word of the answer.
     pub(super) fn answer_bits(&self) -> u32 {
         LOG2_Q - self.budget.dropped_bits
     }
 
-    /// Bytes of the hint: rows × n words of 32 bits. Saturates at `usize::MAX`.
+    /// Returns the bytes of the hint: rows × n words of 32 bits. The result saturates at
+    /// `usize::MAX`.
     pub(super) fn hint_bytes(&self) -> usize {
         self.layout.rows.saturating_mul(4 * N)
     }
 
-    /// Bytes of a query's payload.
+    /// Returns the bytes of a query's payload.
     pub(super) fn query_bytes(&self) -> usize {
         4 * self.layout.columns
     }
 
-    /// Bytes of an answer's payload.
+    /// Returns the bytes of an answer's payload.
     pub(super) fn answer_bytes(&self) -> usize {
         packed_len(self.layout.rows, self.answer_bits())
     }
@@ -293,7 +296,7 @@ impl Parameters for SimpleParams {
     }
 }
 
-/// Cost of one column and of one row under a goal, in bytes sent or read.
+/// Returns the cost of one column and the cost of one row under a goal, in bytes sent or read.
 fn costs(goal: Goal) -> (f64, f64) {
     let upload = 4.0;
     let download = 9.0 / 8.0;

@@ -1,4 +1,4 @@
-//! Rows of SimplePIR.
+//! Rows of SimplePIR in the list of schemes.
 
 use super::Simple;
 use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, SuiteShapes};

@@ -1,8 +1,8 @@
 //! Server of SimplePIR: `Setup`, `Answer` and updates.
 //!
-//! An update writes new bytes to the matrix. For each changed byte the hint takes a rank-one
-//! update; if many bytes changed, their rows of the hint are computed again. Database and hint are
-//! copied once, since the old version still answers.
+//! An update writes new bytes to the matrix. Each changed byte is a rank-one update of the hint; if
+//! many bytes changed, their rows of the hint are computed again. The update copies database and
+//! hint once, since the old version still answers.
 
 use std::collections::BTreeSet;
 
@@ -32,16 +32,17 @@ const SEED: &str = "simple/seed";
 const HINT: &str = "simple/hint";
 pub(super) const DATABASE: &str = "simple/database";
 
-/// Bytes of a row's product with all masks that take as long as one rank-one update of it.
+/// Number of bytes of a row whose product with all masks takes the time of one rank-one update of
+/// the row.
 const RANK_ONE: u64 = 48;
 
-/// The matrix, the seed and the hint. A clone shares them.
+/// A prepared database: the matrix, the seed and the hint. A clone shares them.
 #[derive(Clone)]
 pub struct SimpleServer {
     pub(super) params: SimpleParams,
     pub(super) public: SimplePublic,
     pub(super) database: ByteMatrix,
-    /// The matrix in the memory of a device.
+    /// Copy of the matrix in the memory of a device, if there is one.
     held: Held,
 }
 
@@ -138,7 +139,8 @@ impl Server<Simple> for SimpleServer {
         })
     }
 
-    /// Keeps the public seed and gives the same bytes as a setup of the changed records.
+    /// Applies changes. The update keeps the public seed and gives the same bytes as a setup of the
+    /// changed records.
     fn update(
         &self,
         changes: &[Change],
@@ -239,7 +241,8 @@ pub(super) fn load_public(
     Ok(SimplePublic { seed, hint })
 }
 
-/// Rows of the matrix times each query, without the low bits of each sum, rounded to nearest.
+/// Computes rows of the matrix times each query. Each sum is rounded to nearest and its low bits
+/// are dropped.
 pub(super) fn rounded_products(
     params: &SimpleParams,
     rows: &ByteMatrix,
@@ -260,7 +263,7 @@ pub(super) fn rounded_products(
         .collect()
 }
 
-/// Adds ΔD·A to the hint, one byte of ΔD at a time.
+/// Adds ΔD·A to the hint, for one byte of ΔD at a time.
 fn add_differences(
     masks: &Masks,
     mut differences: Vec<Difference>,

@@ -1,7 +1,7 @@
 //! SimplePIR on several machines.
 //!
-//! Each machine has some rows of D, and an answer is its rows one after another. A slice is a row
-//! group, and its words are the rounded rows.
+//! Each machine has a range of rows of D, and an answer is the rows of all machines one after
+//! another. A slice is a row group, and its words are the rounded rows.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
 use crate::shared::byte_matrix::ByteMatrix;
 use crate::shared::held::Held;
 
-/// The row groups of a database, shared by several machines.
+/// Division of a database's row groups among several machines.
 pub(super) struct SimpleSlices;
 
 impl DividedScheme<Simple> for SimpleSlices {
@@ -63,7 +63,7 @@ impl DividedScheme<Simple> for SimpleSlices {
     }
 }
 
-/// A range of rows.
+/// A machine's range of rows.
 struct SimpleShard {
     params: SimpleParams,
     rows: ByteMatrix,
@@ -85,7 +85,7 @@ impl Shard<Simple> for SimpleShard {
     }
 }
 
-/// The hint, which clients download.
+/// The machine that combines answers. It has the hint, which clients download.
 struct SimpleCombiner {
     params: SimpleParams,
     public: SimplePublic,

@@ -34,7 +34,7 @@ fn setup(
     (server, client, rng)
 }
 
-/// Words that are 0 or 255, the largest ones when centred.
+/// Returns records of words that are 0 or 255. These are the largest words when centred.
 fn extreme_records(shape: Shape) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);
     ChaCha20Rng::seed_from_u64(5).fill_bytes(records.packed_mut());
@@ -45,7 +45,7 @@ fn extreme_records(shape: Shape) -> RecordBuffer {
     records
 }
 
-/// Errors of an unrounded answer: its phases less the column's words.
+/// Returns the errors of an unrounded answer: its phases less the column's words.
 fn measured_noise(index: u64, seed: u64) -> Vec<f64> {
     let records = extreme_records(Shape::of_bytes(64 * 4096, 8).unwrap());
     let (server, client, mut rng) = setup(&records, 64, seed);

@@ -15,21 +15,21 @@ use papir_ring::prg::Seed;
 use super::params::SimpleParams;
 use crate::shared::messages::{pack, unpack};
 
-/// The seed of A, and the hint D·A.
+/// Public part: the seed of A, and the hint D·A.
 #[derive(Clone, Debug)]
 pub struct SimplePublic {
     pub(crate) seed: Seed,
-    /// rows × n words.
+    /// Hint, with rows × n words.
     pub(super) hint: Blob,
 }
 
-/// One column's unit vector, encrypted.
+/// A query: the encrypted unit vector of one column.
 #[derive(Clone, Debug)]
 pub struct SimpleQuery {
     pub(super) values: Vec<u32>,
 }
 
-/// D times the query, rounded.
+/// An answer: D times the query, rounded.
 #[derive(Clone, Debug)]
 pub struct SimpleAnswer {
     pub(super) values: Vec<u64>,

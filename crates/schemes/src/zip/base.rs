@@ -1,4 +1,4 @@
-//! The scheme below ZipPIR as a trait, and its parameter sets.
+//! Trait of the scheme below ZipPIR, and parameter sets.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -14,23 +14,24 @@ use super::noise::Level;
 use super::slots::Row;
 use crate::shared::byte_matrix::{ByteMatrix, Layout};
 
-/// Length of clients' Paillier moduli, with the names of the schemes that use it.
+/// A parameter set: the length of clients' Paillier moduli, and the names of the schemes that use
+/// it.
 pub trait ParameterSet: Copy + Debug + Send + Sync + 'static {
     /// Name and number of ZipPIR over SimplePIR.
     const ZIP: (&'static str, u16);
     /// Name and number of ZipPIR over DoublePIR.
     const ZIP_DOUBLE: (&'static str, u16);
-    /// Private if the modulus is long enough.
+    /// Privacy of the schemes. It is private if the modulus is long enough.
     const PRIVACY: Privacy;
 
-    /// Parameters of Paillier's encryption, s = 1.
+    /// Returns the parameters of Paillier's encryption, s = 1.
     ///
     /// # Errors
     /// [`papir_paillier::Error`] for refused parameters.
     fn paillier() -> papir_paillier::Result<papir_paillier::Params>;
 }
 
-/// Moduli of 3,072 bits.
+/// Parameter set with moduli of 3,072 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Standard;
 
@@ -44,33 +45,36 @@ impl ParameterSet for Standard {
     }
 }
 
-/// Parameters of the scheme below for one shape, with the steps in which it differs from another.
+/// Parameters of the scheme below for one shape, and the steps in which one scheme below differs
+/// from another.
 ///
-/// Its answers are LWE ciphertexts. The masks of most of them, the rows of the hint H, are known at
-/// setup; ZipPIR compresses these. The others are sent with their masks.
+/// The scheme's answers are LWE ciphertexts. The masks of most of them are the rows of the hint H
+/// and are known at setup; ZipPIR compresses these. The other ciphertexts are sent with their
+/// masks.
 pub trait Base: Clone + Debug + Send + Sync + 'static {
-    /// Length of clients' moduli.
+    /// Parameter set, with the length of clients' moduli.
     type Set: ParameterSet;
-    /// The matrices, which the server keeps besides the compressed hint.
+    /// Matrices that the server keeps beside the compressed hint.
     type Stored: Clone + Send + Sync;
-    /// The secret that decodes an answer, in addition to the key under H. Erased on drop.
+    /// Secret that decodes an answer, in addition to the key under H. It is erased on drop.
     type Secret: Send + 'static;
 
     /// Name of ZipPIR over this scheme.
     const NAME: &'static str;
     /// Number of ZipPIR over this scheme.
     const ID: u16;
-    /// Section of the seed.
+    /// Name of the section of the seed.
     const SEED: &'static str;
     /// Progress stage of [`Base::select`].
     const SELECT: &'static str;
     /// Messages and noise of the LWE ciphertexts.
     const LEVEL: Level;
-    /// Longest record in bits.
+    /// Largest length of a record in bits.
     const MAX_RECORD_BITS: u64;
 
-    /// The matrix with `height` units in each column; `None` if its noise is too much. `lwe` is the
-    /// encryption under H. The search passes parameters of another height, to share the rest.
+    /// Creates the matrix with `height` units in each column. Returns `None` if its noise is too
+    /// large. `lwe` is the encryption under H. The search passes parameters of another height as
+    /// `other`, to share the parts that do not depend on the height.
     ///
     /// # Errors
     /// [`papir_core::Error::OutOfBounds`] for a matrix that does not exist.
@@ -82,34 +86,34 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
         other: Option<&Self>,
     ) -> Result<Option<Self>>;
 
-    /// Heights of all matrices.
+    /// Returns the range of the heights of all matrices.
     ///
     /// # Errors
-    /// [`papir_core::Error::Parameters`] if there is none.
+    /// [`papir_core::Error::Parameters`] if there is no matrix.
     fn heights(shape: &Shape) -> Result<RangeInclusive<u64>>;
 
-    /// Height of the matrix with `columns` columns, or slightly fewer.
+    /// Returns the height of the matrix with `columns` columns, or slightly fewer.
     ///
     /// # Errors
     /// [`papir_core::Error::OutOfBounds`] for records that are too long.
     fn height_for(shape: &Shape, columns: u64) -> Result<u64>;
 
-    /// The matrix of bytes.
+    /// Returns the layout of the matrix of bytes.
     fn layout(&self) -> &Layout;
 
-    /// Sizes, security and failure probability.
+    /// Returns sizes, security and failure probability.
     fn figures(&self) -> Figures;
 
-    /// Work of the verbs without compression.
+    /// Returns the work of each operation, without compression.
     fn work(&self) -> Work;
 
-    /// Rows and columns in words.
+    /// Returns the rows and columns in words, for a label.
     fn label(&self) -> String;
 
-    /// Parameters by name.
+    /// Returns the parameters as pairs of name and value.
     fn describe(&self) -> Vec<(&'static str, String)>;
 
-    /// Encrypts the place of a record under a key under H, n bits, and otherwise fresh keys.
+    /// Encrypts the place of a record. `key` is the key under H, n bits; all other keys are fresh.
     fn encrypt(
         &self,
         seed: Seed,
@@ -128,7 +132,7 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// Prepares the matrix of bytes.
     ///
     /// # Errors
-    /// None for a matrix of this layout.
+    /// The errors of the scheme below. A matrix of this layout causes no error.
     fn prepare(
         &self,
         seed: Seed,
@@ -136,19 +140,21 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
         progress: &dyn Progress,
     ) -> Result<Self::Stored>;
 
-    /// The matrix of bytes.
+    /// Returns the matrix of bytes.
     fn database(stored: &Self::Stored) -> &ByteMatrix;
 
     /// Returns a function from the number of a row of H to its n words.
     fn hint(&self, seed: Seed, stored: &Self::Stored) -> impl Fn(usize) -> Vec<u32> + Sync;
 
-    /// LWE ciphertexts for each query, at least one, in one read of the matrices.
+    /// Computes the LWE ciphertexts for each query, of which there is at least one, in one read of
+    /// the matrices.
     fn select(&self, stored: &Self::Stored, queries: &[&[Vec<u32>]]) -> Vec<Selected>;
 
-    /// Hint products of an update.
+    /// Returns the work of the hint products of an update.
     fn change_cost(&self, changes: &[Change]) -> Counts;
 
-    /// The matrices after these changes, in order; `None` if no byte changes.
+    /// Returns the matrices after these changes, which apply in order. Returns `None` if no byte
+    /// changes.
     ///
     /// # Errors
     /// The errors of [`papir_core::scheme::check_changes`].
@@ -169,33 +175,34 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// Reads the sections that [`Base::save`] wrote.
     ///
     /// # Errors
-    /// [`papir_core::Error::MissingSection`] or [`papir_core::Error::Length`].
+    /// [`papir_core::Error::MissingSection`] or [`papir_core::Error::Length`], and the errors of
+    /// the source.
     fn load(&self, seed: Seed, source: &dyn SectionSource) -> Result<Self::Stored>;
 }
 
 /// Figures of a matrix.
 pub struct Figures {
-    /// Rows of H.
+    /// Number of rows of H.
     pub hint_rows: usize,
     /// Number of words in each part of a query, and the bits of a word.
     pub query: Vec<(usize, u32)>,
-    /// 16-bit words of the ciphertexts sent with their masks.
+    /// Number of 16-bit words of the ciphertexts that are sent with their masks.
     pub online_words: usize,
     /// Bytes of the matrices that an answer reads, the database first.
     pub matrices: Vec<u64>,
-    /// Bytes that the server keeps besides matrices and compressed hint.
+    /// Bytes that the server keeps beside the matrices and the compressed hint.
     pub masks_bytes: u64,
-    /// Security of encryption that is not under H.
+    /// Security of encryption that is not under H, or `None` if there is none.
     pub security: Option<Security>,
-    /// log₂ of an answer's failure probability.
+    /// log₂ of a bound on an answer's failure probability.
     pub failure_log2: f64,
-    /// The bound on it.
+    /// Bound on the failure probability for which the parameters were chosen.
     pub failure_bound: FailureBound,
 }
 
-/// An encrypted place.
+/// Encrypted place of a record.
 pub struct Encrypted<S> {
-    /// The secret that decodes the answer, in addition to the key under H.
+    /// Secret that decodes the answer, in addition to the key under H.
     pub secret: S,
     /// Words of each part of the query.
     pub parts: Vec<Vec<u32>>,
@@ -205,14 +212,14 @@ pub struct Encrypted<S> {
 pub struct Selected {
     /// Bodies for all rows of H, modulo q.
     pub bodies: Vec<u32>,
-    /// The others, each n mask words and a body in units of q/2¹⁶.
+    /// The other ciphertexts, each with n mask words and a body in units of q/2¹⁶.
     pub online: Vec<u16>,
 }
 
 /// Matrices after changes.
 pub struct Changed<S> {
-    /// The new matrices.
+    /// New matrices.
     pub stored: S,
-    /// Rows of H that changed; `None` for all.
+    /// Rows of H that changed, or `None` if all rows changed.
     pub rows: Option<BTreeSet<usize>>,
 }

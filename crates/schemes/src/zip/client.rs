@@ -1,4 +1,4 @@
-//! The client of ZipPIR: `Setup`, `Query` and `Extract` of Algorithm 5.
+//! Client of ZipPIR: `Setup`, `Query` and `Extract` of Algorithm 5.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::slots::{self, Row, Weights, decode};
 use super::wire::{self, Digest, Keys, Product, Public, ZipAnswer, ZipQuery, malformed};
 use crate::shared::messages::SEED_BYTES;
 
-/// Later numbers after which a key without an answer is given up.
+/// Number of later tickets after which the client gives up a key without an answer.
 const PATIENCE: u64 = 64;
 /// Name of a [`SentKey`] in errors.
 const SENT_KEY: &str = "a key sent ahead";
@@ -42,7 +42,7 @@ pub struct State {
     key: Arc<SecretKey>,
     seed: Seed,
     next: u64,
-    /// Decrypted masks of the next numbers. Not stored.
+    /// Decrypted masks of the next numbers. They are not stored.
     ahead: Vec<DecryptedMasks>,
     /// Keys sent ahead, in the order of their numbers.
     sent: Vec<SentKey>,
@@ -51,17 +51,17 @@ pub struct State {
 /// Decrypted masks of a number.
 struct DecryptedMasks {
     number: u64,
-    /// pt_r.
+    /// Plaintexts pt_r.
     plaintexts: Vec<Plaintext>,
 }
 
-/// LWE key of a number, sent with its query or ahead. It encrypts one query.
+/// LWE key of a number, sent with its query or ahead of it. It encrypts one query.
 struct SentKey {
     number: u64,
     digest: Digest,
-    /// n bits.
+    /// LWE key, n bits.
     key: Zeroizing<Vec<u32>>,
-    /// ⟨H, s⟩ in slots; `None` until the answer has arrived.
+    /// ⟨H, s⟩ in slots, or `None` until the answer has arrived.
     plaintexts: Option<Vec<Plaintext>>,
 }
 
@@ -73,11 +73,11 @@ pub struct ZipSecret<B: Base> {
     base: B::Secret,
 }
 
-/// Secrets that decrypt a product: the secret key, the number of set LWE key bits, and ⟨H, s⟩ if
-/// the key was sent ahead.
+/// Secrets that decrypt a product: the secret key, the number of set bits of the LWE key, and ⟨H,
+/// s⟩ if the key was sent ahead.
 struct Opening {
     key: Arc<SecretKey>,
-    /// Boxed, so that moving the secret leaves no copy behind.
+    /// Numbers of set bits. They are boxed, so that moving the secret leaves no copy behind.
     weights: Box<Zeroizing<Weights>>,
     held: Option<Vec<Plaintext>>,
 }
@@ -135,7 +135,7 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
         Ok((secret, query))
     }
 
-    /// Takes the same time whether the answer decodes or not.
+    /// Decrypts an answer. The time is the same if the answer does not decode.
     fn extract(&self, secret: ZipSecret<B>, answer: ZipAnswer) -> Result<Vec<Record>> {
         let rows = self.rows(&secret, answer)?;
         Ok(vec![self.params.base.decode(&secret.base, &rows)?])
@@ -217,7 +217,8 @@ impl<B: Base> RegisteredClient<ZipPir<B>> for ZipClient<B> {
         })
     }
 
-    /// Refuses an answer to a key of another number or version, and a second answer.
+    /// Keeps the answer to a key that was sent ahead. Refuses an answer to a key of another number
+    /// or version, and a second answer.
     fn hold(&self, state: &mut State, number: u64, answer: ZipAnswer) -> Result<()> {
         const WHAT: &str = "an answer to a key that was sent ahead";
         let Product::Joined(ciphertexts) = answer.product else {
@@ -243,12 +244,13 @@ impl<B: Base> RegisteredClient<ZipPir<B>> for ZipClient<B> {
 }
 
 impl<B: Base> ZipClient<B> {
-    /// Returns whether a key can encrypt the next query for this version.
+    /// Returns true if a key can encrypt the next query for this version.
     fn is_held(&self, sent: &SentKey) -> bool {
         sent.digest == self.public.digest && sent.plaintexts.is_some()
     }
 
-    /// Removes the next held key from the state, and all keys of other versions.
+    /// Removes the next held key from the state and returns it, or `None` if there is none. Removes
+    /// all keys of other versions, too.
     fn take_held(&self, state: &mut State) -> Option<SentKey> {
         state.sent.retain(|sent| sent.digest == self.public.digest);
 
@@ -256,8 +258,8 @@ impl<B: Base> ZipClient<B> {
         Some(state.sent.remove(held))
     }
 
-    /// A fresh LWE key of the next number, and its bits less that number's masks. Uses the number
-    /// up.
+    /// Draws a fresh LWE key of the next number. Returns it, and its bits less the number's masks.
+    /// Uses the number up.
     fn masked_key(
         &self,
         state: &mut State,
@@ -287,7 +289,8 @@ impl<B: Base> ZipClient<B> {
         Ok((sent, offsets))
     }
 
-    /// Messages and distances of all rows: rows of the hint, then rows sent with their masks.
+    /// Decrypts the messages and distances of all rows: rows of the hint, then rows sent with their
+    /// masks.
     pub(super) fn rows(
         &self,
         secret: &ZipSecret<B>,
@@ -316,7 +319,7 @@ fn decode_online(row: &[u16], key: &[u32], message_bits: u32) -> Row {
 }
 
 impl State {
-    /// The registered keys.
+    /// Returns the registered keys.
     fn keys(&self) -> Keys {
         Keys {
             public: self.key.public().clone(),
@@ -324,7 +327,7 @@ impl State {
         }
     }
 
-    /// Returns whether the masks of a number are decrypted.
+    /// Returns true if the masks of a number are decrypted.
     fn has_masks(&self, number: u64) -> bool {
         self.ahead.iter().any(|masks| masks.number == number)
     }
@@ -343,7 +346,7 @@ impl State {
         self.decrypt_masks(compression, number, &NoProgress)
     }
 
-    /// Line 4: decrypts pt_r.
+    /// Computes line 4: decrypts pt_r.
     fn decrypt_masks(
         &self,
         compression: &Compression,
@@ -358,7 +361,7 @@ impl State {
         parts.into_iter().flatten().collect()
     }
 
-    /// Line 11, ck_o = s − pt_r modulo m, t bits of s in each.
+    /// Computes line 11, ck_o = s − pt_r modulo m, with t bits of s in each plaintext.
     fn offsets(
         &self,
         compression: &Compression,
@@ -402,7 +405,7 @@ impl Opening {
         Ok(())
     }
 
-    /// Decodes the value of a row's slot; `row` counts within its ciphertext.
+    /// Decodes the value of a row's slot. `row` is the row's position in its ciphertext.
     fn row(&self, compression: &Compression, row: usize, value: u16) -> Row {
         let phase = self.weights.phase(value, row == 0);
         decode(phase, compression.message_bits)
@@ -508,12 +511,12 @@ impl<B: Base> Wire<ZipParams<B>> for State {
 }
 
 impl SentKey {
-    /// Words of ⟨H, s⟩; none before the answer has arrived.
+    /// Returns the words of ⟨H, s⟩. There are none before the answer has arrived.
     fn words(&self) -> impl Iterator<Item = &u64> {
         self.plaintexts.iter().flatten().flat_map(Plaintext::words)
     }
 
-    /// Bytes that [`SentKey::encode`] writes.
+    /// Returns the number of bytes that [`SentKey::encode`] writes.
     fn bytes(&self) -> usize {
         NUMBER_BYTES
             + size_of::<Digest>()

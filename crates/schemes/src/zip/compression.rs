@@ -18,31 +18,31 @@ pub(super) const NUMBER_BYTES: usize = 8;
 pub(super) const TAG_BYTES: usize = 16;
 /// Bytes of a hint's digest.
 pub(super) const DIGEST_BYTES: usize = 16;
-/// Boundaries of parts of sections, in bytes.
+/// Alignment of parts of sections, in bytes.
 pub(super) const ALIGNMENT: usize = 64;
-/// Most bits of the LWE key in one plaintext.
+/// Largest number of bits of the LWE key in one plaintext.
 pub(super) const MAX_KEY_BITS: usize = 8;
 
-/// Compression of a hint.
+/// Parameters of the compression of a hint.
 #[derive(Clone, Debug)]
 pub(super) struct Compression {
-    /// Rows of H.
+    /// Number of rows of H.
     pub(super) rows: usize,
-    /// The query's LWE encryption; H is multiplied with its key of n bits.
+    /// LWE encryption of queries. H is multiplied with its key of n bits.
     pub(super) lwe: LweParams,
-    /// The client's Paillier encryption.
+    /// Paillier encryption of clients.
     pub(super) paillier: paillier::Params,
-    /// t, bits of the key in one plaintext.
+    /// t, the number of bits of the key in one plaintext.
     pub(super) key_bits: usize,
-    /// log₂ p: bits of message in a row.
+    /// log₂ p, the number of bits of message in a row.
     pub(super) message_bits: u32,
-    /// R, rows of H in one ciphertext.
+    /// R, the number of rows of H in one ciphertext.
     pub(super) rows_each: usize,
 }
 
 impl Compression {
-    /// Compression of a hint without rows yet. `key_bits` bits of the LWE key are in one plaintext
-    /// of a query, 1 to [`MAX_KEY_BITS`].
+    /// Creates the compression of a hint that has no rows yet. `key_bits` bits of the LWE key are
+    /// in one plaintext of a query, 1 to [`MAX_KEY_BITS`].
     pub(super) fn new<B: Base>(key_bits: usize) -> Result<Self> {
         if !(1..=MAX_KEY_BITS).contains(&key_bits) {
             let reason = format!("{key_bits} bits of a key in one plaintext: 1 to {MAX_KEY_BITS}");
@@ -63,32 +63,32 @@ impl Compression {
         })
     }
 
-    /// ⌈n/t⌉, plaintexts of a compression key.
+    /// Returns ⌈n/t⌉, the number of plaintexts of a compression key.
     pub(super) fn plaintexts(&self) -> usize {
         self.lwe.n().div_ceil(self.key_bits)
     }
 
-    /// Ciphertexts of a ticket and of an answer.
+    /// Returns the number of ciphertexts of a ticket, which is also that of an answer.
     pub(super) fn ciphertexts(&self) -> usize {
         self.rows.div_ceil(self.rows_each)
     }
 
-    /// Slots of an exponent.
+    /// Returns the number of slots of an exponent.
     pub(super) fn slots(&self) -> usize {
         self.rows_each * self.key_bits
     }
 
-    /// Digits of a stored exponent: whole words of 64 bits.
+    /// Returns the number of digits of a stored exponent, in whole words of 64 bits.
     pub(super) fn exponent_digits(&self) -> usize {
         self.slots().next_multiple_of(4)
     }
 
-    /// Bytes of all exponents.
+    /// Returns the bytes of all exponents.
     pub(super) fn exponent_bytes(&self) -> usize {
         2 * self.ciphertexts() * self.plaintexts() * self.exponent_digits()
     }
 
-    /// H as a matrix of wide integers.
+    /// Returns the dimensions of H as a matrix of wide integers.
     pub(super) fn dimensions(&self) -> Dimensions {
         Dimensions {
             rows: self.ciphertexts(),
@@ -96,19 +96,19 @@ impl Compression {
         }
     }
 
-    /// Digits of a plaintext.
+    /// Returns the number of digits of a plaintext.
     pub(super) fn plaintext_digits(&self) -> usize {
         4 * self.paillier.plaintext_words()
     }
 
-    /// Bits of the longest sum of the second product.
+    /// Returns the number of bits of the longest sum of the second product.
     fn product_bits(&self) -> u32 {
         // ⌈n/t⌉ products of an exponent and an offset, each as long as both factors together.
         let sum = self.plaintexts().next_power_of_two().ilog2();
         self.slots() as u32 * SLOT_BITS + self.paillier.modulus_bits() + sum
     }
 
-    /// The residue number system of the second product.
+    /// Creates the residue number system of the second product.
     pub(super) fn residues(&self) -> Residues {
         // One system serves offsets and exponents, so it takes digits of the longer ones.
         Residues::new(
@@ -117,55 +117,56 @@ impl Compression {
         )
     }
 
-    /// Bytes of H's residues.
+    /// Returns the bytes of H's residues.
     pub(super) fn residue_bytes(&self) -> usize {
         4 * self.dimensions().residues(primes_for(self.product_bits()))
     }
 
-    /// Bytes of all rows' sums.
+    /// Returns the bytes of the sums of all rows.
     pub(super) fn sums_bytes(&self) -> usize {
         size_of::<RowSums>() * self.rows
     }
 
-    /// The place of the digest in the section of sums. Parts of sections start on 64-byte
+    /// Returns the place of the digest in the section of sums. Parts of sections start on 64-byte
     /// boundaries, so zeros may precede it.
     pub(super) fn digest_place(&self) -> Range<usize> {
         let start = self.sums_bytes().next_multiple_of(ALIGNMENT);
         start..start + DIGEST_BYTES
     }
 
-    /// Bytes of a client's registered keys.
+    /// Returns the bytes of a client's registered keys.
     pub(super) fn keys_bytes(&self) -> usize {
         self.paillier.modulus_bytes() + SEED_BYTES
     }
 
-    /// Bytes of a query's key.
+    /// Returns the bytes of a query's key.
     pub(super) fn offsets_bytes(&self) -> usize {
         self.plaintexts() * self.paillier.plaintext_bytes()
     }
 
-    /// Bytes of an answer's ciphertexts.
+    /// Returns the bytes of an answer's ciphertexts.
     pub(super) fn joined_bytes(&self) -> usize {
         self.ciphertexts() * self.paillier.ciphertext_bytes()
     }
 
-    /// Bytes of an answer's words, for clients that sent their key ahead. Shorter than ciphertexts:
-    /// a ciphertext has twice the bytes of a plaintext, whose slots hold its rows.
+    /// Returns the bytes of an answer's words, for clients that sent their key ahead. They are
+    /// shorter than ciphertexts: a ciphertext has twice the bytes of a plaintext, whose slots hold
+    /// its rows.
     pub(super) fn words_bytes(&self) -> usize {
         2 * self.rows
     }
 
-    /// Bytes of the plaintexts of all rows.
+    /// Returns the bytes of the plaintexts of all rows.
     pub(super) fn plaintexts_bytes(&self) -> usize {
         self.ciphertexts() * self.paillier.plaintext_bytes()
     }
 
-    /// Bytes of a ticket.
+    /// Returns the bytes of a ticket.
     pub(super) fn ticket_bytes(&self) -> usize {
         NUMBER_BYTES + TAG_BYTES + DIGEST_BYTES + self.joined_bytes()
     }
 
-    /// Parameters by name.
+    /// Returns the parameters as pairs of name and value.
     pub(super) fn describe(&self) -> Vec<(&'static str, String)> {
         vec![
             ("n", self.lwe.n().to_string()),

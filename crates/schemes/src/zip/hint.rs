@@ -1,4 +1,4 @@
-//! A server's compressed hint: exponents for tickets, residues for answers.
+//! Compressed hint of a server: exponents for tickets, residues for answers.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -19,22 +19,24 @@ const RESIDUES: &str = "zip/residues";
 const SUMS: &str = "zip/sums";
 /// Name of a ticket in errors.
 const TICKET: &str = "a ticket";
-/// Memory for the table and the accumulators of a ticket, which all threads share: 256 MiB.
+/// Bytes of memory for the table and the accumulators of a ticket, which all threads share: 256
+/// MiB.
 const MEMORY: usize = 256 << 20;
-/// Slots of a ciphertext for each one whose change is multiplied in. If more have changed, the
-/// ciphertext is made anew.
+/// Inverse of the share of changed slots in a ciphertext up to which the changes are multiplied in.
+/// If more slots have changed, the ciphertext is made anew.
 const SLOTS_PER_CHANGE: usize = 3;
 
 /// H as the exponents of compression keys. A clone shares it.
 #[derive(Clone)]
 pub(super) struct CompressedHint {
-    /// ciphertexts × plaintexts of a key × digits.
+    /// Exponents, as ciphertexts × plaintexts of a key × digits.
     pub(super) exponents: BlobSlice<u16>,
-    /// The same as centred residues.
+    /// Exponents as centred residues.
     pub(super) residues: BlobSlice<i32>,
     /// Sums of each row.
     pub(super) sums: BlobSlice<RowSums>,
-    /// Digest of the rows and their sums. Keys and tickets belong to the hint of their digest.
+    /// Digest of the rows and their sums. Keys and tickets name the hint to which they belong by
+    /// its digest.
     pub(super) digest: Digest,
     system: Residues,
 }
@@ -81,7 +83,7 @@ impl CompressedHint {
         Self::with_rows(compression, &all, row, parts, progress)
     }
 
-    /// H with some rows replaced.
+    /// Returns H with these rows replaced.
     pub(super) fn changed(
         &self,
         compression: &Compression,
@@ -97,7 +99,7 @@ impl CompressedHint {
         Self::with_rows(compression, rows, row, parts, progress)
     }
 
-    /// Writes some rows into exponents, sums and residues.
+    /// Writes these rows into exponents, sums and residues.
     fn with_rows(
         compression: &Compression,
         rows: &BTreeSet<usize>,
@@ -154,7 +156,7 @@ impl CompressedHint {
         })
     }
 
-    /// Writes the hint's sections. The digest stands after the sums.
+    /// Writes the hint's sections. The digest is after the sums.
     pub(super) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(EXPONENTS, &[self.exponents.bytes()])?;
         sink.put(RESIDUES, &[self.residues.bytes()])?;
@@ -164,7 +166,7 @@ impl CompressedHint {
         sink.put(SUMS, &[sums, &padding, &self.digest])
     }
 
-    /// Reads the sections of [`CompressedHint::save`], or of 0.1.0.
+    /// Reads the sections of [`CompressedHint::save`], or the sections of papir 0.1.0.
     pub(super) fn load(compression: &Compression, source: &dyn SectionSource) -> Result<Self> {
         let exponents = sized(source, EXPONENTS, compression.exponent_bytes())?;
         let residues = sized(source, RESIDUES, compression.residue_bytes())?;
@@ -192,7 +194,7 @@ impl CompressedHint {
         })
     }
 
-    /// Changed slots of the ciphertexts that differ from an earlier version.
+    /// Returns the changed slots of the ciphertexts that differ from an earlier version.
     fn changes_since(&self, earlier: &Self, compression: &Compression) -> Vec<ChangedSlots> {
         let digits = compression.exponent_digits();
         let each = compression.plaintexts() * digits;
@@ -211,10 +213,11 @@ impl CompressedHint {
         changed.into_iter().flatten().collect()
     }
 
-    /// Changes the ciphertexts of an earlier version's ticket into ciphertexts of this version: by
-    /// the difference, Π ck^ΔH, where few slots have changed, else anew.
+    /// Changes the ciphertexts of an earlier version's ticket into ciphertexts of this version. If
+    /// few slots of a ciphertext have changed, it multiplies by the difference, Π ck^ΔH; otherwise
+    /// it makes the ciphertext anew.
     ///
-    /// Refuses a ticket that was not made with these masks.
+    /// It refuses a ticket that was not made with these masks.
     pub(super) fn follow(
         &self,
         compression: &Compression,
@@ -246,7 +249,8 @@ impl CompressedHint {
         Ok(())
     }
 
-    /// Line 7: the hint's products with a number's masks, some ciphertexts of its ticket.
+    /// Computes line 7: the hint's products with a number's masks, which are some ciphertexts of
+    /// its ticket.
     pub(super) fn of_ticket(
         &self,
         compression: &Compression,
@@ -272,8 +276,8 @@ impl CompressedHint {
         Ok(words_of(&products))
     }
 
-    /// Line 18: returns H·ck_o of each query over the integers, ciphertext by ciphertext, in one
-    /// read of the hint.
+    /// Computes the product of line 18. Returns H·ck_o of each query over the integers, ciphertext
+    /// by ciphertext, in one read of the hint.
     pub(super) fn products(
         &self,
         compression: &Compression,
@@ -291,8 +295,8 @@ impl CompressedHint {
             .products(compression.dimensions(), &self.residues, &vectors)
     }
 
-    /// Line 18's sum: puts each row's word in its slot, adds the second product, and adds both to
-    /// the ticket's ciphertexts. Refuses a ticket that was not made with this key.
+    /// Computes the sum of line 18: puts each row's word in its slot, adds the second product, and
+    /// adds both to the ticket's ciphertexts. Refuses a ticket that was not made with this key.
     pub(super) fn join(
         &self,
         compression: &Compression,
@@ -315,7 +319,7 @@ impl CompressedHint {
         })
     }
 
-    /// b′ of every row.
+    /// Computes b′ of every row.
     pub(super) fn words(&self, compression: &Compression, rows: &[u32]) -> Vec<u16> {
         let words = rows.iter().enumerate().map(|(row, sum)| {
             // A ciphertext's first row has no row below it.
@@ -336,7 +340,7 @@ fn read_digest(source: &dyn SectionSource, place: Range<usize>) -> Result<Digest
     Ok(digest)
 }
 
-/// First bytes of the BLAKE3 hash of the parts, one after another.
+/// Returns the first bytes of the BLAKE3 hash of the parts, one after another.
 fn digest_of(parts: &[&[u8]]) -> Digest {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -349,13 +353,13 @@ fn digest_of(parts: &[&[u8]]) -> Digest {
 }
 
 impl Masks<'_> {
-    /// ck_r.
+    /// Expands ck_r.
     fn expand(&self, compression: &Compression) -> Vec<Ciphertext> {
         self.keys.masks(self.number, compression)
     }
 }
 
-/// Slots whose digits differ in any exponent of a ciphertext.
+/// Returns the slots whose digits differ in any exponent of a ciphertext.
 fn differing_slots(new: &[u16], old: &[u16], digits: usize) -> Vec<usize> {
     // A place is multiplied by all masks, so a slot counts if it differs in any exponent.
     let mut differs = vec![false; digits];
@@ -368,7 +372,7 @@ fn differing_slots(new: &[u16], old: &[u16], digits: usize) -> Vec<usize> {
     (0..digits).filter(|slot| differs[*slot]).collect()
 }
 
-/// Words of each ciphertext.
+/// Returns the words of each ciphertext.
 fn words_of(ciphertexts: &[Ciphertext]) -> Vec<Vec<u64>> {
     ciphertexts
         .iter()
@@ -391,7 +395,7 @@ fn with_slots(product: &[u64], slots: &[u16]) -> Vec<u64> {
     sum
 }
 
-/// Stored exponents of some ciphertexts.
+/// Stored exponents of a list of ciphertexts.
 struct Stored<'a> {
     compression: &'a Compression,
     hint: &'a CompressedHint,
@@ -423,8 +427,8 @@ impl Exponents for Stored<'_> {
     }
 }
 
-/// Multiplies exponents by the masks, in steps of some milliseconds between which the work can
-/// pause.
+/// Raises the masks to the exponents and multiplies them, in steps of some milliseconds. The work
+/// can pause between steps.
 fn multiply(
     public: &PublicKey,
     key: &[Ciphertext],
@@ -441,15 +445,15 @@ fn multiply(
     Ok(products.finish())
 }
 
-/// Changed slots of two versions' exponents, a row each: the new digit less the old one, plus 2¹⁶.
-/// The last row has 2¹⁶ alone, and divides all others.
+/// Changed slots of the exponents of two versions, a row each: the new digit less the old one, plus
+/// 2¹⁶. The last row is 2¹⁶ alone, and divides all other rows.
 struct Difference<'a> {
     compression: &'a Compression,
     /// The old hint and the new one.
     hints: [&'a CompressedHint; 2],
-    /// Numbers of the changed ciphertexts.
+    /// Indices of the changed ciphertexts.
     ciphertexts: Vec<usize>,
-    /// The places of changed slots in these.
+    /// Places of the changed slots in these ciphertexts.
     places: Vec<Place>,
 }
 
@@ -477,8 +481,8 @@ impl<'a> Difference<'a> {
         }
     }
 
-    /// The changed ciphertexts of a ticket, in order. Refuses a ticket that was not made with these
-    /// masks.
+    /// Returns the changed ciphertexts of a ticket, in order. Refuses a ticket that was not made
+    /// with these masks.
     fn multiply(
         &self,
         masks: Masks<'_>,
@@ -510,7 +514,7 @@ impl<'a> Difference<'a> {
         Ok(words_of(&changed))
     }
 
-    /// Digit of a changed slot in one column.
+    /// Returns the digit of a changed slot in one column.
     fn digit(&self, hint: &CompressedHint, place: &Place, column: usize) -> u64 {
         let digits = self.compression.exponent_digits();
         let exponent = self.ciphertexts[place.product] * self.columns() + column;

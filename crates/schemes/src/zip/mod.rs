@@ -1,12 +1,12 @@
 //! ZipPIR: Akhavan Mahdavi, Diao, Kerschbaum, *ZipPIR: High-throughput Single-server PIR without
 //! Client-side Storage*.
 //!
-//! SimplePIR or DoublePIR, but the hint stays on the server. Decrypting row r of an answer takes
-//! its phase bᵣ − ⟨hᵣ, s⟩, with hᵣ a row of the hint and s the query's LWE key of n bits. The
-//! server computes it under Paillier encryption, many rows in one ciphertext, and nearly all of
-//! that before s is known: an encryption of s is an encryption of random numbers, which both sides
-//! expand from a seed, plus their difference from s, which the query contains. The product with the
-//! random part is a [`ticket`](wire::Ticket), valid for one query.
+//! The scheme is SimplePIR or DoublePIR, but the hint stays on the server. Decrypting row r of an
+//! answer takes its phase bᵣ − ⟨hᵣ, s⟩, where hᵣ is a row of the hint and s is the query's LWE key
+//! of n bits. The server computes the phase under Paillier encryption, many rows in one ciphertext.
+//! It does nearly all of that before s is known: an encryption of s is an encryption of random
+//! numbers, which both sides expand from a seed, plus their difference from s, which the query
+//! contains. The product with the random part is a [`ticket`](wire::Ticket), valid for one query.
 //!
 //! ```text
 //! register  keys ← Paillier modulus, seed of the encryptions of random numbers ρ₁, ρ₂, …
@@ -34,8 +34,8 @@
 //! | over DoublePIR (6), for records of few bits | [`ZipDouble`] |
 //!
 //! Over DoublePIR, the second level's ciphertexts of the first hint's digits have masks that are
-//! known at setup; ciphertexts of the first answer's digits are few and are sent with their masks.
-//! The second hint has 3·n rows for each byte of a record, whatever the number of records, so a
+//! known at setup. The ciphertexts of the first answer's digits are few and are sent with their
+//! masks. The second hint has 3·n rows for each byte of a record, for any number of records, so a
 //! ticket takes seconds of work instead of many.
 //!
 //! Differences from the paper:
@@ -53,8 +53,8 @@
 //!
 //! A number masks one LWE key and is used once: a second query under it would show the server the
 //! difference of two keys. A key encrypts one query. The client stores the next number on disk
-//! before it sends a query, and the server's registry answers a second query with a number only if
-//! it repeats the first.
+//! before it sends a query. If a second query has the same number, the server's registry answers it
+//! only if it repeats the first.
 
 mod base;
 pub mod client;

@@ -1,6 +1,6 @@
 //! Noise of a row and its bound.
 //!
-//! Noise is in *units* of q/2¹⁶, the last bit of a slot.
+//! Noise is in *units* of q/2¹⁶. A unit is the last bit of a slot.
 //!
 //! Decoding a row sees Δ·x and three kinds of noise:
 //!
@@ -17,13 +17,13 @@
 //! A further [`EXACT`] units bound the rounding of the word itself, half of an odd weight, and the
 //! part of the spill that comes from the word below and its own spill.
 //!
-//! Rows that are sent with their masks are rounded to units and their mean is subtracted: n/48, and
-//! half a unit, so the same bound holds for them.
+//! Rows that are sent with their masks are rounded to units and their mean is subtracted. This
+//! leaves a variance of n/48 and half a unit, so the same bound holds for them.
 //!
-//! Words of H are uniform, up to a power of two as a factor, where a row of the database has any
-//! word that is not zero; elsewhere rounding and spill equal their means. Each sum is subgaussian
-//! with the deviation given, and they are independent, so |noise| > x with probability below
-//! 2·exp(−x²/2·deviation²).
+//! Words of H are uniform, up to a power of two as a factor, if the row of the database has any
+//! word that is not zero. In other rows, rounding and spill equal their means. Each sum is
+//! subgaussian with the deviation given, and they are independent, so |noise| > x with probability
+//! below 2·exp(−x²/2·deviation²).
 
 use papir_core::FailureBound;
 use papir_lattice::lwe32::{LOG2_Q, MODULE_SIGMA, rounding_square};
@@ -40,44 +40,44 @@ const EXACT: f64 = 2.02;
 pub struct Level {
     /// w, the largest absolute value of a word.
     pub(super) word: f64,
-    /// log₂ p, bits of message.
+    /// log₂ p, the number of bits of message.
     pub(super) message_bits: u32,
-    /// log₂ of the probability that some row exceeds the bound, by default.
+    /// log₂ of the accepted probability that any row exceeds the bound, by default.
     pub(super) default_tail_log2: f64,
-    /// Fewest bits of a query's word.
+    /// Least number of bits of a query's word.
     pub(super) least_bits: u32,
 }
 
 /// Rounding of queries, and the noise that decoding accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Budget {
-    /// Bits of a query's word.
+    /// Number of bits of a query's word.
     pub(super) query_bits: u32,
     /// Largest accepted distance from a multiple of Δ, in units.
     pub(super) bound: u16,
 }
 
 impl Level {
-    /// log₂ of Δ = q/p.
+    /// Returns log₂ of Δ = q/p.
     pub(super) const fn log2_delta(&self) -> u32 {
         LOG2_Q - self.message_bits
     }
 
-    /// Deviation of a row's noise for `count` words, keys of n bits and queries of `query_bits`
-    /// bits a word.
+    /// Returns the deviation of a row's noise for `count` words, keys of n bits and queries of
+    /// `query_bits` bits a word.
     pub(super) fn deviation(&self, count: usize, n: usize, query_bits: u32) -> f64 {
         let word = self.word / f64::from(1u32 << LOG2_UNIT);
         let error = MODULE_SIGMA.powi(2) + rounding_square(LOG2_Q - query_bits);
         (word.powi(2) * count as f64 * error + 2.0 * n as f64 / 48.0).sqrt()
     }
 
-    /// log₂ of the probability that some row exceeds the bound.
+    /// Returns log₂ of the accepted probability that any row exceeds the bound.
     pub(super) fn tail_log2(&self, failure: FailureBound) -> f64 {
         self.default_tail_log2 - failure.beyond_default()
     }
 
-    /// The shortest queries for which `rows` rows of `count` words decode; `None` if no length
-    /// suffices.
+    /// Returns the budget of the shortest queries for which `rows` rows of `count` words decode.
+    /// Returns `None` if no length suffices.
     pub(super) fn budget(
         &self,
         rows: usize,

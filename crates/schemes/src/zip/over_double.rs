@@ -1,7 +1,7 @@
 //! DoublePIR below ZipPIR: two levels of encryption.
 //!
-//! The first key is DoublePIR's, n = 1024; the second has 1,280 bits, since a plaintext has room
-//! for bits. Noise of the first level: `crate::double::noise`.
+//! The first key is the key of DoublePIR, with n = 1024. The second key has 1,280 bits, since a
+//! plaintext has room for bits. `crate::double::noise` has the noise of the first level.
 
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
@@ -33,7 +33,7 @@ use crate::shared::units::decoded;
 const DATABASE: &str = "zipdouble/database";
 const DIGITS: &str = "zipdouble/digits";
 const MASKS: &str = "zipdouble/masks";
-/// Second level.
+/// Constants of the second level.
 pub(super) const LEVEL: Level = Level {
     word: CENTRE as f64,
     message_bits: DIGIT_BITS,
@@ -46,9 +46,9 @@ pub(super) const LEVEL: Level = Level {
 pub struct Levels<T> {
     pub(super) layout: Layout,
     failure: FailureBound,
-    /// Bits of a word of the first query.
+    /// Number of bits of a word of the first level's query.
     first_bits: u32,
-    /// Largest accepted distance from a multiple of Δ at the first level, in q.
+    /// Largest distance from a multiple of Δ that decoding accepts at the first level, in q.
     first_bound: u32,
     /// Budget of the second level.
     pub(super) budget: Budget,
@@ -64,20 +64,22 @@ pub struct StoredLevels {
     pub(super) second: SecondLevel,
 }
 
-/// The first level's key, and the record's place in its unit. Erased on drop.
+/// Secret of one query: the first level's key, and the record's place in its unit. It is erased on
+/// drop.
 pub struct FirstKey {
     key: Zeroizing<Vec<u32>>,
-    /// Boxed, so that moving the secret leaves no copy behind.
+    /// Position of the record in its unit. It is boxed, so that moving the secret leaves no copy
+    /// behind.
     slot: Box<Zeroizing<u64>>,
 }
 
-/// A₂: its rows belong to the units of a column of D.
+/// Returns the masks A₂, which have a row for each unit of a column of D.
 fn second_masks(seed: Seed) -> Masks {
     Masks::module(seed, "zipdouble/second")
 }
 
 impl<T> Levels<T> {
-    /// Rows and columns of both levels' matrices.
+    /// Returns the rows and columns of both levels' matrices.
     fn sides(&self) -> [(usize, usize); 2] {
         [
             (self.layout.rows, self.layout.columns),
@@ -85,12 +87,13 @@ impl<T> Levels<T> {
         ]
     }
 
-    /// Ciphertexts sent with their masks: digits of the first answer.
+    /// Returns the number of ciphertexts that are sent with their masks: digits of the first
+    /// answer.
     fn online_rows(&self) -> usize {
         BODY.count * self.layout.unit_layout.unit_bytes
     }
 
-    /// Both levels over the first.
+    /// Prepares the second level over the first. Returns both.
     fn over(&self, seed: Seed, first: FirstLevel, progress: &dyn Progress) -> Result<StoredLevels> {
         let mut hint = first.hint(&self.first, progress);
         let masks = second_masks(seed);
@@ -105,7 +108,7 @@ impl<T> Levels<T> {
         Ok(StoredLevels { first, second })
     }
 
-    /// Ciphertexts of an answer; the last ones are sent with their masks.
+    /// Returns the ciphertexts of an answer. The last ones are sent with their masks.
     fn selected(&self, answer: Ciphertexts) -> Selected {
         let Ciphertexts { mut bodies, masks } = answer;
         // Rows of H come first; the masks of the others depend on the query.
@@ -121,7 +124,7 @@ impl<T> Levels<T> {
     }
 }
 
-/// Cost of the hint of a matrix.
+/// Returns the work of the hint of a matrix.
 fn hint_product(rows: usize, columns: usize) -> Counts {
     let bytes = transformed_bytes(rows, columns) as f64;
     Counts::new().with(Operation::HintProduct8, bytes, rows)
@@ -320,13 +323,13 @@ impl<T: ParameterSet> Base for Levels<T> {
         &stored.first.database
     }
 
-    /// The masks of the first hint's digits.
+    /// Returns the rows of H, which are the masks of the first hint's digits.
     fn hint(&self, _seed: Seed, stored: &StoredLevels) -> impl Fn(usize) -> Vec<u32> + Sync {
         let n = self.second.n();
         move |row| stored.second.masks[row * n..][..n].to_vec()
     }
 
-    /// DoublePIR's two levels.
+    /// Runs the two levels of DoublePIR.
     fn select(&self, stored: &StoredLevels, queries: &[&[Vec<u32>]]) -> Vec<Selected> {
         let [columns, units] = [0, 1].map(|part| {
             queries
@@ -345,7 +348,7 @@ impl<T: ParameterSet> Base for Levels<T> {
             .collect()
     }
 
-    /// All rows of H depend on each unit.
+    /// Returns the work of an update's hint products. All rows of H depend on each unit.
     fn change_cost(&self, changes: &[Change]) -> Counts {
         let layout = &self.layout;
         let units = self.layout.changed_units(changes);

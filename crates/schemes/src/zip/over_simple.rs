@@ -1,8 +1,8 @@
 //! SimplePIR below ZipPIR: bytes in columns.
 //!
-//! Two things differ from [`crate::simple`]. A is structured (module LWE), so that n = 1280
-//! suffices instead of the paper's 1400 and products with A are computed by transforms; and the
-//! query's words are rounded.
+//! Two things differ from [`crate::simple`]. A is structured (module LWE), so n = 1280 suffices
+//! instead of the paper's 1400, and transforms compute products with A. The query's words are
+//! rounded.
 
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
@@ -45,13 +45,13 @@ pub struct Columns<T> {
     set: PhantomData<fn() -> T>,
 }
 
-/// A record's place in its column. Erased on drop.
+/// Secret of one query: the record's place in its column. It is erased on drop.
 pub struct Position {
-    /// Boxed, so that moving the secret leaves no copy behind.
+    /// Place of the record. It is boxed, so that moving the secret leaves no copy behind.
     place: Box<Place>,
 }
 
-/// A: its rows belong to the columns of D.
+/// Returns the masks A, which have a row for each column of D.
 pub(super) fn masks(seed: Seed) -> Masks {
     Masks::module(seed, "zip/lwe-matrix")
 }
@@ -91,7 +91,8 @@ impl<T: ParameterSet> Base for Columns<T> {
         heights(T::ZIP.0, shape)
     }
 
-    /// Exact for records of whole bytes, which are units of one record.
+    /// Returns the height for `columns` columns. It is exact for records of whole bytes, which are
+    /// units of one record.
     fn height_for(shape: &Shape, columns: u64) -> Result<u64> {
         Ok(shape.records().div_ceil(columns))
     }
@@ -133,7 +134,7 @@ impl<T: ParameterSet> Base for Columns<T> {
         ]
     }
 
-    /// Line 14 of Algorithm 5: the column's unit vector under the LWE key.
+    /// Computes line 14 of Algorithm 5: encrypts the column's unit vector under the LWE key.
     fn encrypt(
         &self,
         seed: Seed,
@@ -178,13 +179,13 @@ impl<T: ParameterSet> Base for Columns<T> {
         stored
     }
 
-    /// H = D·A.
+    /// Returns the rows of H = D·A.
     fn hint(&self, seed: Seed, database: &ByteMatrix) -> impl Fn(usize) -> Vec<u32> + Sync {
         let products = MaskProducts::new(&self.lwe, &masks(seed), database.columns(), CENTRE);
         move |row| row_products(&self.lwe, &products, database, row)
     }
 
-    /// Line 17: D·qu_0 modulo q, with centred words.
+    /// Computes line 17: D·qu_0 modulo q, with centred words.
     fn select(&self, database: &ByteMatrix, queries: &[&[Vec<u32>]]) -> Vec<Selected> {
         let bits = self.budget.query_bits;
         let values: Vec<&[u32]> = queries.iter().map(|parts| &parts[0][..]).collect();
@@ -209,7 +210,7 @@ impl<T: ParameterSet> Base for Columns<T> {
         Counts::new().with(Operation::HintProduct8, products, rows)
     }
 
-    /// Rows of H follow rows of D, whatever the number of bytes that changed in a row.
+    /// Applies changes. A row of H changes if its row of D changes, in any number of bytes.
     fn change(
         &self,
         _seed: Seed,

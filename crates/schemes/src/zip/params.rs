@@ -18,17 +18,17 @@ use crate::shared::messages::{
 };
 use crate::shared::parameters::{one_record, refused, sealed, sealed_public, security};
 
-/// Candidate heights compared for each number of key bits.
+/// Number of heights that are compared for each number of key bits.
 const CANDIDATES: u64 = 1024;
-/// Bits of security credited to a modulus of 3,072 bits.
+/// Bits of security that count for a modulus of 3,072 bits.
 const MODULUS_SECURITY: f64 = 128.0;
-/// Bytes that a server reads at 10 GB/s while a line of 10 Mbit/s transfers one.
+/// Number of bytes that a server reads at 10 GB/s while a line of 10 Mbit/s transfers one byte.
 const BYTES_READ: f64 = 8000.0;
 
-/// ZipPIR over a scheme.
+/// ZipPIR over a scheme, as a scheme.
 pub struct ZipPir<B>(PhantomData<fn() -> B>);
 
-/// Parameters that a search compares.
+/// Parameters that a search compares, with their cost.
 struct CostedHeight {
     cost: f64,
     height: u64,
@@ -43,8 +43,9 @@ pub struct ZipParams<B> {
 }
 
 impl<B: Base> ZipParams<B> {
-    /// The matrix with `height` units in each column. `key_bits` bits of the LWE key share one
-    /// number of a query: 1 is the paper's main construction, more its packed compression key.
+    /// Creates the parameters of the matrix with `height` units in each column. `key_bits` bits of
+    /// the LWE key share one number of a query: 1 is the paper's main construction, and more bits
+    /// are its packed compression key.
     ///
     /// # Errors
     /// [`papir_core::Error::OutOfBounds`] for records, rows or columns beyond the limits of the
@@ -53,7 +54,7 @@ impl<B: Base> ZipParams<B> {
         Self::failing_less(shape, height, key_bits, FailureBound::DEFAULT)
     }
 
-    /// [`Self::new`] with a bound on the failure probability.
+    /// Creates the parameters of [`Self::new`] within this bound on the failure probability.
     ///
     /// # Errors
     /// The errors of [`Self::new`].
@@ -72,7 +73,7 @@ impl<B: Base> ZipParams<B> {
         Ok(Self::compressed(base, &compression))
     }
 
-    /// Parameters with the compression of the hint of `base`.
+    /// Creates the parameters with the compression of the hint of `base`.
     fn compressed(base: B, compression: &Compression) -> Self {
         let compression = Compression {
             rows: base.figures().hint_rows,
@@ -81,8 +82,8 @@ impl<B: Base> ZipParams<B> {
         Self { base, compression }
     }
 
-    /// The best parameters for a target, with `key_bits` bits of the LWE key in one number of a
-    /// query if given.
+    /// Chooses the best parameters for a target. With `Some`, `key_bits` bits of the LWE key are in
+    /// one number of a query; with `None`, the search chooses their number.
     ///
     /// # Errors
     /// The errors of [`Self::new`].
@@ -120,7 +121,7 @@ impl<B: Base> ZipParams<B> {
         Self::failing_less(shape, best.height, best.key_bits, failure)
     }
 
-    /// Bytes of a query and of an answer.
+    /// Returns the bytes of a query and of an answer.
     fn message_bytes(&self, figures: &Figures) -> [usize; 2] {
         let answer = 2 * figures.online_words + self.compression.joined_bytes();
         [
@@ -152,8 +153,8 @@ impl<B: Base> ZipParams<B> {
         }
     }
 
-    /// Work of the verbs. It excludes Paillier operations of clients and tickets, which are done
-    /// ahead; an answer also reads the residues of H.
+    /// Returns the work of each operation. It excludes Paillier operations of clients and tickets,
+    /// which are done ahead. An answer also reads the residues of H.
     fn work(&self) -> Work {
         let work = self.base.work();
         let residues = self.compression.residue_bytes() as f64;
@@ -165,7 +166,7 @@ impl<B: Base> ZipParams<B> {
         }
     }
 
-    /// Cost under a goal, in bytes sent or read.
+    /// Returns the cost under a goal, in bytes sent or read.
     fn cost(&self, goal: Goal) -> f64 {
         let figures = self.base.figures();
         let compression = &self.compression;
@@ -180,7 +181,8 @@ impl<B: Base> ZipParams<B> {
         }
     }
 
-    /// The lower of both levels' security, at most that of 3,072 bits; `None` for a short modulus.
+    /// Returns the lower of both levels' security, at most the security of a modulus of 3,072 bits.
+    /// Returns `None` for a short modulus.
     fn security(&self, other: Option<Security>) -> Option<Security> {
         let one = security(self.compression.lwe.security());
         let one = Security {
@@ -193,7 +195,7 @@ impl<B: Base> ZipParams<B> {
     }
 }
 
-/// Bytes of all parts of the query below.
+/// Returns the bytes of all parts of the query below.
 fn parts_bytes(figures: &Figures) -> usize {
     figures
         .query

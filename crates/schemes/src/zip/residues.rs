@@ -1,10 +1,10 @@
-//! The second product, H·ck_o, in a residue number system (section 4.3).
+//! Second product, H·ck_o, in a residue number system (section 4.3).
 //!
-//! It computes exact sums of products of wide integers with products of 32-bit words. Primes are
-//! the largest below 2³², as many as the largest sum needs. The matrix is stored as centred
-//! residues, in row groups of 64 integers, each with a tile of [`papir_kernels::mat32`] for every
-//! prime. A vector's residues are split into halves of 16 bits: two vectors that share one read of
-//! the matrix. A sum of n products of 31 and 16 bits stays far below 2⁶³.
+//! The system computes exact sums of products of wide integers with products of 32-bit words. Its
+//! primes are the largest below 2³²; their number depends on the largest sum. The matrix is stored
+//! as centred residues, in row groups of 64 integers, each with a tile of [`papir_kernels::mat32`]
+//! for every prime. A vector's residues are split into halves of 16 bits, which are two vectors
+//! that share one read of the matrix. A sum of n products of 31 and 16 bits is far below 2⁶³.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use papir_ring::prime::is_prime;
 
 use crate::shared::residues::{System, centred};
 
-/// Bits of a number's digit, and of half a residue.
+/// Number of bits of a number's digit, and of half a residue.
 const HALF_BITS: u32 = 16;
 
-/// The system, of primes just below 2³².
+/// The residue number system, of primes just below 2³².
 #[derive(Clone)]
 pub(super) struct Residues {
     pub(super) system: System,
@@ -27,27 +27,27 @@ pub(super) struct Residues {
 /// Dimensions of a matrix of wide integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dimensions {
-    /// Integers in a column.
+    /// Number of integers in a column.
     pub(super) rows: usize,
-    /// Columns, n.
+    /// Number of columns, n.
     pub(super) columns: usize,
 }
 
 impl Dimensions {
-    /// Number of residues modulo `primes` primes.
+    /// Returns the number of residues modulo `primes` primes.
     pub(super) fn residues(&self, primes: usize) -> usize {
         primes * self.rows.next_multiple_of(ROWS) * self.columns
     }
 }
 
-/// Number of primes whose product exceeds four times any number of `bits` bits.
+/// Returns the number of primes whose product exceeds four times any number of `bits` bits.
 pub(super) fn primes_for(bits: u32) -> usize {
     // The primes exceed 2³² − 2¹⁶.
     ((f64::from(bits) + 2.0) / (32.0 - 3e-5)).ceil() as usize
 }
 
 impl Residues {
-    /// A system for sums of `bits` bits, of numbers with `digits` 16-bit digits.
+    /// Creates a system for sums of `bits` bits, of numbers with `digits` 16-bit digits.
     pub(super) fn new(bits: u32, digits: usize) -> Self {
         let primes: Vec<u32> = (0..u32::MAX)
             .rev()
@@ -59,7 +59,7 @@ impl Residues {
         }
     }
 
-    /// Writes the residues of some rows of a matrix whose integer in (row, column) has the digits
+    /// Writes the residues of these rows of a matrix. The integer in (row, column) has the digits
     /// `digits(row, column)`. Other rows are unchanged; rows beyond the last are zero.
     pub(super) fn fill<'a>(
         &self,
@@ -118,7 +118,7 @@ impl Residues {
         }
     }
 
-    /// Residues of a vector for each prime, split into low and high halves.
+    /// Returns the residues of a vector for each prime, split into low and high halves.
     pub(super) fn vector(&self, numbers: &[Vec<u16>]) -> Vec<[Vec<i32>; 2]> {
         let numbers: Vec<Vec<i32>> = numbers.iter().map(|number| widened(number)).collect();
         let parts = parallel::map(0..self.system.parts(), |part| {
@@ -127,7 +127,7 @@ impl Residues {
         parts.into_iter().flatten().collect()
     }
 
-    /// Residues of a vector for each prime of one part, split into low and high halves.
+    /// Returns the residues of a vector for each prime of one part, split into low and high halves.
     fn vector_part(&self, part: usize, numbers: &[Vec<i32>]) -> Vec<[Vec<i32>; 2]> {
         let residues = numbers.chunks(2).flat_map(|two| {
             // The partner of an odd number is the number again, and its residues are dropped.
@@ -181,12 +181,12 @@ impl Residues {
     }
 }
 
-/// Digits as factors.
+/// Returns digits as factors.
 fn widened(digits: &[u16]) -> Vec<i32> {
     digits.iter().map(|digit| i32::from(*digit)).collect()
 }
 
-/// Half of each number's residue modulo the prime of a lane: its 16 bits from `shift` on.
+/// Returns half of each number's residue modulo the prime of a lane: its 16 bits from `shift` on.
 fn half(residues: &[[u32; ROWS]], lane: usize, shift: u32) -> Vec<i32> {
     residues
         .iter()

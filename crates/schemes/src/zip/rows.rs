@@ -1,4 +1,4 @@
-//! Rows of ZipPIR.
+//! Rows of ZipPIR in the list of schemes.
 
 use super::{Zip, ZipDouble};
 use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, SuiteShapes};

@@ -1,4 +1,4 @@
-//! The server of ZipPIR: `Hint` and `Response` of Algorithm 5.
+//! Server of ZipPIR: `Hint` and `Response` of Algorithm 5.
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{
@@ -17,7 +17,8 @@ use crate::shared::messages::load_seed;
 use crate::shared::parameters::estimate;
 use crate::shared::stored_records::check_source;
 
-/// The matrices of the scheme below and the compressed hint. A clone shares them.
+/// A prepared database: the matrices of the scheme below, and the compressed hint. A clone shares
+/// them.
 #[derive(Clone)]
 pub struct ZipServer<B: Base> {
     pub(super) params: ZipParams<B>,
@@ -79,7 +80,8 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
         Ok(answers)
     }
 
-    /// Includes a copy of matrices and hint, because the old version stays in use.
+    /// Estimates an update. It includes a copy of matrices and hint, because the old version stays
+    /// in use.
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         estimate(&self.params, changes, |sizes| {
             let stored = (sizes.database + sizes.material) as f64;
@@ -89,7 +91,8 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
         })
     }
 
-    /// Keeps the seed; equal to a setup of the changed records with that seed, byte for byte.
+    /// Applies changes. The update keeps the seed and gives the same bytes as a setup of the
+    /// changed records with that seed.
     fn update(
         &self,
         changes: &[Change],
@@ -206,8 +209,8 @@ impl<B: Base> ZipServer<B> {
 }
 
 impl<B: Base> ZipServer<B> {
-    /// Answers one query from the results for its halves. A query without parts selects no row: all
-    /// words are zeros.
+    /// Answers one query from the results for its halves. A query without parts selects no row, and
+    /// all its words are zeros.
     fn answer_one(
         &self,
         caller: Option<TicketHolder<'_>>,
@@ -233,7 +236,7 @@ impl<B: Base> ZipServer<B> {
         Ok(ZipAnswer { online, product })
     }
 
-    /// Selects rows for the queries that have this half.
+    /// Selects rows for the queries that have parts.
     fn select(&self, queries: &[&ZipQuery]) -> Vec<Selected> {
         let parts: Vec<_> = queries
             .iter()
@@ -245,7 +248,7 @@ impl<B: Base> ZipServer<B> {
         self.params.base.select(&self.stored, &parts)
     }
 
-    /// Prepares the records with a seed.
+    /// Prepares the records under the given seed.
     pub(super) fn with_seed(
         params: ZipParams<B>,
         seed: Seed,
@@ -275,7 +278,7 @@ impl<B: Base> ZipServer<B> {
 }
 
 /// Returns the keys and the ticket of a query's session, which must belong to one client and to the
-/// query's number. `None` for a query whose key was sent ahead.
+/// query's number. Returns `None` for a query whose key was sent ahead.
 fn check<'a, B: Base>(
     session: &Session<'a, ZipPir<B>>,
     query: &ZipQuery,

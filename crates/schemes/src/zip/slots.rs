@@ -4,9 +4,9 @@
 //! (Appendix A).
 //!
 //! A plaintext is cut into slots of 16 bits, the lowest first. Bit i of the LWE key is slot i mod t
-//! of plaintext ⌊i/t⌋ of the compression key; row r is in ciphertext ⌊r/R⌋, in the highest of the t
-//! slots from t·(r mod R) on. With g = −h the row's negated hint, b its word of the answer and
-//! q = 2³², that slot's share of the plaintext is
+//! of plaintext ⌊i/t⌋ of the compression key. Row r is in ciphertext ⌊r/R⌋, in the highest of the t
+//! slots from t·(r mod R) on. Let g = −h be the row's negated hint, b its word of the answer and q
+//! = 2³². The share of that slot in the plaintext is
 //!
 //! > Tᵣ = b′ + Σᵢ uᵢ·sᵢ, uᵢ = (round(gᵢ/2¹⁶) + 2¹⁵) mod 2¹⁶, b′ = round((b − mean)/2¹⁶) mod 2¹⁶,
 //!
@@ -17,7 +17,7 @@
 //! meet in the highest slot. The other t − 1 slots collect products of different i, which are
 //! unused: packed keys are t times shorter, and answers t times longer. (The paper reserves 2t − 1
 //! slots for a row and packs keys of single ciphertexts only. Unused slots of neighbours may
-//! overlap, so t are enough.)
+//! overlap, so t slots are enough.)
 //!
 //! Tᵣ is longer than its slot by the logarithm of n. The spill into the next slot is noise there
 //! (`super::noise`), and the last slot has room above it.
@@ -26,16 +26,16 @@ use bytemuck::{Pod, Zeroable};
 use papir_lattice::lwe32::LOG2_Q;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Bits of a slot.
+/// Number of bits of a slot.
 pub(super) const SLOT_BITS: u32 = 16;
 /// log₂ of the weight of a slot's last bit.
 pub(super) const LOG2_UNIT: u32 = LOG2_Q - SLOT_BITS;
 /// Offset from signed to unsigned digits.
 pub(super) const OFFSET: u32 = 1 << (SLOT_BITS - 1);
 
-/// R, the rows that fit a plaintext modulo m of `modulus_bits` bits, for keys of n bits, t in one
-/// plaintext. Products have t − 1 more slots than exponents, and Σ T·2¹⁶ᵏ over all slots k stays
-/// below m.
+/// Returns R, the number of rows that fit a plaintext modulo m of `modulus_bits` bits, for keys of
+/// n bits with t bits in one plaintext. Products have t − 1 more slots than exponents, and Σ T·2¹⁶ᵏ
+/// over all slots k must be below m.
 pub(super) fn rows_each(modulus_bits: u32, n: usize, key_bits: usize) -> usize {
     // T ≤ (n + 1)·2¹⁶, and m ≥ 2^(modulus_bits − 1).
     let spill = (n + 1).next_power_of_two().ilog2() + 1;
@@ -55,11 +55,11 @@ pub(super) fn digit(hint: u32) -> (u16, i32) {
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct RowSums {
-    /// Rounding errors, in q.
+    /// Sum of rounding errors, in q.
     rounding: i32,
-    /// Digits less 2¹⁵.
+    /// Sum of digits less 2¹⁵.
     digits: i32,
-    /// Digits less 2¹⁵ in the first slot of a key's plaintext.
+    /// Sum of digits less 2¹⁵ in the first slot of a key's plaintext.
     first: i32,
 }
 
@@ -91,14 +91,15 @@ impl RowSums {
         sums
     }
 
-    /// Sum of the digits less 2¹⁵ in the slot below a row's own: the row's digits except the first
-    /// of each plaintext, and the first digits of the row before it, if the ciphertext has one.
+    /// Returns the sum of the digits less 2¹⁵ in the slot below a row's own: the row's digits
+    /// except the first digit of each plaintext, and the first digits of the row before it, if the
+    /// ciphertext has one.
     fn below(self, before: Option<Self>) -> i32 {
         self.digits - self.first + before.map_or(0, |before| before.first)
     }
 }
 
-/// b′: a row's word less the means of its rounding and of the spill from the slot below.
+/// Computes b′: a row's word less the means of its rounding and of the spill from the slot below.
 pub(super) fn word(sum: u32, row: RowSums, before: Option<RowSums>) -> u16 {
     // Σ(u − 2¹⁵)/2¹⁶ units are Σ(u − 2¹⁵) in q. On average half of a key's bits are set.
     let spill = row.below(before) >> 1;
@@ -109,7 +110,8 @@ pub(super) fn word(sum: u32, row: RowSums, before: Option<RowSums>) -> u16 {
     (centred.wrapping_add(1 << (LOG2_UNIT - 1)) >> LOG2_UNIT) as u16
 }
 
-/// Each row's word in the highest of its `key_bits` slots, and zeros in the others.
+/// Returns slots with each row's word in the highest of its `key_bits` slots, and zeros in the
+/// other slots.
 pub(super) fn spread(words: &[u16], key_bits: usize) -> Vec<u16> {
     let mut slots = vec![0; words.len() * key_bits];
     slots
@@ -121,7 +123,7 @@ pub(super) fn spread(words: &[u16], key_bits: usize) -> Vec<u16> {
     slots
 }
 
-/// Slots as words of 64 bits, the lowest first.
+/// Returns slots as words of 64 bits, the lowest first.
 pub(super) fn words(slots: &[u16]) -> impl Iterator<Item = u64> {
     let words = slots.chunks((u64::BITS / SLOT_BITS) as usize);
     words.map(|slots| {
@@ -132,13 +134,13 @@ pub(super) fn words(slots: &[u16]) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Key bits as slots, packed into words.
+/// Returns key bits as slots, packed into words.
 pub(super) fn of_bits(bits: &[u32]) -> Zeroizing<Vec<u64>> {
     let bits: Zeroizing<Vec<u16>> = Zeroizing::new(bits.iter().map(|bit| *bit as u16).collect());
     Zeroizing::new(words(&bits).collect())
 }
 
-/// Slots of 64-bit words.
+/// Returns the slots of 64-bit words.
 pub(super) fn of_words(words: &[u64]) -> impl Iterator<Item = u16> {
     words.iter().flat_map(|word| {
         (0..u64::BITS)
@@ -163,8 +165,8 @@ pub(super) fn centred_row(mask: &[u32], body: u32) -> Vec<u16> {
     words
 }
 
-/// Number of set key bits: all, and those not in the last slot of their plaintext, which spill into
-/// a ciphertext's lowest row.
+/// Numbers of set key bits: of all bits, and of the bits that are not in the last slot of their
+/// plaintext. The latter spill into a ciphertext's lowest row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroize)]
 pub(super) struct Weights {
     all: u32,
@@ -181,17 +183,18 @@ impl Weights {
         }
     }
 
-    /// Phase in units, modulo 2¹⁶, of a slot's value; `lowest` for a ciphertext's lowest row.
+    /// Returns the phase in units, modulo 2¹⁶, of a slot's value. `lowest` is true for a
+    /// ciphertext's lowest row.
     pub(super) fn phase(&self, value: u16, lowest: bool) -> u16 {
         let spill = if lowest { self.lowest } else { self.all } / 2;
         value.wrapping_sub((self.all * OFFSET).wrapping_add(spill) as u16)
     }
 }
 
-/// A row's message, and its distance from a multiple of Δ in units.
+/// Message of a row, and its distance from a multiple of Δ in units.
 pub(super) type Row = (u8, u16);
 
-/// The largest distance of all rows, without a branch.
+/// Returns the largest distance of all rows, without a branch.
 pub(super) fn worst_distance(rows: &[Row]) -> u16 {
     rows.iter()
         .fold(0, |worst, (_, distance)| worst.max(*distance))

@@ -13,8 +13,8 @@
 //!             of H
 //! ```
 //!
-//! A query of form 0 is whole. One of form 1 is the key of a later query, sent ahead: no row is
-//! selected, and the rows sent with their masks are zeros. One of form 2 is that later query.
+//! A query of form 0 is whole. A query of form 1 is the key of a later query, sent ahead: no row is
+//! selected, and the rows sent with their masks are zeros. A query of form 2 is that later query.
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::Wire;
@@ -33,7 +33,7 @@ const QUERY: &str = "a ZipPIR query";
 /// Digest of a hint.
 pub(super) type Digest = [u8; DIGEST_BYTES];
 
-/// The public part: the seed of the matrices of masks and the digest of the hint.
+/// Public part: the seed of the matrices of masks, and the digest of the hint.
 #[derive(Clone, Debug)]
 pub struct Public {
     pub(super) seed: Seed,
@@ -62,14 +62,14 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Tag that distinguishes clients' tickets.
+    /// Returns the tag that distinguishes clients' tickets.
     pub(super) fn tag(&self) -> [u8; TAG_BYTES] {
         let mut tag = [0; TAG_BYTES];
         self.seed.expand("zip/tag", 0).fill(&mut tag);
         tag
     }
 
-    /// ck_r of a number: encryptions of numbers that only the client knows.
+    /// Expands ck_r of a number: encryptions of numbers that only the client knows.
     pub(super) fn masks(&self, number: u64, compression: &Compression) -> Vec<Ciphertext> {
         random_ciphertexts(
             &self.public,
@@ -107,14 +107,15 @@ impl<B: Base> Wire<ZipParams<B>> for Keys {
     }
 }
 
-/// One record's place, encrypted: an LWE key's bits less the masks of a number, and the query of
-/// the scheme below under that key. Both halves, or one of them.
+/// A query: one record's place, encrypted. It has two halves, the bits of an LWE key less the masks
+/// of a number, and the query of the scheme below under that key. It may have only one of them.
 pub struct ZipQuery {
-    /// Number of its ticket.
+    /// Number of the query's ticket.
     pub(super) number: u64,
-    /// ⌈n/t⌉ numbers of as many 16-bit digits as a plaintext has, modulo m from honest clients.
+    /// First half: ⌈n/t⌉ numbers, each in the 16-bit digits of a plaintext. Honest clients send
+    /// numbers modulo m.
     pub(super) offsets: Option<Vec<Vec<u16>>>,
-    /// Words of each part of the query below.
+    /// Second half: the words of each part of the query below.
     pub(super) parts: Option<Vec<Vec<u32>>>,
 }
 
@@ -196,9 +197,9 @@ fn read_parts(reader: &mut Reader<'_>, figures: &Figures) -> Result<Vec<Vec<u32>
     Ok(parts)
 }
 
-/// Records under the client's key.
+/// An answer: records under the client's key.
 pub struct ZipAnswer {
-    /// Rows sent with their masks.
+    /// Rows that are sent with their masks.
     pub(super) online: Vec<u16>,
     /// Phases of the hint's rows.
     pub(super) product: Product,
@@ -227,7 +228,7 @@ impl<B: Base> Wire<ZipParams<B>> for ZipAnswer {
     }
 }
 
-/// The hint under a client's masks of one number.
+/// A ticket: the hint under a client's masks of one number.
 pub struct Ticket {
     pub(super) number: u64,
     pub(super) tag: [u8; TAG_BYTES],
@@ -264,14 +265,15 @@ impl<B: Base> Wire<ZipParams<B>> for Ticket {
 
 /// Phases of the hint's rows.
 pub(super) enum Product {
-    /// Under the client's key: words of each ciphertext.
+    /// Phases under the client's key: words of each ciphertext.
     Joined(Vec<Vec<u64>>),
-    /// For a client that holds ⟨H, s⟩: b′ of each row, in units.
+    /// Words for a client that holds ⟨H, s⟩: b′ of each row, in units.
     Words(Vec<u16>),
 }
 
 impl Product {
-    /// Reads a product. The length tells words from ciphertexts; any other length is refused.
+    /// Reads a product. The length distinguishes words from ciphertexts. Any other length is
+    /// refused.
     fn read(compression: &Compression, what: &'static str, bytes: &[u8]) -> Result<Self> {
         if bytes.len() == compression.words_bytes() {
             return Ok(Self::Words(digits(bytes)));
@@ -285,7 +287,7 @@ impl Product {
     }
 }
 
-/// Little-endian words; an odd last byte is dropped.
+/// Reads little-endian 16-bit words. An odd last byte is dropped.
 fn digits(bytes: &[u8]) -> Vec<u16> {
     bytes
         .as_chunks()
@@ -295,7 +297,7 @@ fn digits(bytes: &[u8]) -> Vec<u16> {
         .collect()
 }
 
-/// Little-endian words; bytes of an incomplete last word are dropped.
+/// Reads little-endian 64-bit words. Bytes of an incomplete last word are dropped.
 fn words(bytes: &[u8]) -> Vec<u64> {
     bytes
         .as_chunks()
@@ -305,12 +307,12 @@ fn words(bytes: &[u8]) -> Vec<u64> {
         .collect()
 }
 
-/// Consecutive numbers of `each` bytes. Their user checks them.
+/// Reads consecutive numbers of `each` bytes. Their user checks them.
 pub(super) fn numbers(bytes: &[u8], each: usize) -> Vec<Vec<u64>> {
     bytes.chunks_exact(each).map(words).collect()
 }
 
-/// Little-endian bytes of numbers.
+/// Returns the little-endian bytes of numbers.
 fn bytes_of(numbers: &[Vec<u64>]) -> Vec<u8> {
     numbers
         .iter()
@@ -319,7 +321,8 @@ fn bytes_of(numbers: &[Vec<u64>]) -> Vec<u8> {
         .collect()
 }
 
-/// Maps Paillier's error for invalid ciphertexts, plaintexts or keys.
+/// Returns a function that maps Paillier's error for invalid ciphertexts, plaintexts or keys to a
+/// malformed message.
 pub(super) fn malformed(what: &'static str) -> impl Fn(papir_paillier::Error) -> Error {
     move |error| Error::malformed(what, error, "numbers of a Paillier key")
 }

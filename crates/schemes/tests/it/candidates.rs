@@ -173,7 +173,7 @@ fn a_database_is_built_as_a_candidate_says() {
     }
 }
 
-/// A database has the planned properties. One that is compressed may be shorter.
+/// Checks that a database has the planned properties. A compressed database may be shorter.
 fn check_description(found: &Description, planned: &Description) {
     let sizes = found.sizes;
     let longest = planned.sizes;

@@ -81,7 +81,7 @@ fn every_registered_scheme_is_tested() {
     assert_eq!(registered, tested);
 }
 
-/// The suite's inputs for a row.
+/// Returns the suite's inputs for a row.
 fn config(row: SuiteRow) -> Config {
     let mut config = match row.pace {
         SuitePace::Quick => Config::quick(),
@@ -201,7 +201,7 @@ fn newton_with_a_short_modulus() {
     );
 }
 
-/// The registered scheme of this name, also one that is not private.
+/// Returns the registered scheme of this name, even if it is not private.
 fn scheme(name: &str) -> Box<dyn ErasedScheme> {
     registered();
     let scheme = registry::by_name(name)

@@ -71,7 +71,7 @@ fn zipdouble_of_many_records() {
     assert_eq!(hashes("zipdouble", 15_000, 2), expected);
 }
 
-/// First 8 bytes of BLAKE3, in hexadecimal.
+/// Returns the first 8 bytes of BLAKE3, in hexadecimal.
 fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex()[..16].to_owned()
 }
@@ -85,7 +85,7 @@ fn database(records: u64, record_bytes: u64) -> RecordBuffer {
     RecordBuffer::from_packed(shape, bytes).unwrap()
 }
 
-/// Names and contents of a prepared database's sections.
+/// Returns the names and contents of a prepared database's sections.
 fn sections(server: &dyn ErasedServer) -> Vec<u8> {
     let mut sections = MemorySections::default();
     server.save(&mut sections).unwrap();
@@ -97,7 +97,7 @@ fn sections(server: &dyn ErasedServer) -> Vec<u8> {
     all
 }
 
-/// The scheme of this name, under a fixed owner's key if its databases are encrypted.
+/// Returns the scheme of this name, under a fixed owner's key if its databases are encrypted.
 ///
 /// ZipPIR has a short modulus here, since its tickets take minutes otherwise.
 fn scheme(name: &str, shape: Shape) -> Box<dyn ErasedScheme> {
@@ -114,7 +114,7 @@ fn scheme(name: &str, shape: Shape) -> Box<dyn ErasedScheme> {
     scheme.with_owner_key(encrypted.then(|| KEY.parse().unwrap()).as_ref())
 }
 
-/// A small prepared database; batch schemes are prepared for batches of seven.
+/// Prepares a small database. Batch schemes are prepared for batches of seven.
 fn prepared(
     scheme: &dyn ErasedScheme,
     records: &RecordBuffer,

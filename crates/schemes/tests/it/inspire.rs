@@ -128,7 +128,8 @@ fn an_update_is_the_setup_of_the_changed_records() {
     }
 }
 
-/// The error of each coefficient of an answer before its modulus is switched, modulo q and centred.
+/// Returns the error of each coefficient of an answer before its modulus is switched, modulo q and
+/// centred.
 ///
 /// The database is all zeros, so its whitened words are uniform.
 fn errors(
@@ -158,7 +159,7 @@ fn errors(
         .collect()
 }
 
-/// The words of an element of the all-zero database after whitening.
+/// Returns the words of an element of the all-zero database after whitening.
 fn whitened(server: &Server, element: u64) -> Vec<u32> {
     let mut stream = papir_schemes::inspire::encode::whitening(&server.public().seed, 0);
     stream.seek(element * 4096);

@@ -59,7 +59,7 @@ fn assert_retrieved(params: Params, records: &RecordBuffer) {
     }
 }
 
-/// Parameters of d = 64, fast for every γ and digit width.
+/// Returns parameters of d = 64, which are fast for every γ and digit width.
 fn small(shape: Shape, blocks: usize, gammas: [usize; 3], digits: [Digits; 2]) -> Params {
     let literal = Literal {
         failure: FailureBound::DEFAULT,

@@ -24,7 +24,7 @@ fn records(shape: Shape) -> RecordBuffer {
     records
 }
 
-/// Insecure parameters of d = 64, which decode for up to a few hundred points.
+/// Returns insecure parameters of d = 64, which decode for up to a few hundred points.
 fn small(shape: Shape, sizes: &[usize]) -> Params {
     let gadget = GadgetParams {
         levels: 2,
@@ -188,7 +188,8 @@ fn the_number_of_columns_gives_t() {
     assert!(Params::with_columns(Shape::of_bytes(1 << 29, 64).unwrap(), 1 << 20).is_ok());
 }
 
-/// Encoded parameters decode to themselves; those of several variables are longer and unambiguous.
+/// Encoded parameters decode to themselves. Parameters of several variables are longer and
+/// unambiguous.
 #[test]
 fn parameters_are_read_back() {
     let shape = Shape::of_bytes(3000, 512).unwrap();

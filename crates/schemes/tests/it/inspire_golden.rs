@@ -12,12 +12,12 @@ use papir_schemes::inspire::params::{KeyBits, Literal};
 use papir_schemes::inspire::{Interpolation, Params};
 use papir_schemes::registry;
 
-/// First 8 bytes of BLAKE3, in hexadecimal.
+/// Returns the first 8 bytes of BLAKE3, in hexadecimal.
 fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex()[..16].to_owned()
 }
 
-/// Hashes of query, answer and all sections but the parameters.
+/// Returns the hashes of query, answer and all sections but the parameters.
 fn hashes(sizes: &[usize], query_bits: u32, key_bits: KeyBits) -> [String; 3] {
     let mut rng = ChaCha20Rng::from_seed([11; 32]);
     let shape = Shape::of_bytes(300, 100).unwrap();

@@ -33,7 +33,7 @@ fn coefficients(
     polys.chunks(d).map(<[u32]>::to_vec).collect()
 }
 
-/// The exponents of point k of one variable: roots of unity, and cosets of them.
+/// Returns the exponents of point k of one variable: roots of unity, and cosets of them.
 fn exponents(size: usize, d: usize) -> Vec<usize> {
     let roots = 1 << size.trailing_zeros();
     (0..size)
@@ -41,7 +41,8 @@ fn exponents(size: usize, d: usize) -> Vec<usize> {
         .collect()
 }
 
-/// The polynomial has every value by the definition, and is transformed back to the values.
+/// Checks that the polynomial has every value by the definition, and that it is transformed back to
+/// the values.
 #[track_caller]
 fn check(sizes: &[usize], d: usize, p: u32) {
     let interpolation = of(sizes);

@@ -14,7 +14,7 @@ use papir_schemes::inspire::{Client, Inspire, Interpolation, Params, Public, Que
 
 const SEED: Seed = Seed([42; 32]);
 
-/// Parameters of two variables, so that a query has two RGSW encryptions.
+/// Returns parameters of two variables, so that a query has two RGSW encryptions.
 fn params() -> Params {
     let shape = Shape::of_bytes(64 * 15_000, 64).unwrap();
     Params::with_interpolation(shape, Interpolation::of_variables(&[3, 2]).unwrap()).unwrap()
@@ -28,7 +28,7 @@ fn rng(seed: u8) -> ChaCha20Rng {
     ChaCha20Rng::from_seed([seed; 32])
 }
 
-/// Every mask that encryptions under one secret use.
+/// Returns every mask that encryptions under one secret use.
 fn all_masks(params: &Params) -> Vec<Poly<Values>> {
     let blocks = params.layout().columns.div_ceil(params.layout().degree);
     let mut all: Vec<_> = (0..blocks)
@@ -46,7 +46,7 @@ fn all_masks(params: &Params) -> Vec<Poly<Values>> {
     all
 }
 
-/// The RLWE bodies of a query, lifted to q: selector blocks, y_g, y_h, RGSW rows.
+/// Returns the RLWE bodies of a query, lifted to q: selector blocks, y_g, y_h, RGSW rows.
 fn all_bodies(params: &Params, query: &Query) -> Vec<Poly<Coefficients>> {
     let ring = params.rlwe().ring();
     let lift = |words: &[u64], bits| {
@@ -177,7 +177,7 @@ fn every_query_has_a_fresh_secret_and_fresh_noise() {
     );
 }
 
-/// The mean square of body + s·mask − message, over the first `count` coefficients.
+/// Returns the mean square of body + s·mask − message, over the first `count` coefficients.
 fn mean_square(
     params: &Params,
     secret: &Secret,

@@ -20,7 +20,7 @@ use papir_schemes::inspire::{Client, Interpolation, Params, Server};
 /// Degree of the small ring.
 const D: usize = 64;
 
-/// Insecure parameters whose ring elements hold 128 bytes.
+/// Returns insecure parameters whose ring elements hold 128 bytes.
 fn small(shape: Shape, points: usize) -> Params {
     of_variables(
         shape,
@@ -126,7 +126,7 @@ fn check(server: &Server, records: &mut RecordBuffer, changes: &[Change], what: 
     next
 }
 
-/// New random records at these indices, in this order.
+/// Returns changes to new random records at these indices, in this order.
 fn changes(
     shape: Shape,
     indices: impl IntoIterator<Item = u64>,
@@ -227,7 +227,7 @@ fn a_loaded_server_can_be_updated() {
     check(&loaded, &mut records, &batch, "loaded");
 }
 
-/// The record whose whitened words, in this element, are all `word`.
+/// Returns the record whose whitened words, in this element, are all `word`.
 fn record_of_words(seed: &Seed, element: u64, word: u16) -> Vec<u8> {
     let mut stream = whitening(seed, 0);
     stream.seek(element * 2 * D as u64);

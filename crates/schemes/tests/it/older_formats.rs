@@ -20,7 +20,7 @@ fn changed(scheme: &dyn ErasedScheme, bytes: &[u8], change: impl Fn(&[u8]) -> Ve
     envelope::seal(&header, &change(payload))
 }
 
-/// Formats 1 of Pirouette and Respire had no number in their parameters; those of format 2 have a
+/// In format 1, Pirouette and Respire had no number in their parameters. In format 2, they had a
 /// ring of two primes.
 #[test]
 fn databases_of_older_rings_name_the_command_that_builds_them_again() {

@@ -1,4 +1,5 @@
-//! Answers of `inspire` from what it gives to a device that evaluates, without such a device.
+//! Answers of `inspire` from the data that it gives to a device that evaluates, without a real
+//! device.
 
 use std::sync::Arc;
 
@@ -110,7 +111,7 @@ impl Held {
             .collect()
     }
 
-    /// Selected and packed encryptions.
+    /// Returns the selected and packed encryptions.
     fn packed(&self, query: &PackQuery<'_>) -> Vec<Rlwe> {
         let ring = &self.ring;
         let packs = self.masks.len();

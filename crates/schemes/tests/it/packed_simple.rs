@@ -133,7 +133,7 @@ fn words_of<V: PackedVariant>(bytes: &[u8]) -> Vec<i128> {
     }
 }
 
-/// The error of each word of a decrypted column, modulo q and centred.
+/// Returns the error of each word of a decrypted column, modulo q and centred.
 ///
 /// The records are zero, so the column's words are the whitening stream.
 fn errors<V: PackedVariant>(

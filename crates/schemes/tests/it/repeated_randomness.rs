@@ -13,7 +13,7 @@ use papir_schemes::pirouette::encrypted::params::{EncryptedParams, Literal};
 
 use crate::short::{ShortPirouette, all, owner};
 
-/// The generator of a restored machine: the same bytes at each call.
+/// Returns the generator of a restored machine, which draws the same bytes at each call.
 fn restored() -> ChaCha20Rng {
     ChaCha20Rng::from_seed([9; 32])
 }
@@ -22,7 +22,7 @@ fn records() -> RecordBuffer {
     RecordBuffer::zeroed(Shape::of_bytes(300, 32).unwrap())
 }
 
-/// The keys of a registration.
+/// Returns the keys of a registration.
 fn keys(client: &dyn ErasedClient) -> Vec<u8> {
     let registered = client.require_registered().unwrap();
     registered.register(&mut restored()).unwrap().1

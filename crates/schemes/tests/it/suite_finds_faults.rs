@@ -125,7 +125,7 @@ impl ErasedScheme for Faulty {
     }
 }
 
-/// The answer with every payload bit inverted and a valid checksum.
+/// Returns the answer with every payload bit inverted and a valid checksum.
 fn damaged(answer: &[u8], version: Version) -> Vec<u8> {
     let inverted: Vec<u8> = answer[24..answer.len() - 8]
         .iter()

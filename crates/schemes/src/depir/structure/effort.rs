@@ -2,14 +2,14 @@
 
 use std::ops::AddAssign;
 
-/// Work of an evaluation.
+/// Counts of the work of an evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
-    /// Points looked up or computed modulo a small prime.
+    /// Number of points looked up or computed modulo a small prime.
     pub points: u64,
-    /// Bytes used from tables.
+    /// Bytes read from tables.
     pub table_bytes: u64,
-    /// Products of small residues.
+    /// Number of products of small residues.
     pub multiplications: u64,
 }
 

@@ -11,11 +11,12 @@ use crate::depir::simplex::{Simplex, terms};
 /// Number of reductions before a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steps {
-    /// Algorithm 2.
+    /// One reduction: Algorithm 2.
     One,
-    /// Algorithm 3.
+    /// Two reductions: Algorithm 3.
     Two,
-    /// Looks up a number of the smallest primes directly and reduces the others again (section 7).
+    /// A mixture: this number of the smallest primes are looked up directly, and the other primes
+    /// are reduced again (section 7).
     Mixture(usize),
 }
 
@@ -38,30 +39,30 @@ impl FromStr for Steps {
     }
 }
 
-/// A prime that is reduced again.
+/// A prime of the first level that is reduced again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reduced {
     /// The prime.
     pub prime: u32,
-    /// Number of smallest primes that it is reduced to.
+    /// Number of primes of the second level, the smallest ones, to which it is reduced.
     pub count: usize,
 }
 
 /// The primes of both levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Levels {
-    /// Odd primes with a table, in ascending order.
+    /// Odd primes with a table or polynomial of their own, in ascending order.
     pub direct: Vec<u32>,
-    /// Number of these in the first level.
+    /// Number of primes of `direct` that are in the first level, the first ones.
     pub first: usize,
     /// Primes of the first level that are reduced again.
     pub reduced: Vec<Reduced>,
 }
 
 impl Levels {
-    /// Levels for f on this simplex, with shortest lifts modulo t as coefficients, at points modulo
-    /// primes up to `largest`. The first coordinate is one of 0, 1, …, `first` and is not reduced,
-    /// or like the others if that is `None`.
+    /// Chooses levels for f on this simplex, whose coefficients are shortest lifts modulo t, at
+    /// points modulo primes up to `largest`. With `Some`, the first coordinate is one of 0, 1, …,
+    /// `first` and is not reduced; with `None`, it is like the other coordinates.
     pub fn new(simplex: Simplex, largest: u32, first: Option<u32>, steps: Steps) -> Self {
         // Shortest lifts are at most half of their modulus. A first coordinate is not lifted.
         let coefficient = f64::from(PLAINTEXT / 2).log2();
@@ -71,8 +72,8 @@ impl Levels {
         Self::for_values(simplex, coefficient, bits, least, steps)
     }
 
-    /// Levels for coefficients of `coefficient` bits, and values at the first level of `bits` bits,
-    /// where coordinates may be as large as `least` modulo any prime.
+    /// Chooses levels for coefficients of `coefficient` bits and values at the first level of
+    /// `bits` bits. Coordinates modulo any prime may be as large as `least`.
     pub fn for_values(
         simplex: Simplex,
         coefficient: f64,
@@ -112,7 +113,8 @@ impl Levels {
         }
     }
 
-    /// All primes of the first level: first the ones looked up, then the ones reduced.
+    /// Returns all primes of the first level: first the primes looked up, then the primes reduced
+    /// again.
     pub fn primes(&self) -> Vec<u32> {
         let reduced = self.reduced.iter().map(|reduced| reduced.prime);
         self.direct[..self.first]
@@ -122,7 +124,7 @@ impl Levels {
             .collect()
     }
 
-    /// Look-ups of one point.
+    /// Returns the number of look-ups for one point.
     pub fn lookups(&self) -> u64 {
         self.first as u64
             + self
@@ -132,7 +134,8 @@ impl Levels {
                 .sum::<u64>()
     }
 
-    /// Number of residues in all tables, with the first `tabulated` variables tabulated.
+    /// Returns the number of residues in all tables, if the first `tabulated` variables are
+    /// tabulated.
     pub fn entries(&self, simplex: Simplex, tabulated: usize) -> f64 {
         self.direct
             .iter()
@@ -141,13 +144,14 @@ impl Levels {
     }
 }
 
-/// Number of residues in a prime's table.
+/// Returns the number of residues in a prime's table.
 fn entries_of(prime: u32, simplex: Simplex, tabulated: usize) -> f64 {
     f64::from(prime).powi(tabulated as i32)
         * terms(simplex.variables - tabulated, simplex.degree) as f64
 }
 
-/// log₂ of a bound on f at coordinates up to `largest`: the sum over degrees of their terms.
+/// Computes log₂ of a bound on f at coordinates up to `largest`: the sum of the terms of all
+/// degrees.
 pub fn log2_value(simplex: Simplex, log2_coefficient: f64, largest: f64) -> f64 {
     let Simplex { variables, degree } = simplex;
     // The largest power is factored out: 27 bits to the power of the largest degree exceed an f64.
@@ -156,8 +160,8 @@ pub fn log2_value(simplex: Simplex, log2_coefficient: f64, largest: f64) -> f64 
     log2_coefficient + top + (0..=degree).map(part).sum::<f64>().log2()
 }
 
-/// The fewest odd primes whose product is four times a number of `bits` bits, to hold it and its
-/// negative.
+/// Returns the first odd primes whose product is at least four times a number of `bits` bits. This
+/// holds the number and its negative.
 fn covering(bits: f64) -> Vec<u32> {
     // `Lift` is exact up to a quarter of the product, hence two more bits.
     let mut left = bits + 2.0;

@@ -1,9 +1,10 @@
 //! Data structure of Kedlaya and Umans (section 4.1).
 //!
-//! It computes values of f modulo q from values modulo small primes. At the shortest lifts of a
-//! point's coordinates, f with its coefficients lifted to integers is an integer that is small
-//! relative to a product of small primes. It is looked up modulo each of these, and then lifted
-//! back. A look-up modulo a small prime may be reduced to smaller primes once more.
+//! The structure computes values of f modulo q from values modulo small primes. At the shortest
+//! lifts of a point's coordinates, f with its coefficients lifted to integers is an integer that is
+//! small relative to a product of small primes. The integer is looked up modulo each of these
+//! primes and then lifted back. A look-up modulo a small prime may be reduced to smaller primes
+//! once more.
 //!
 //! | the paper | function |
 //! |---|---|
@@ -11,10 +12,10 @@
 //! | tables (Algorithm 4, lines 9–15) | [`table`] |
 //! | lift(InvCRT(·)) mod q (section 6) | [`papir_ring::crt`] |
 //!
-//! With j of m variables tabulated, a table holds the coefficients of the remaining polynomial for
-//! each (x₁, …, x_j). With all of them it is the paper's table of values. Without a table, work
-//! that points share is done once, because all points of a prime are known together (`sorting`):
-//! tables are read in parts that stay in the cache, one after the other.
+//! If j of m variables are tabulated, a table holds the coefficients of the remaining polynomial
+//! for each (x₁, …, x_j). If all are, it is the paper's table of values. Without a table, work that
+//! points share is done once, because all points of a prime are known together (`sorting`). Tables
+//! are read in parts that stay in the cache, one after the other.
 //!
 //! The first coordinate may be a number from 0 to D that many points share, as on lines
 //! ([`super::lines`]). It is not reduced, so that a table has D + 1 values of it instead of p.
@@ -43,28 +44,29 @@ use table::{Layout, Table};
 
 /// Points modulo one prime q.
 pub struct Points {
-    /// q.
+    /// Prime modulus q of the points.
     pub modulus: Modulus,
     /// Number of points.
     pub count: usize,
-    /// A row of residues for each of m coordinates; without the first one if all points share it.
+    /// Residues of the points: a row for each of m coordinates. If all points share the first
+    /// coordinate, it has no row.
     pub rows: Vec<Vec<u32>>,
 }
 
-/// The points of a structure, and its reductions and tables.
+/// Form of a structure: its points, reductions and tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
     /// The largest prime q of points.
     pub largest: u32,
-    /// The largest first coordinate, if it is a small number that points share.
+    /// The largest first coordinate if it is a small number that points share, else `None`.
     pub first: Option<u32>,
-    /// Reductions before a look-up.
+    /// Number of reductions before a look-up.
     pub steps: Steps,
     /// j, the number of tabulated variables.
     pub tabulated: usize,
 }
 
-/// f, prepared for evaluation.
+/// The polynomial f, prepared for evaluation.
 pub struct Structure {
     simplex: Simplex,
     levels: Levels,
@@ -73,12 +75,12 @@ pub struct Structure {
 }
 
 impl Structure {
-    /// Prepares f, given by its coefficients modulo t. Finds tables in `scratch`, or makes and
-    /// keeps them.
+    /// Prepares f, given by its coefficients modulo t. Tables come from `scratch`, or are made and
+    /// kept there.
     ///
     /// # Errors
-    /// [`papir_core::Error::OutOfBounds`] for more tabulated variables than there are; the errors
-    /// of `scratch`.
+    /// [`papir_core::Error::OutOfBounds`] for more tabulated variables than there are, or for a
+    /// table that is too long; the errors of `scratch`.
     pub fn new(
         simplex: Simplex,
         coefficients: &[u32],
@@ -97,7 +99,8 @@ impl Structure {
     /// Prepares f with tables that were made before; `table` returns the table of a prime.
     ///
     /// # Errors
-    /// [`papir_core::Error::Length`] for a table of another length; the errors of `table`.
+    /// [`papir_core::Error::OutOfBounds`] as for [`Structure::new`], [`papir_core::Error::Length`]
+    /// for a table of another length; the errors of `table`.
     pub fn load(
         simplex: Simplex,
         coefficients: &[u32],
@@ -145,26 +148,26 @@ impl Structure {
         })
     }
 
-    /// The primes and their reductions.
+    /// Returns the primes of both levels and their reductions.
     pub fn levels(&self) -> &Levels {
         &self.levels
     }
 
-    /// The tables' primes and bytes.
+    /// Returns the prime and the bytes of each table.
     pub fn tables(&self) -> impl Iterator<Item = (u32, &Blob)> {
         self.small
             .iter()
             .filter_map(|small| Some((small.prime(), small.table.entries()?)))
     }
 
-    /// Bytes of all tables.
+    /// Returns the total bytes of all tables.
     pub fn table_bytes(&self) -> u64 {
         self.tables().map(|(_, table)| table.len() as u64).sum()
     }
 
     /// Evaluates f at points. `first` is the first coordinate of all points if the structure's form
     /// has a largest one, and `None` otherwise. Returns, for each group, a value modulo its q for
-    /// each point.
+    /// each point, and the work.
     pub fn evaluate(&self, first: Option<u32>, groups: &[Points]) -> (Vec<Vec<u32>>, Effort) {
         let primes = self.levels.primes();
         let lifts: Vec<Lift> = groups
@@ -205,7 +208,7 @@ impl Structure {
         (lifted, effort)
     }
 
-    /// Evaluates f at all points modulo the small prime at this place.
+    /// Evaluates f at all points modulo the small prime at this place of the first level.
     fn modulo(
         &self,
         place: usize,
@@ -237,7 +240,8 @@ impl Structure {
     }
 }
 
-/// One coordinate of the points of all groups, `count` in number, modulo a small prime.
+/// Returns one coordinate of the points of all groups, reduced modulo a small prime. The groups
+/// have `count` points together.
 fn reduced_row(groups: &[Points], coordinate: usize, prime: u32, count: usize) -> Vec<u16> {
     let backend = Backend::current();
     let mut row = vec![0; count];
@@ -255,12 +259,12 @@ fn reduced_row(groups: &[Points], coordinate: usize, prime: u32, count: usize) -
 }
 
 impl Form {
-    /// The primes and their reductions.
+    /// Returns the primes of both levels and their reductions.
     pub fn levels(self, simplex: Simplex) -> Levels {
         Levels::new(simplex, self.largest, self.first, self.steps)
     }
 
-    /// Bytes of each prime's table, in ascending order of primes.
+    /// Returns the bytes of each prime's table, in ascending order of primes.
     ///
     /// # Errors
     /// The errors of [`Layout::new`].

@@ -9,14 +9,15 @@ use super::effort::Effort;
 use super::small::{Leaf, Small};
 use super::sorting::{Group, walk};
 
-/// Most coordinates that points share where polynomials are evaluated.
+/// Largest number of coordinates that points share where polynomials are evaluated.
 const SHARED: usize = 2;
-/// Bytes of the part of the largest table that groups of points use.
+/// Length in bytes of a part of the largest table. Groups whose part is at most this long are not
+/// divided further.
 const PART_BYTES: u64 = 1 << 14;
-/// Groups below this are not divided further.
+/// Number of points below which groups are not divided further.
 const FEW: usize = 256;
 
-/// A prime of the first level, and the smaller primes that it is reduced to.
+/// A prime of the first level, and the smaller primes to which it is reduced.
 pub(super) struct Second<'a> {
     backend: Backend,
     prime: u32,
@@ -44,8 +45,8 @@ impl<'a> Second<'a> {
         }
     }
 
-    /// Evaluates f at `count` points, given as a row of residues for each coordinate. If they share
-    /// the first one, `first` has it as a number, and rows lack it.
+    /// Evaluates f at `count` points, given as a row of residues for each coordinate. If all points
+    /// share the first coordinate, `first` has it as a number and it has no row.
     pub(super) fn evaluate(
         &self,
         first: Option<u32>,
@@ -82,7 +83,8 @@ impl<'a> Second<'a> {
         (values, effort)
     }
 
-    /// True if a group of `points` points that share `shared` coordinates is sorted no further.
+    /// Returns true if a group of `points` points that share `shared` coordinates is not sorted
+    /// further.
     fn is_enough(&self, shared: usize, points: usize) -> bool {
         let Some(small) = self.small.last().filter(|small| small.is_whole()) else {
             return shared >= SHARED.min(self.variables - 1);
@@ -131,13 +133,13 @@ impl<'a> Second<'a> {
 /// Coordinates that the points of a group share.
 #[derive(Clone, Copy)]
 struct Prefix<'a> {
-    /// The first one as a number, if all points share it.
+    /// The first coordinate as a number if all points share it, else `None`.
     first: Option<u16>,
-    /// The other ones, as residues modulo the prime of the first level.
+    /// The other coordinates, as residues modulo the prime of the first level.
     others: &'a [u16],
 }
 
-/// Memory of a group, used again by the next one.
+/// Buffers for one group, which the next group uses again.
 #[derive(Default)]
 struct Buffers {
     order: Vec<u32>,

@@ -1,4 +1,4 @@
-//! f modulo one small prime.
+//! Evaluation of f modulo one small prime.
 
 use papir_kernels::Backend;
 use papir_kernels::pointwise::Modulus;
@@ -10,12 +10,12 @@ use super::sorting::{Group, walk};
 use super::table::{Powers, Table, contract};
 use crate::depir::simplex::{Simplex, terms};
 
-/// Most coordinates that points share where polynomials are evaluated.
+/// Largest number of coordinates that points share where polynomials are evaluated.
 const SHARED: usize = 2;
-/// Bytes of a part of a table that stays in the second-level cache.
+/// Length in bytes of a part of a table that stays in the second-level cache.
 const PART_BYTES: u64 = 1 << 18;
 
-/// f modulo a small prime p.
+/// The polynomial f modulo a small prime p.
 pub(super) struct Small {
     backend: Backend,
     simplex: Simplex,
@@ -43,17 +43,17 @@ impl Small {
         }
     }
 
-    /// p.
+    /// Returns the prime p.
     pub(super) fn prime(&self) -> u32 {
         self.modulus.value()
     }
 
-    /// True if all coordinates are tabulated, so that a value is one entry.
+    /// Returns true if all coordinates are tabulated, so that a value is one entry.
     pub(super) fn is_whole(&self) -> bool {
         self.table.tabulated() == self.simplex.variables
     }
 
-    /// True if points that share `shared` coordinates are sorted no further.
+    /// Returns true if points that share `shared` coordinates are not sorted further.
     fn is_enough(&self, shared: usize) -> bool {
         if self.is_whole() {
             self.table.layout().part_bytes(shared) <= PART_BYTES
@@ -62,8 +62,8 @@ impl Small {
         }
     }
 
-    /// Evaluates f at `count` points, given as a row of residues for each coordinate after the ones
-    /// that all points share.
+    /// Evaluates f at `count` points, given as a row of residues for each coordinate after the
+    /// coordinates that all points share.
     pub(super) fn evaluate(
         &self,
         shared: &[u16],
@@ -94,13 +94,13 @@ impl Small {
     }
 }
 
-/// Evaluation of groups of points, with what successive groups share.
+/// Evaluation of groups of points. It keeps the work that successive groups share.
 pub(super) struct Leaf<'a> {
     small: &'a Small,
-    /// The coordinates of the last group.
+    /// The shared coordinates of the last group.
     last: Vec<u16>,
-    /// For each of these the polynomial that remains when it and its predecessors are fixed; empty
-    /// where a longer prefix is tabulated.
+    /// Polynomial that remains when a coordinate and its predecessors are fixed, for each
+    /// coordinate of `last`. It is empty where a longer prefix is tabulated.
     fixed: Vec<Vec<u16>>,
     indices: Vec<u32>,
 }
@@ -115,7 +115,7 @@ impl<'a> Leaf<'a> {
         }
     }
 
-    /// Evaluates points that share `prefix`, and writes the value of point i to `values[i]`.
+    /// Evaluates f at points that share `prefix`, and writes the value of point i to `values[i]`.
     pub(super) fn evaluate(
         &mut self,
         prefix: &[u16],
@@ -160,7 +160,7 @@ impl<'a> Leaf<'a> {
         effort.table_bytes += (points.order.len() * table.layout().width()) as u64;
     }
 
-    /// Reads the remaining polynomial from the table for each point.
+    /// Reads the remaining polynomial from the table for each point, and evaluates it.
     fn look_up_rows(
         &self,
         prefix: &[u16],
@@ -198,7 +198,7 @@ impl<'a> Leaf<'a> {
         effort.multiplications += entries;
     }
 
-    /// Evaluates the polynomial that remains.
+    /// Evaluates the polynomial that remains after `prefix` at each point.
     fn evaluate_polynomial(
         &mut self,
         prefix: &[u16],
@@ -237,7 +237,8 @@ impl<'a> Leaf<'a> {
         }
     }
 
-    /// The polynomial in the variables after `prefix`, at least as many as are tabulated.
+    /// Returns the polynomial in the variables after `prefix`. The prefix has at least the
+    /// tabulated variables.
     fn remaining(&mut self, prefix: &[u16], effort: &mut Effort) -> &[u16] {
         // Successive groups often share their first coordinates: the polynomials that remain with
         // these fixed are kept.
@@ -260,8 +261,8 @@ impl<'a> Leaf<'a> {
         self.fixed.last().unwrap_or(&self.small.coefficients)
     }
 
-    /// Fixes the coordinate of `prefix` after `done` others, in the polynomial that these leave;
-    /// returns nothing where a longer prefix is tabulated.
+    /// Fixes the coordinate of `prefix` after `done` others in the polynomial that they leave.
+    /// Returns an empty polynomial where a longer prefix is tabulated.
     fn fix(&self, prefix: &[u16], done: usize, effort: &mut Effort) -> Vec<u16> {
         let Small {
             simplex,

@@ -1,18 +1,19 @@
 //! Sorting of points by their coordinates.
 //!
-//! Points that share some coordinates share work and memory.
+//! Points that share coordinates share work and memory.
 
-/// Points by their remaining coordinates.
+/// A group of points, with the coordinates that they do not share.
 pub(super) struct Group<'a> {
-    /// Numbers of the points.
+    /// Indices of the points.
     pub(super) order: &'a [u32],
-    /// A row for each coordinate.
+    /// Residues of the points: a row for each coordinate.
     pub(super) rows: Vec<&'a [u16]>,
 }
 
-/// Calls `leaf` with groups of points that share their first coordinates, and with these, in
-/// ascending order. `prefix` has the coordinates that all points share, which rows lack; points are
-/// sorted by one coordinate after the other until `enough(shared, points)`.
+/// Sorts points into groups that share their first coordinates, and calls `leaf` with the shared
+/// coordinates and each group, in ascending order. `prefix` has the coordinates that all points
+/// share; they have no rows. Points are sorted by one coordinate after the other until
+/// `enough(shared, points)` is true.
 pub(super) fn walk(
     prime: u32,
     points: &Group<'_>,
@@ -35,16 +36,16 @@ pub(super) fn walk(
     }
 }
 
-/// Points in the order of their first coordinate, which is removed.
+/// Points in the order of their first coordinate. The coordinate itself is removed.
 struct Sorted {
-    /// Start of each value's points; one more than there are values.
+    /// Start of the points of each value, and the number of points at the end.
     starts: Vec<u32>,
     order: Vec<u32>,
     rows: Vec<Vec<u16>>,
 }
 
 impl Sorted {
-    /// Counting sort.
+    /// Sorts points by counting.
     fn new(prime: u32, points: &Group<'_>) -> Self {
         let first = points.rows[0];
         let others = &points.rows[1..];
@@ -83,7 +84,7 @@ impl Sorted {
         }
     }
 
-    /// Points with this value.
+    /// Returns the points with this value of the first coordinate.
     fn of(&self, x: u32) -> Group<'_> {
         let range = self.starts[x as usize] as usize..self.starts[x as usize + 1] as usize;
         Group {

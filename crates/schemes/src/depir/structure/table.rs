@@ -1,8 +1,8 @@
 //! Tables of f modulo a small prime.
 //!
 //! For each (x₁, …, x_j), a table holds the coefficients of the remaining polynomial, contiguously.
-//! Tables are made by fixing one variable at a time, so that work for common prefixes is shared: a
-//! few nanoseconds for each entry. An entry has one byte below 2⁸, otherwise two.
+//! Tables are made by fixing one variable at a time, so that common prefixes share work. This takes
+//! a few nanoseconds for each entry. An entry has one byte if the prime is below 2⁸, otherwise two.
 
 use papir_core::scratch::{Scratch, find_or_make};
 use papir_core::{Blob, Error, Result};
@@ -10,32 +10,32 @@ use papir_kernels::{Backend, small_prime};
 
 use crate::depir::simplex::{Simplex, for_each_row, terms};
 
-/// A table has fewer bytes than this.
+/// Bound above the bytes of a table.
 const MAX_BYTES: u64 = 1 << 40;
 
-/// The table of one prime; empty if no variable is tabulated.
+/// The table of one prime. It is empty if no variable is tabulated.
 #[derive(Debug)]
 pub struct Table {
     layout: Layout,
     entries: Option<Blob>,
 }
 
-/// Order of the entries of a table: (x₁, …, x_j) in lexicographic order, of each a row.
+/// Order of the entries of a table: a row for each (x₁, …, x_j) in lexicographic order.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// p.
+    /// Small prime p.
     pub prime: u32,
-    /// j.
+    /// j, the number of tabulated variables.
     pub tabulated: usize,
-    /// Number of values of x₁: p, or fewer where it takes only 0, 1, …, D.
+    /// Number of values of x₁: p, or D + 1 if that is less and x₁ is only 0, 1, …, D.
     first: u32,
-    /// Entries of a row: the coefficients of the remaining polynomial.
+    /// Number of entries in a row, the coefficients of the remaining polynomial.
     row: usize,
 }
 
 impl Layout {
-    /// The layout of the table of `prime`, where x₁ is at most `first`, or any residue if that is
-    /// `None`.
+    /// Creates the layout of the table of `prime`. With `Some`, x₁ is at most `first`; with `None`,
+    /// it is any residue.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for more tabulated variables than there are, or a table of 2⁴⁰ bytes
@@ -71,12 +71,12 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Bytes of an entry.
+    /// Returns the bytes of an entry, 1 or 2.
     pub fn width(&self) -> usize {
         if self.prime < 1 << 8 { 1 } else { 2 }
     }
 
-    /// Bytes of the table.
+    /// Returns the bytes of the table, or `None` if the number overflows.
     pub fn bytes(&self) -> Option<u64> {
         let Some(others) = self.tabulated.checked_sub(1) else {
             return Some(0);
@@ -87,7 +87,7 @@ impl Layout {
         rows.checked_mul((self.row * self.width()) as u64)
     }
 
-    /// Bytes of the part for one prefix of `shared` coordinates.
+    /// Returns the bytes of the part of the table for one prefix of `shared` coordinates.
     pub(super) fn part_bytes(&self, shared: usize) -> u64 {
         let first = if shared == 0 { self.first } else { 1 };
         let others = self.tabulated.saturating_sub(shared.max(1)) as u32;
@@ -97,7 +97,7 @@ impl Layout {
         rows.saturating_mul((self.row * self.width()) as u64)
     }
 
-    /// Place of the part for a prefix, in units of its length.
+    /// Returns the place of the part for a prefix, in units of the part's length.
     fn place(&self, prefix: &[u16]) -> usize {
         prefix
             .iter()
@@ -105,17 +105,18 @@ impl Layout {
             .fold(0, |place, &x| place * self.prime as usize + usize::from(x))
     }
 
-    /// Values of the coordinate after `done` others.
+    /// Returns the number of values of the coordinate after `done` others.
     fn values(&self, done: usize) -> u32 {
         if done == 0 { self.first } else { self.prime }
     }
 }
 
 impl Table {
-    /// The table in these bytes, which must have the length that the layout gives.
+    /// Creates the table from these bytes, which must have the length that the layout gives. `None`
+    /// stands for no bytes.
     ///
     /// # Errors
-    /// [`Error::Length`].
+    /// [`Error::Length`] for bytes of another length.
     pub fn new(layout: Layout, entries: Option<Blob>) -> Result<Self> {
         let found = entries.as_ref().map_or(0, |entries| entries.len());
         Error::check_length(
@@ -126,7 +127,8 @@ impl Table {
         Ok(Self { layout, entries })
     }
 
-    /// Finds the table's bytes, or makes and keeps them.
+    /// Finds the table's bytes in `scratch`, or makes them and keeps them there. Returns `None` for
+    /// an empty table.
     ///
     /// # Errors
     /// The errors of `scratch`.
@@ -154,22 +156,22 @@ impl Table {
         entries.map(Some)
     }
 
-    /// j.
+    /// Returns j, the number of tabulated variables.
     pub(super) fn tabulated(&self) -> usize {
         self.layout.tabulated
     }
 
-    /// The order of the entries.
+    /// Returns the order of the entries.
     pub(super) fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The bytes, if there are any.
+    /// Returns the bytes, or `None` for an empty table.
     pub fn entries(&self) -> Option<&Blob> {
         self.entries.as_ref()
     }
 
-    /// Reads the row of a prefix of j coordinates.
+    /// Reads the row of a prefix of j coordinates into `out`.
     pub(super) fn read(&self, prefix: &[u16], out: &mut [u16]) {
         let Some(entries) = &self.entries else { return };
         let bytes = out.len() * self.layout.width();
@@ -187,8 +189,8 @@ impl Table {
         }
     }
 
-    /// Reads values of a table of all variables: for each pair of a point's number and the index of
-    /// its other coordinates in the part of `prefix`, writes `values[point]`.
+    /// Reads values of a table of all variables. Each point is a pair of its number and the index
+    /// of its other coordinates in the part of `prefix`; its value is written to `values[number]`.
     pub(super) fn look_up<'a>(
         &self,
         prefix: &[u16],
@@ -211,7 +213,7 @@ impl Table {
     }
 }
 
-/// Makes the entries of a table.
+/// Computation of a table's entries.
 struct Fill {
     backend: Backend,
     layout: Layout,
@@ -219,8 +221,8 @@ struct Fill {
 }
 
 impl Fill {
-    /// Writes the rows of all prefixes that continue `done` fixed coordinates, which leave this
-    /// polynomial.
+    /// Writes the rows of all prefixes that continue `done` fixed coordinates. `coefficients` is
+    /// the polynomial that these coordinates leave.
     fn rows(&self, simplex: Simplex, coefficients: &[u16], done: usize, out: &mut &mut [u8]) {
         if done == self.layout.tabulated {
             return self.write(coefficients, out);
@@ -264,7 +266,7 @@ impl Fill {
         self.write(&values[..count], out);
     }
 
-    /// Writes entries.
+    /// Writes entries of one or two bytes.
     fn write(&self, words: &[u16], out: &mut &mut [u8]) {
         let (row, rest) = std::mem::take(out).split_at_mut(words.len() * self.layout.width());
 
@@ -284,7 +286,7 @@ impl Fill {
     }
 }
 
-/// Name of a table among kept ones, by its polynomial and its layout.
+/// Returns the name under which a table is kept. It depends on the polynomial and the layout.
 fn name(simplex: Simplex, layout: &Layout, coefficients: &[u16]) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("papir 2026 depir table v2");
 
@@ -308,9 +310,9 @@ fn name(simplex: Simplex, layout: &Layout, coefficients: &[u16]) -> String {
 /// Powers of all residues modulo a small prime.
 pub(super) struct Powers {
     rows: usize,
-    /// 1, x, …, x^D for each x.
+    /// The powers 1, x, …, x^D for each x in turn.
     by_residue: Vec<u16>,
-    /// x^i for all x in turn, for each i.
+    /// The powers x^i of all x, for each i in turn.
     by_exponent: Vec<u16>,
 }
 
@@ -336,7 +338,7 @@ impl Powers {
         }
     }
 
-    /// 1, x, …, x^D.
+    /// Returns the powers 1, x, …, x^D.
     pub(super) fn of(&self, x: u32) -> &[u16] {
         &self.by_residue[x as usize * self.rows..][..self.rows]
     }

@@ -37,7 +37,7 @@ fn records(shape: Shape, rng: &mut dyn CryptoRng) -> RecordBuffer {
     RecordBuffer::from_packed(shape, records.packed().to_vec()).unwrap()
 }
 
-/// Queries as many indices as there are slots, some of them repeated.
+/// Queries an index for each slot, some of them repeated.
 fn check_full_batch(params: DepirParams) {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let shape = params.shape();
@@ -85,8 +85,9 @@ fn the_published_sets_return_their_records() {
     }
 }
 
-/// Measured and computed phases: of an evaluation modulo all primes, and of a switched one modulo
-/// the kept primes. Records are random, so that interpolation gives the largest coefficients.
+/// Compares measured and computed phases: of an evaluation modulo all primes, and of a switched one
+/// modulo the kept primes. Records are random, so that interpolation gives the largest
+/// coefficients.
 fn check_noise(params: DepirParams) {
     let mut rng = ChaCha20Rng::seed_from_u64(6);
     let records = records(params.shape(), &mut rng);

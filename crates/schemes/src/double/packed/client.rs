@@ -1,6 +1,6 @@
 //! The client of a packed DoublePIR: `Query` and `Extract`.
 //!
-//! The second level gives the public part and the answer.
+//! The public part and the answer are messages of the second level.
 //!
 //! ```text
 //! query    a word of first query bits for each column; the second level's query
@@ -26,12 +26,13 @@ use crate::shared::selection::{
 };
 use crate::shared::units::decoded;
 
-/// The encrypted unit vector of a column, rounded; that of a unit, with a packing key.
+/// A query: the rounded encryptions of the unit vectors of a column and of a unit, and a packing
+/// key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// A word for each column of D.
+    /// Query of the first level: a word for each column of D.
     pub first: Vec<u32>,
-    /// Query of the second level.
+    /// Query of the second level, with the packing key.
     pub second: SelectionQuery,
 }
 
@@ -70,29 +71,29 @@ pub struct Client<V: PackedVariant> {
     masks: Vec<u64>,
 }
 
-/// Opens one answer: a secret for each level and the place of the record in its unit.
+/// Secret of one query: a secret for each level, and the place of the record in its unit.
 pub struct Secret {
     /// Secret of the second level.
     key: SecretKey,
-    /// Boxed, so that moving the secret leaves no copy behind.
+    /// Secret of the first level. It is boxed, so that moving the secret leaves no copy behind.
     first: Box<FirstSecret>,
 }
 
 #[derive(Zeroize, ZeroizeOnDrop)]
 struct FirstSecret {
-    /// s₁, n words modulo 2³².
+    /// Secret s₁, n words modulo 2³².
     key: Zeroizing<Vec<u32>>,
     /// The record's place in its unit.
     slot: u64,
 }
 
 impl Secret {
-    /// The second level's secret, for measuring noise.
+    /// Returns the second level's secret, for measuring noise.
     pub fn key(&self) -> &SecretKey {
         &self.key
     }
 
-    /// The first level's secret, n words modulo 2³², for measuring noise.
+    /// Returns the first level's secret, n words modulo 2³², for measuring noise.
     pub fn first_key(&self) -> &[u32] {
         &self.first.key
     }

@@ -1,9 +1,9 @@
 //! Noise and the search for parameters.
 //!
-//! The first level is DoublePIR's (`crate::double::noise`): masks and bodies are rounded to their
-//! digits, and the bound holds for every database. The second level is a packed selection
-//! ([`crate::shared::selection::bits`]) of centred digits, at most 2^(D − 1) in absolute value:
-//! again a bound for every database.
+//! The first level is the first level of DoublePIR (`crate::double::noise`): masks and bodies are
+//! rounded to their digits, and the bound holds for every database. The second level is a packed
+//! selection ([`crate::shared::selection::bits`]) of centred digits, which are at most 2^(D − 1) in
+//! absolute value. So its bound holds for every database, too.
 
 use std::marker::PhantomData;
 
@@ -20,9 +20,10 @@ use crate::shared::digits::Digits;
 use crate::shared::parameters::{READ_RATE, either_log2, refused, scaled};
 use crate::shared::selection::{PackedVariant, Selection, SelectionBits, SelectionRing};
 
-/// Widest digit: a signed word of 16 bits.
+/// Largest number of bits of a digit. A digit is stored as a signed word of 16 bits.
 const MAX_DIGIT_BITS: u32 = 16;
-/// Digits that are compared. Narrow digits take fewer bits of a selector, wide ones fewer rows.
+/// Widths and numbers of digits that are compared. Narrow digits take fewer bits of a selector;
+/// wide digits take fewer rows.
 const DIGITS: [DigitShape; 8] = [
     DigitShape {
         bits: 3,
@@ -65,22 +66,22 @@ const DIGITS: [DigitShape; 8] = [
         body: 1,
     },
 ];
-/// Numbers of units that are compared for each doubling.
+/// How many numbers of units are compared for each doubling.
 const PER_OCTAVE: f64 = 2.0;
 
 /// The scheme of a variant.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedDouble<V>(PhantomData<V>);
 
-/// Digits of the first level's words.
+/// Width and number of the digits of the first level's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DigitShape {
-    /// D, bits of a digit.
+    /// D, the number of bits of a digit.
     pub bits: u32,
-    /// Digits of a word of the hint. Its rounding is multiplied by the secret, so it needs more
-    /// than a body.
+    /// Number of digits of a word of the hint. The rounding of the hint is multiplied by the
+    /// secret, so a word of the hint needs more digits than a body.
     pub mask: usize,
-    /// Digits of a word of the first answer.
+    /// Number of digits of a word of the first answer.
     pub body: usize,
 }
 
@@ -97,7 +98,7 @@ impl DigitShape {
         (1..=LOG2_Q as usize).contains(&count.saturating_mul(self.bits as usize))
     }
 
-    /// Digits of a word of the hint.
+    /// Returns the digits of a word of the hint.
     pub(super) const fn of_mask(self) -> Digits {
         Digits {
             bits: self.bits,
@@ -105,7 +106,7 @@ impl DigitShape {
         }
     }
 
-    /// Digits of a word of the first answer.
+    /// Returns the digits of a word of the first answer.
     pub(super) const fn of_body(self) -> Digits {
         Digits {
             bits: self.bits,
@@ -114,26 +115,26 @@ impl DigitShape {
     }
 }
 
-/// Unchecked values.
+/// Values of parameters, unchecked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literal {
     /// Records and their length.
     pub shape: Shape,
-    /// Units in a column of D: columns of the second level.
+    /// Number of units in a column of D, which is the number of columns of the second level.
     pub units: u64,
-    /// Digits of the first level's words.
+    /// Width and number of the digits of the first level's words.
     pub digits: DigitShape,
-    /// LWE encryptions in a pack.
+    /// Number of LWE encryptions in a pack.
     pub capacity: usize,
     /// Bits of a word of the first level's query.
     pub first_bits: u32,
-    /// Bits of the second level.
+    /// Message bits and gadget of the second level.
     pub bits: SelectionBits,
     /// Bound on the failure probability.
     pub failure: FailureBound,
 }
 
-/// The part of a [`Literal`] that the noise depends on, besides bits.
+/// The values of a [`Literal`], besides bits, on which the noise depends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) digits: DigitShape,
@@ -151,8 +152,8 @@ impl Literal {
     }
 }
 
-/// Largest distance that decoding accepts at the first level, with `bits` bits of the query; `None`
-/// if the noise may be too large.
+/// Returns the largest distance that decoding accepts at the first level, with `bits` bits of a
+/// query's word. Returns `None` if the noise may be too large.
 pub(super) fn first_bound(layout: &Layout, frame: &Frame, bits: u32) -> Option<u32> {
     let mask = frame.digits.of_mask().dropped_bits();
     let body = frame.digits.of_body().dropped_bits();
@@ -188,7 +189,7 @@ pub(super) fn selection<V: PackedVariant>(layout: &Layout, frame: &Frame) -> Sel
     }
 }
 
-/// log₂ of the probability that an honest answer exceeds a bound.
+/// Returns log₂ of a bound on the probability that an honest answer exceeds the bound of a level.
 pub(super) fn failure_log2(selection: &Selection) -> f64 {
     either_log2(tail_log2(selection.failure), selection.failure_log2())
 }
@@ -263,7 +264,8 @@ pub(super) fn best<V: PackedVariant>(
     }
 }
 
-/// Numbers of units of a column that are worth comparing. Fails if there would be too many columns.
+/// Returns the numbers of units in a column that are compared. Fails if there would be too many
+/// columns.
 pub(super) fn units(shape: &Shape) -> Result<Vec<u64>> {
     let all = units_of(shape)?.units();
     let least = all.div_ceil(MAX_SIDE);

@@ -85,7 +85,8 @@ impl<V: PackedVariant> Params<V> {
         })
     }
 
-    /// The best parameters with at most `columns` columns, as many as whole units allow.
+    /// Chooses the best parameters with at most `columns` columns. Every column but the last has
+    /// the same whole number of units.
     ///
     /// # Errors
     /// The errors of [`Params::new`].
@@ -93,7 +94,7 @@ impl<V: PackedVariant> Params<V> {
         Self::with_units(shape, units_of(&shape)?.units().div_ceil(columns.max(1)))
     }
 
-    /// The best parameters with `units` units in each column.
+    /// Chooses the best parameters with `units` units in each column.
     ///
     /// # Errors
     /// The errors of [`Params::new`].
@@ -101,7 +102,7 @@ impl<V: PackedVariant> Params<V> {
         Self::new(literal::best::<V>(shape, &[units], Goal::Balanced.into())?)
     }
 
-    /// The smallest messages for a layout, digits and a capacity.
+    /// Chooses the parameters with the smallest messages for a layout, digits and a capacity.
     ///
     /// # Errors
     /// The errors of [`Params::new`].
@@ -126,12 +127,12 @@ impl<V: PackedVariant> Params<V> {
         }
     }
 
-    /// The values.
+    /// Returns the values of the parameters.
     pub fn literal(&self) -> &Literal {
         &self.literal
     }
 
-    /// Bytes of a query's payload.
+    /// Returns the number of bytes of a query's payload.
     pub(super) fn query_bytes(&self) -> usize {
         let first = packed_len(self.layout.columns, self.literal.first_bits);
         first + self.selection.query_parts().iter().sum::<usize>()
@@ -151,7 +152,7 @@ impl<V: PackedVariant> Params<V> {
         }
     }
 
-    /// Work of the verbs.
+    /// Returns the work of each operation.
     fn work(&self) -> Work {
         let Layout { rows, columns, .. } = self.layout;
         let database = matrix_bytes(rows, columns) as f64;
@@ -181,7 +182,7 @@ impl<V: PackedVariant> Params<V> {
         }
     }
 
-    /// The parameters by name.
+    /// Returns the parameters as pairs of name and value.
     fn values(&self) -> Vec<(&'static str, String)> {
         let Self {
             layout, literal, ..
@@ -213,7 +214,7 @@ impl<V: PackedVariant> Params<V> {
         values
     }
 
-    /// The lower of both levels' estimates.
+    /// Returns the lower of both levels' security estimates.
     fn security(&self) -> Option<Security> {
         // Each level hides a part of the index, so the weaker one counts.
         let rows = [Some(self.lwe.security()), self.selection.rlwe().security()]

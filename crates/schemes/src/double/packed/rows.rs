@@ -1,10 +1,11 @@
-//! Rows of packed DoublePIR.
+//! Rows of packed DoublePIR in the list of schemes.
 
 use super::{Inspire0, Ypir};
 use crate::double::rows::MORE_SHORT_RECORDS;
 use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, SuiteShapes};
 
-/// Fewer shapes, since these schemes take a good part of a second to prepare a pack.
+/// Shapes of short records. They are few, since these schemes take a good part of a second to
+/// prepare a pack.
 const FEW_SHORT_RECORDS: SuiteShapes = SuiteShapes {
     shapes: &[(1, 1), (3, 3), (4093, 1), (2, 40)],
     thorough: &[(257, 3)],

@@ -1,9 +1,10 @@
 //! The server of a packed DoublePIR: `DBSetup`, `Answer` and updates.
 //!
-//! An update keeps the public seed and gives the same bytes as a setup of the changed records: new
-//! bytes in D; for each changed row of D its row of D·A₁ and the digits of it; then the packs of
-//! those bytes of a unit that changed in any record, which are all packs if records are random. One
-//! changed record costs as much as thousands, so changes should be batched.
+//! An update keeps the public seed and gives the same bytes as a setup of the changed records. It
+//! writes the new bytes to D. For each changed row of D it computes the row of D·A₁ and its digits.
+//! Then it prepares the packs of each byte of a unit that changed in any record; with random
+//! records these are all packs. One changed record costs as much as thousands of them, so changes
+//! should be batched.
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{self, Parameters, Session, UpdateEstimate};
@@ -162,7 +163,7 @@ impl<V: PackedVariant> Server<V> {
         }
     }
 
-    /// Prepares a database under a given public seed.
+    /// Prepares a database under the given public seed.
     ///
     /// # Errors
     /// The errors of the source, and [`papir_core::Error::Parameters`] for a source of another
@@ -186,8 +187,8 @@ impl<V: PackedVariant> Server<V> {
         Ok(Self::of(params, seed, first, second))
     }
 
-    /// The first level: D times each query modulo 2³², in one pass over the database. The word of
-    /// byte b of unit u of a column is at B·u + b.
+    /// Computes the first level: D times each query modulo 2³², in one pass over the database. The
+    /// word of byte b of unit u of a column is at B·u + b.
     pub(super) fn first_level(&self, queries: &[&Query]) -> Vec<Vec<u32>> {
         let values: Vec<&[u32]> = queries.iter().map(|query| query.first.as_slice()).collect();
         self.first.answers(&values, self.params.literal.first_bits)
@@ -248,7 +249,7 @@ pub(super) fn split_answer<V: PackedVariant>(params: &Params<V>, answer: &[u32])
     rows
 }
 
-/// Centred digits of the leading bits of a word.
+/// Splits the leading bits of a word into centred digits.
 fn split(digits: Digits, word: u32) -> impl Iterator<Item = i16> {
     digits.split_centred(digits.leading(word))
 }

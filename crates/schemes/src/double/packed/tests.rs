@@ -57,7 +57,7 @@ fn split(digits: Digits, word: u32) -> impl Iterator<Item = i16> {
     digits.split_centred(digits.leading(word))
 }
 
-/// Bytes that are 0 or 255, the largest ones when centred.
+/// Returns records of bytes that are 0 or 255. These are the largest bytes when centred.
 fn extreme_records(shape: Shape) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);
     ChaCha20Rng::seed_from_u64(5).fill_bytes(records.packed_mut());
@@ -181,8 +181,8 @@ fn noise_of_cdks_is_predicted() {
     assert_packed_noise_is_predicted::<ByCdks>(SEVEN, 2048);
 }
 
-/// A unit's digits are those of the hint of its rows, single words those of the first answers, and
-/// both decrypt to the record.
+/// A unit's digits are the digits of the hint of its rows, single words are the digits of the first
+/// answers, and both decrypt to the record.
 #[test]
 fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
     let records = extreme_records(Shape::new(3000, 24).unwrap());

@@ -36,7 +36,7 @@ fn setup(
     (server, client, rng)
 }
 
-/// Bytes that are 0 or 255, the largest ones when centred.
+/// Returns records of bytes that are 0 or 255. These are the largest bytes when centred.
 fn extreme_records(shape: Shape) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);
     ChaCha20Rng::seed_from_u64(5).fill_bytes(records.packed_mut());
@@ -47,7 +47,7 @@ fn extreme_records(shape: Shape) -> RecordBuffer {
     records
 }
 
-/// The words of a query as the server uses them.
+/// Returns the words of a query as the server uses them.
 fn words(values: &[u32], bits: u32) -> Vec<u32> {
     values
         .iter()
@@ -55,7 +55,7 @@ fn words(values: &[u32], bits: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Distances from what should be there, modulo q.
+/// Returns the distances of phases from the expected ones, modulo q.
 fn differences(phases: &[u32], expected: &[u32]) -> Vec<f64> {
     phases
         .iter()
@@ -64,7 +64,7 @@ fn differences(phases: &[u32], expected: &[u32]) -> Vec<f64> {
         .collect()
 }
 
-/// The first level's errors, masks rounded as their digits round them.
+/// Returns the first level's errors, with masks rounded as their digits round them.
 fn first_noise(
     server: &DoubleServer,
     hint: &[u32],
@@ -99,7 +99,8 @@ fn first_noise(
     differences(&phases, &expected)
 }
 
-/// The second level's errors in the ciphertexts of the hint's digits, masks rounded, bodies not.
+/// Returns the second level's errors in the ciphertexts of the hint's digits, with rounded masks
+/// and bodies that are not rounded.
 fn second_noise(server: &DoubleServer, query: &DoubleQuery, key: &[u32], unit: usize) -> Vec<f64> {
     let firsts = server.first_level(&[query]);
     let ciphertexts = server.second_level(&[query], &firsts).remove(0);

@@ -46,7 +46,8 @@ fn a_search_tries_few_variances() {
 /// Bits, and the variance that goes with them.
 type Cost = (u64, f64);
 
-/// The Pareto front: costs than which no other has both fewer bits and less variance.
+/// Returns the Pareto front: the costs for which no other cost has both fewer bits and less
+/// variance.
 fn front(mut all: Vec<Cost>) -> Vec<Cost> {
     // By bits, then by variance: a cost is on the front if its variance is below that of all before
     // it.
@@ -60,7 +61,7 @@ fn front(mut all: Vec<Cost>) -> Vec<Cost> {
     all
 }
 
-/// The costs of one part over all of its widths, which are two or twice the same.
+/// Returns the costs of one part over all of its widths, which are two or twice the same.
 fn of_part(frame: &Frame<'_>, part: usize, [x, y]: [usize; 2]) -> Vec<Cost> {
     // A part depends on its own widths alone: all others stay the widest.
     let most = frame.widest();
@@ -86,7 +87,7 @@ fn of_part(frame: &Frame<'_>, part: usize, [x, y]: [usize; 2]) -> Vec<Cost> {
     )
 }
 
-/// The fewest bits of all messages, by trying all widths.
+/// Returns the fewest bits of all messages, by trying all widths.
 fn exhaustive(frame: &Frame<'_>) -> u64 {
     let parts = [
         (0, [QUERY, QUERY]),

@@ -1,4 +1,4 @@
-//! QUERY and EXTRACT of InsPIRe in parts (Algorithms 8 and 10).
+//! Client of InsPIRe in parts: QUERY and EXTRACT (Algorithms 8 and 10).
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl scheme::Client<InspireInParts> for PartsClient {
         &self.params
     }
 
-    /// Takes one index of each part, in their order.
+    /// Makes one query for one index of each part, in the order of the parts.
     fn query(
         &self,
         _state: Option<&mut Never>,
@@ -63,7 +63,7 @@ impl scheme::Client<InspireInParts> for PartsClient {
 }
 
 impl PartsClient {
-    /// A client of a database prepared together with this one's.
+    /// Creates a client of a database that was prepared together with the database of this client.
     pub(crate) fn sharing_keys(&self, params: PartsParams, public: PartsPublic) -> Self {
         Self {
             params,
@@ -120,7 +120,7 @@ impl PartsClient {
         Ok(queries)
     }
 
-    /// Places of one record of each part.
+    /// Returns the places of one record of each part. Other indices are refused.
     fn locate(&self, indices: &[u64]) -> Result<Vec<Location>> {
         let parts = self.params.parts;
         let part = &self.params.part;
@@ -143,7 +143,7 @@ impl PartsClient {
         Ok(locations)
     }
 
-    /// The selectors of all parts, part after part, each under its part's masks.
+    /// Encrypts the selectors of all parts, part after part, each under its part's masks.
     fn selectors(
         &self,
         key: &SecretKey,
@@ -159,7 +159,7 @@ impl PartsClient {
     }
 }
 
-/// The error for indices that are not one of each part.
+/// Returns the error for indices that are not one of each part.
 fn no_parts(found: usize) -> Error {
     refused(NAME)(format!(
         "{found} indices: expected one of each part, in their order"

@@ -1,19 +1,19 @@
 //! InsPIRe over several databases: one record of each.
 //!
 //! [`crate::batched`] uses it. A pack takes d LWE encryptions under one key, from any database. So
-//! m databases of the same shape are parts of one: each has ring elements of d/m words, d/m rows of
-//! every pack, and its own selector. One packing matrix and one RLWE encryption serve all parts,
-//! instead of m each; the selectors are m times as long. t is 1, since each part would need its own
-//! point.
+//! m databases of the same shape are parts of one database. Each part has ring elements of d/m
+//! words, d/m rows of every pack, and its own selector. One packing matrix and one RLWE encryption
+//! serve all parts, instead of m each. The selectors are m times longer. t is 1, since each part
+//! would need its own point.
 //!
 //! | InsPIRe | here |
 //! |---|---|
 //! | Algorithm 7, ENCODEDB | [`crate::inspire::encode`], for each part |
 //! | Algorithm 9, lines 7 to 12 | [`crate::inspire::server`], `inspire::prepared`: a selection for each part, one packing |
 //! | Algorithm 8, QUERY | [`client`]: a selector for each part, one packing key |
-//! | Theorems 9, 10 | those of `inspire` with as many columns and t = 1: a row's noise is its own selector's |
+//! | Theorems 9, 10 | the theorems of `inspire` with the same number of columns and t = 1: the noise of a row comes from its own selector |
 //!
-//! Not in the registry: a query asks for exactly one record of each part.
+//! The scheme is not in the registry, because a query asks for exactly one record of each part.
 
 pub mod client;
 pub mod params;
@@ -36,7 +36,7 @@ pub use params::{InspireInParts, PartsParams, PartsPublic};
 
 impl Scheme for InspireInParts {
     const NAME: &'static str = params::NAME;
-    /// Never sent by itself.
+    /// Number of the scheme. It is never sent by itself.
     const ID: u16 = 0xff00;
     const PRIVACY: Privacy = Privacy::Private;
     const DEVICE: Option<&'static dyn OnDevice<Self>> = Some(&PartsOnDevice);
@@ -78,7 +78,8 @@ impl Parted for InspireInParts {
         }
     }
 
-    /// A setup encodes each column once; an update decodes and encodes the changed ones.
+    /// Returns the work of an update. A setup encodes each column once; an update decodes and
+    /// encodes the changed columns.
     fn update_work(params: &PartsParams, columns: usize) -> Counts {
         let description = params.describe();
         let share =

@@ -1,6 +1,6 @@
 //! Parameters and messages of InsPIRe in parts.
 //!
-//! The parameters are those of InsPIRe with t = 1, and the number of parts.
+//! The parameters are the parameters of InsPIRe with t = 1, and the number of parts.
 //!
 //! ```text
 //! public   a seed for each part (32)
@@ -24,19 +24,19 @@ use crate::inspire::wire::{Answer, Query};
 use crate::shared::messages::{SEED_BYTES, read_shape, write_shape};
 use crate::shared::parameters::{sealed, sealed_public};
 
-/// Name in errors.
+/// Name of the scheme in errors.
 pub(super) const NAME: &str = "inspire-stacked";
 /// Name of the encoded parameters in errors.
 const WHAT: &str = "parameters of stacked InsPIRe";
-/// Most parts: the rows of each are whole row groups.
+/// Largest number of parts. The rows of each part are whole row groups.
 pub const MAX_PARTS: usize = 32;
-/// Bits of a failure probability below its bound, so that the answers of the largest batch together
-/// stay within it.
+/// Number of bits by which a failure probability is below its bound, so that the answers of the
+/// largest batch together stay within the bound.
 const MARGIN: f64 = 11.0;
 /// Divisor of the records of a part, so that each part starts on a whole byte.
 const RECORDS: u64 = 8;
 
-/// InsPIRe over several databases.
+/// InsPIRe over several databases, as a scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct InspireInParts;
 
@@ -45,20 +45,21 @@ pub struct InspireInParts;
 pub struct PartsParams {
     /// Records of all parts.
     shape: Shape,
-    /// m.
+    /// m, the number of parts.
     pub(crate) parts: usize,
     /// Layout of one part.
     pub(super) part: Layout,
-    /// InsPIRe with as many columns, each a ring element of d words. It has the noise, and the
-    /// messages except for the other selectors.
+    /// Parameters of InsPIRe with the same number of columns, each a ring element of d words. They
+    /// determine the noise, and the messages except for the further selectors.
     pub(super) below: Params,
 }
 
 impl PartsParams {
-    /// Parameters for `parts` parts of this shape; their records are padded to a multiple of 8.
+    /// Creates parameters for `parts` parts of this shape. Their records are padded to a multiple
+    /// of 8.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] unless the number of parts is a power of two up to [`MAX_PARTS`], and
+    /// [`Error::OutOfBounds`] if the number of parts is not a power of two up to [`MAX_PARTS`], and
     /// the errors of InsPIRe.
     pub fn new(part: Shape, parts: usize, failure: FailureBound) -> Result<Self> {
         let part = part_layout(part, parts)?;
@@ -78,7 +79,7 @@ impl PartsParams {
         })
     }
 
-    /// Parameters for all numbers of parts that fit.
+    /// Returns the parameters for all numbers of parts that fit.
     ///
     /// # Errors
     /// The error of a single part if that does not fit.
@@ -91,12 +92,12 @@ impl PartsParams {
         Ok(fitting)
     }
 
-    /// Records of a part for a database of `records` records.
+    /// Returns the number of records in a part for a database of `records` records.
     pub fn part_records(&self, records: u64) -> u64 {
         records.next_multiple_of(RECORDS)
     }
 
-    /// Bytes of a query's selectors, and of its packing key.
+    /// Returns the bytes of a query's selectors, and of its packing key.
     pub(crate) fn query_parts(&self) -> (usize, usize) {
         let selectors = packed_len(
             self.parts * self.part.columns,
@@ -106,7 +107,7 @@ impl PartsParams {
     }
 }
 
-/// The layout of one part in ring elements of d/m words.
+/// Returns the layout of one part in ring elements of d/m words.
 fn part_layout(part: Shape, parts: usize) -> Result<Layout> {
     if !parts.is_power_of_two() || parts > MAX_PARTS {
         let expected = format!("a power of two, at most {MAX_PARTS}");
@@ -127,7 +128,7 @@ fn part_layout(part: Shape, parts: usize) -> Result<Layout> {
 }
 
 impl Parameters for PartsParams {
-    /// A single part.
+    /// Chooses the parameters of a single part.
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         Self::new(shape, 1, target.into().failure)
     }
@@ -211,11 +212,11 @@ impl Parameters for PartsParams {
     }
 }
 
-/// Seeds of each part's masks and whitening. The first one also expands to the masks of packing
-/// keys, unless another database's seed does.
+/// Public part: the seeds of each part's masks and whitening. The first seed also expands to the
+/// masks of packing keys, if no other database's seed does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartsPublic {
-    /// One for each part.
+    /// Seeds of the parts, one for each part.
     pub seeds: Vec<Seed>,
 }
 

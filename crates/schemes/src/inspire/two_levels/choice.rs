@@ -1,9 +1,10 @@
 //! Choice and encoding of parameters.
 //!
 //! The search finds the message bits with the smallest messages that decode at both levels. The
-//! first level is switched to whole digits: A = τ·D bits of a mask word and B = τ′·D of a body
-//! word. For each D, τ, τ′ and rounding of keys, the variance that each level's threshold leaves
-//! after packing and switching goes to the rounding of its selector, in closed form.
+//! first level is switched to whole digits: A = τ·D bits of a mask word and B = τ′·D bits of a body
+//! word. For each D, τ, τ′ and rounding of keys, packing and switching use a part of the variance
+//! that each level's threshold allows. The rest goes to the rounding of the level's selector, in
+//! closed form.
 
 use papir_core::codec::Writer;
 use papir_core::scheme::{Parameters, Target};
@@ -26,23 +27,28 @@ use crate::shared::messages::{
 use crate::shared::parameters::{self, best, one_record, refused, security, successes};
 use crate::shared::units::Units;
 
-/// Fewest words of a unit that are considered: below, packs cost more than their rows.
+/// Least number of words in a unit that is considered. With fewer words, packs cost more than their
+/// rows.
 const LEAST_UNIT_WORDS: usize = 16;
 /// log₂ of the default modulus, rounded up.
 const LOG2_Q: u32 = 56;
-/// log₂ of the failure probability of each level, by default. The sum is below 2⁻⁴⁰.
+/// log₂ of the failure probability of each level, by default. The probability of either is below
+/// 2⁻⁴⁰.
 const LEVEL_FAILURE_LOG2: f64 = -41.5;
 /// Widths of a digit that are compared.
 const DIGIT_BITS: std::ops::RangeInclusive<u32> = 5..=15;
-/// log₂ z of the gadgets of two digits that are compared; they drop the remaining low bits of q.
+/// Values of log₂ z that are compared, for gadgets of two digits. The gadgets drop the remaining
+/// low bits of q.
 const LOG_BASES: std::ops::RangeInclusive<u32> = 12..=19;
-/// Bits of a coefficient of key material.
+/// Numbers of bits of a coefficient of key material that are compared.
 const KEY_BITS: std::ops::RangeInclusive<u32> = 30..=54;
-/// Most bits of a body in excess of its digit's; more make no message smaller.
+/// Largest number of bits of a body beyond the bits of its digit. More bits make no message
+/// smaller.
 const BODY_MARGIN: u32 = 6;
 
 impl Params {
-    /// The smallest messages with units of γ₀ words and at most `columns` columns.
+    /// Creates the parameters with the smallest messages for units of γ₀ words and at most
+    /// `columns` columns.
     ///
     /// # Errors
     /// The errors of [`Params::new`].
@@ -51,7 +57,7 @@ impl Params {
         Self::with_blocks(shape, unit_words, units.div_ceil(columns.max(1)) as usize)
     }
 
-    /// The smallest messages with t units of γ₀ words in a column.
+    /// Creates the parameters with the smallest messages for t units of γ₀ words in a column.
     ///
     /// # Errors
     /// The errors of [`Params::new`].
@@ -59,7 +65,8 @@ impl Params {
         Self::failing_less(shape, (unit_words, blocks), FailureBound::DEFAULT)
     }
 
-    /// [`Params::with_blocks`] with this failure probability.
+    /// Creates the parameters of [`Params::with_blocks`] within this bound on the failure
+    /// probability.
     ///
     /// # Errors
     /// The errors of [`Params::new`].
@@ -96,7 +103,8 @@ impl Params {
         }
     }
 
-    /// Fewest words of a unit that hold a record: a power of two, at least 16.
+    /// Returns the least number of words in a unit that holds a record: a power of two, at least
+    /// 16.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for records beyond the largest unit.
@@ -119,7 +127,7 @@ impl Params {
         Ok(least)
     }
 
-    /// The candidates with units of `unit_words` words.
+    /// Returns the candidates with units of `unit_words` words.
     fn of_width(
         shape: Shape,
         unit_words: usize,
@@ -133,7 +141,7 @@ impl Params {
             .map(move |t| Self::failing_less(shape, (unit_words, t as usize), failure))
     }
 
-    /// Names and values of the parameters, for a description.
+    /// Returns names and values of the parameters, for a description.
     fn named_values(&self) -> Vec<(&'static str, String)> {
         let Literal {
             rlwe,
@@ -189,7 +197,7 @@ impl Params {
     }
 }
 
-/// log₂ of the standard deviation of a variance, for a description.
+/// Returns log₂ of the standard deviation of a variance, for a description.
 fn deviation_log2(variance: f64) -> String {
     format!("{:.2}", variance.log2() / 2.0)
 }
@@ -222,8 +230,8 @@ impl Parameters for Params {
         }
     }
 
-    /// The least γ₀ and twice that, with a t of every power of two up to four times the square root
-    /// of the number of units.
+    /// Returns candidates with the least γ₀ and twice that, each with every power of two as t up to
+    /// four times the square root of the number of units.
     fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
         let least = Self::least_unit_words(shape)?;
         let most = RlweLiteral::DEFAULT.degree / 2;
@@ -337,8 +345,8 @@ impl Parameters for Params {
     }
 }
 
-/// The literal with the smallest messages, with other gadget, digits and bits than the given one,
-/// whose bits are the widest; `None` if none decodes.
+/// Finds the literal with the smallest messages. It replaces the gadget, digits and bits of the
+/// given literal, whose bits are the widest. Returns `None` if no literal decodes.
 fn search(literal: &Literal, layout: &Layout) -> Option<Literal> {
     let mut found = Vec::new();
 
@@ -362,7 +370,7 @@ fn search(literal: &Literal, layout: &Layout) -> Option<Literal> {
         .min_by_key(|literal| literal.message_bits(layout))
 }
 
-/// Two digits of `log_base` bits at the top of a modulus of 56 bits.
+/// Returns the gadget of two digits of `log_base` bits at the top of a modulus of 56 bits.
 const fn gadget(log_base: u32) -> GadgetParams {
     GadgetParams {
         levels: 2,
@@ -377,7 +385,8 @@ struct LevelDigits {
     body: Digits,
 }
 
-/// The fewest digits of this width that the first level may have, and one more of each.
+/// Returns the fewest digits of this width that the first level may have, and one digit more of
+/// each kind, in all combinations.
 fn digits(bits: u32) -> Vec<LevelDigits> {
     let mut all = Vec::new();
     // Below 22 and 17 bits switching alone exceeds the threshold of a 16-bit word.
@@ -392,7 +401,8 @@ fn digits(bits: u32) -> Vec<LevelDigits> {
     all
 }
 
-/// The fewest digits of `bits` bits with at least `least` in all, and one more; 32 bits at most.
+/// Returns the least number of digits of `bits` bits that have at least `least` bits together, and
+/// one more. Numbers above 32 bits are left out.
 fn digit_counts(least: u32, bits: u32) -> impl Iterator<Item = usize> {
     let first = least.div_ceil(bits);
     (first..=first + 1)
@@ -400,8 +410,8 @@ fn digit_counts(least: u32, bits: u32) -> impl Iterator<Item = usize> {
         .map(|count| count as usize)
 }
 
-/// Completes gadget, digits and key bits with the best other bits; `None` if no variance is left
-/// for them.
+/// Completes gadget, digits and key bits with the best other bits. Returns `None` if no variance is
+/// left for them.
 fn complete(literal: Literal, layout: &Layout) -> Option<Literal> {
     let input = NoiseInput::new(&literal, layout);
     let noise = Noise::compute(&input);
@@ -441,8 +451,8 @@ fn complete(literal: Literal, layout: &Layout) -> Option<Literal> {
         .min_by_key(|literal| literal.message_bits(layout))
 }
 
-/// The fewest bits of a selector whose rounding, times the words of a row, adds at most `left` to
-/// the variance of the widest selector; `None` if those are too many.
+/// Returns the fewest bits of a selector whose rounding, times the words of a row, adds at most
+/// `left` to the variance of the widest selector. Returns `None` if these bits are too many.
 fn selector_bits(input: &NoiseInput, level: usize, left: f64) -> Option<u32> {
     let bits = bits_for_rounding(input.setting.modulus, left / input.squares(level))?;
     if bits > MAX_QUERY_BITS {

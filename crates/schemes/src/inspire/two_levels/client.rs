@@ -1,4 +1,4 @@
-//! QUERY and EXTRACT (Algorithms 4 and 6).
+//! Client of InsPIRe⁽²⁾: QUERY and EXTRACT (Algorithms 4 and 6).
 
 use std::sync::Arc;
 
@@ -122,7 +122,7 @@ impl scheme::Client<Inspire2> for Client {
     }
 }
 
-/// Encryption of a unit from its digits.
+/// Encryption of a unit, composed from its digits.
 struct Composed {
     mask: Zeroizing<Vec<u64>>,
     body: Zeroizing<Vec<u64>>,
@@ -131,7 +131,7 @@ struct Composed {
 }
 
 impl Client {
-    /// Lines 4 to 6: the wanted unit's encryption.
+    /// Computes lines 4 to 6 of Algorithm 6: the encryption of the wanted unit.
     fn compose(&self, key: &SecretKey, answer: &Answer) -> Composed {
         let literal = self.params.literal();
         let [unit, first, last] = literal.gammas;
@@ -145,7 +145,7 @@ impl Client {
         }
     }
 
-    /// BATCHPARTIALDECRYPT: the digits of all packs of γ.
+    /// Computes BATCHPARTIALDECRYPT: the digits of all packs of γ.
     fn decrypt(&self, key: &SecretKey, masks: &[u64], bodies: &[u64], gamma: usize) -> Opened {
         let bits = self.params.literal().answer;
         let digit = self.params.literal().mask.bits;
@@ -165,8 +165,8 @@ impl Client {
         all
     }
 
-    /// The words modulo 2^plain of one encryption. It decodes if every coefficient is within the
-    /// bound on the noise.
+    /// Decrypts the words modulo 2^plain of one encryption. It decodes if every coefficient is
+    /// within the bound on the noise.
     fn open(
         &self,
         key: &SecretKey,
@@ -181,7 +181,7 @@ impl Client {
     }
 }
 
-/// COMPOSE: `count` words, of which digit j of word c is at j·count + c.
+/// Computes COMPOSE: joins the digits of `count` words. Digit j of word c is at j·count + c.
 fn join(digits: Digits, count: usize, decrypted: &[u32]) -> Zeroizing<Vec<u64>> {
     let mut words = Zeroizing::new(vec![0; count]);
     // Packs may have rows beyond the digits.

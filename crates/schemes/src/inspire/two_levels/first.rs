@@ -1,4 +1,4 @@
-//! First level (Algorithm 5, lines 7 and 8), whole or divided.
+//! First level (Algorithm 5, lines 7 and 8), on one machine or several.
 
 use std::ops::Range;
 
@@ -28,21 +28,21 @@ pub(super) const DATABASE: &str = "inspire2/database";
 /// Section of the packing matrices.
 pub(super) const MATRICES: &str = "inspire2/matrices";
 
-/// Some units of all columns, and their packing matrices. A clone shares them.
+/// A range of units in all columns, and their packing matrices. A clone shares them.
 #[derive(Clone)]
 pub(super) struct First {
-    /// Number of these units.
+    /// Number of units in the range.
     pub(super) units: usize,
-    /// Their rows of D: 16-bit words in row groups.
+    /// Rows of the units in D: 16-bit words in row groups.
     pub(super) tiles: BlobSlice<i16>,
-    /// Their packing matrices.
+    /// Packing matrices of the units.
     pub(super) matrices: BlobSlice<i32>,
     /// Rows and packing matrices in the memory of a device.
     pub(super) held: [Held; 2],
 }
 
 impl First {
-    /// Reads these units, whole slices of them.
+    /// Reads a range of units, which must be whole slices.
     pub(super) fn load(
         params: &Params,
         packing: &Packing<PartialInspiring>,
@@ -62,7 +62,7 @@ impl First {
         })
     }
 
-    /// The same units, whose matrices a device holds too.
+    /// Returns the same units, with copies of the matrices on a device.
     pub(super) fn on_device(
         &self,
         params: &Params,
@@ -88,7 +88,7 @@ impl First {
         })
     }
 
-    /// The matrices that a device holds of a whole database.
+    /// Returns the shapes of the matrices of a whole database that a device holds.
     pub(super) fn device_matrices(params: &Params) -> Vec<TileShape> {
         let layout = params.layout();
         let gamma = params.literal().gammas[0];
@@ -110,7 +110,8 @@ impl First {
         vec![selected, packing]
     }
 
-    /// Line 7, b′₀ = D·b₀: bodies of these units modulo q, in one pass over their rows.
+    /// Computes line 7, b′₀ = D·b₀: the bodies of these units modulo q, in one pass over their
+    /// rows.
     pub(super) fn select(&self, params: &Params, queries: &[&Query]) -> Vec<Bodies> {
         let matrix = LevelMatrix {
             level: 0,
@@ -122,7 +123,7 @@ impl First {
         matrix.select(params, queries)
     }
 
-    /// Line 8: packed bodies of these units.
+    /// Computes line 8: the packed bodies of these units.
     pub(super) fn pack(
         &self,
         packing: &Packing<PartialInspiring>,
@@ -139,13 +140,13 @@ impl First {
     }
 }
 
-/// Units of a slice.
+/// Returns the number of units in a slice.
 fn slice_units(unit_words: usize) -> usize {
     // Both numbers are powers of two. A unit as long as a row group is a slice of its own.
     (matvec_i16::ROWS.max(matvec_i32::ROWS) / unit_words).max(1)
 }
 
-/// The first level of a database, shared by several machines. A slice is as many units as fill the
+/// Division of a database's first level among several machines. A slice has the units that fill the
 /// row groups of D and of the packing matrices; its words are their packed bodies modulo q.
 pub(super) struct Inspire2Slices;
 
@@ -191,7 +192,7 @@ impl DividedScheme<Inspire2> for Inspire2Slices {
     }
 }
 
-/// The first level on one of several machines.
+/// A machine's range of the first level.
 struct Inspire2Shard {
     params: Params,
     packings: Packings,

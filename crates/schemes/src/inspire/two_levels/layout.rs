@@ -1,6 +1,6 @@
 //! Layout and encoding of the matrix D.
 //!
-//! Records fill units of γ₀ words, t units make a column. The words of units are whitened and
+//! Records fill units of γ₀ words, and t units make a column. The words of units are whitened and
 //! placed in row groups.
 
 use crate::shared::matrices::{self, encode_columns};
@@ -9,21 +9,21 @@ use papir_core::{AlignedBytes, Error, Progress, Records, Result, Shape};
 use papir_lattice::selection::{group_rows, matrix, matrix_bytes, place, words_of};
 use papir_ring::prg::Seed;
 
-/// Shape of the matrix: unit u is block u mod t of column ⌊u/t⌋.
+/// Layout of records in the matrix: unit u is block u mod t of column ⌊u/t⌋.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub(crate) unit_layout: Units,
-    /// γ₀, 16-bit words of a unit.
+    /// γ₀, the number of 16-bit words in a unit.
     pub unit_words: usize,
-    /// t, units of a column.
+    /// t, the number of units in a column.
     pub blocks: usize,
-    /// N/t, columns.
+    /// N/t, the number of columns.
     pub columns: usize,
 }
 
 impl Layout {
-    /// The layout with t = `blocks` units of γ₀ = `unit_words` words in a column, and the fewest
-    /// columns.
+    /// Creates the layout with t = `blocks` units of γ₀ = `unit_words` words in a column, and the
+    /// fewest columns.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for records longer than a unit, for no units in a column, and for
@@ -67,27 +67,27 @@ impl Layout {
         })
     }
 
-    /// Records and their length.
+    /// Returns the shape of the records.
     pub fn shape(&self) -> Shape {
         self.unit_layout.shape
     }
 
-    /// Records of a unit.
+    /// Returns the number of records in a unit.
     pub fn per_unit(&self) -> u64 {
         self.unit_layout.per_unit
     }
 
-    /// Rows of the matrix, t·γ₀, in whole row groups.
+    /// Returns the number of rows of the matrix: t·γ₀, rounded up to whole row groups.
     pub fn rows(&self) -> usize {
         group_rows(self.blocks * self.unit_words)
     }
 
-    /// Bytes of the encoded matrix.
+    /// Returns the bytes of the encoded matrix.
     pub fn matrix_bytes(&self) -> u64 {
         matrix_bytes(self.rows(), self.columns)
     }
 
-    /// Place of a record; the index must be in range. No branch depends on it.
+    /// Returns the place of a record. The index must be in range. No branch depends on it.
     pub fn locate(&self, index: u64) -> Location {
         self.unit_layout.location(index, self.blocks)
     }
@@ -153,7 +153,7 @@ pub(super) fn write_unit(
     }
 }
 
-/// Positions of a unit's words.
+/// Returns the positions of a unit's words in the matrix.
 fn places(layout: &Layout, unit: u64) -> impl Iterator<Item = usize> {
     let blocks = layout.blocks as u64;
     let columns = layout.columns;
@@ -164,7 +164,7 @@ fn places(layout: &Layout, unit: u64) -> impl Iterator<Item = usize> {
     (block * words..(block + 1) * words).map(move |row| place(columns, row, column))
 }
 
-/// Adds the stream that whitens units from unit `first` on, or removes it.
+/// Adds the whitening stream of units from unit `first` on, or removes it.
 pub(super) fn whiten(seed: &Seed, first: u64, unit_bytes: usize, bytes: &mut [u8]) {
     matrices::whiten(seed, "inspire2/whitening", first * unit_bytes as u64, bytes);
 }

@@ -1,4 +1,4 @@
-//! Unchecked parameters of InsPIRe⁽²⁾ and the counts that follow.
+//! Unchecked parameters of InsPIRe⁽²⁾, and the counts that follow from them.
 
 use papir_core::{Error, FailureBound, Result, Shape};
 use papir_kernels::matvec_i16;
@@ -12,27 +12,27 @@ use crate::shared::parameters::refused;
 
 /// The scheme's name.
 pub(crate) const NAME: &str = "inspire2";
-/// Widest selector that the database pass supports.
+/// Largest number of bits of a selector entry that the pass over the database supports.
 pub(super) const MAX_QUERY_BITS: u32 = matvec_i16::PLANE_BITS * matvec_i16::MAX_PLANES as u32;
-/// Largest degree, and most words of each part of an answer and of the public masks: they bound the
-/// memory that a client allocates for a server's parameters.
+/// Largest degree, and largest number of words in each part of an answer and in the public masks.
+/// They bound the memory that a client allocates for the parameters of a server.
 const MAX_DEGREE: usize = 1 << 12;
 const MAX_WORDS: usize = 1 << 22;
 
-/// InsPIRe⁽²⁾.
+/// InsPIRe⁽²⁾, as a scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Inspire2;
 
-/// Unchecked values.
+/// Values of parameters, unchecked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Literal {
     /// Records and their length.
     pub shape: Shape,
     /// Ring and noise.
     pub rlwe: RlweLiteral,
-    /// t, units in a column.
+    /// t, the number of units in a column.
     pub blocks: usize,
-    /// γ₀ (words of a unit), γ₁, γ₂.
+    /// γ₀ (the number of words in a unit), γ₁ and γ₂.
     pub gammas: [usize; 3],
     /// Gadget of the packing keys (z_ks, ℓ_ks).
     pub gadget: GadgetParams,
@@ -42,7 +42,7 @@ pub struct Literal {
     pub key_bits: u32,
     /// Digits of the first level's masks.
     pub mask: Digits,
-    /// Digits of the first level's bodies, as wide.
+    /// Digits of the first level's bodies, of the same width.
     pub body: Digits,
     /// Bits of a coefficient of an answer's masks and bodies.
     pub answer: ResponseBits,
@@ -51,18 +51,18 @@ pub struct Literal {
 }
 
 impl Literal {
-    /// The distinct values of γ₀, γ₁, γ₂, in this order: one key each.
+    /// Returns the distinct values of γ₀, γ₁, γ₂, in this order. Each has one key.
     pub fn distinct_gammas(&self) -> Vec<usize> {
         let first = |&i: &usize| !self.gammas[..i].contains(&self.gammas[i]);
         (0..3).filter(first).map(|i| self.gammas[i]).collect()
     }
 
-    /// Coefficients of key material: α·ℓ·d.
+    /// Returns the number of coefficients of key material: α·ℓ·d.
     pub fn key_words(&self) -> usize {
         self.distinct_gammas().len() * self.gadget.levels * self.rlwe.degree
     }
 
-    /// Packs of the second and the third packing.
+    /// Returns the numbers of packs of the second and the third packing.
     pub fn packs(&self) -> [usize; 2] {
         let [unit, first, second] = self.gammas;
         // Second packing: a row for each digit of a mask's coefficient. Third: one for each digit
@@ -71,7 +71,7 @@ impl Literal {
         [rows[0].div_ceil(first), rows[1].div_ceil(second)]
     }
 
-    /// Words of an answer: bodies of resp₁, masks and bodies of resp₂.
+    /// Returns the numbers of words in an answer: bodies of resp₁, masks and bodies of resp₂.
     pub fn answer_words(&self) -> [usize; 3] {
         let [first, second] = self.packs();
         [
@@ -81,12 +81,13 @@ impl Literal {
         ]
     }
 
-    /// Words of the masks of resp₁.
+    /// Returns the number of words in the masks of resp₁.
     pub fn public_words(&self) -> usize {
         self.packs()[0] * self.rlwe.degree
     }
 
-    /// Bits of a query, an answer and the masks of resp₁, as Theorem 6 counts them.
+    /// Returns the total bits of a query, an answer and the masks of resp₁, as Theorem 6 counts
+    /// them.
     pub(super) fn message_bits(&self, layout: &Layout) -> u64 {
         let [first, masks, second] = self.answer_words();
         let words = [
@@ -102,7 +103,7 @@ impl Literal {
             .sum()
     }
 
-    /// Bits of the first level's encryptions, whose words become digits.
+    /// Returns the bits of the first level's encryptions, whose words become digits.
     pub fn first_bits(&self) -> ResponseBits {
         ResponseBits {
             a: self.mask.word_bits(),
@@ -139,7 +140,7 @@ impl Literal {
         }
     }
 
-    /// Checks that all γ are powers of two from 2 to d/2.
+    /// Checks that every γ is a power of two from 2 to d/2.
     pub(super) fn check_gammas(&self) -> Result<()> {
         let most = self.rlwe.degree / 2;
         let fits = |gamma: usize| gamma.is_power_of_two() && (2..=most).contains(&gamma);

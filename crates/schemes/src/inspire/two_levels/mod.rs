@@ -1,15 +1,16 @@
 //! InsPIRe⁽²⁾: two levels of selection, both packed.
 //!
-//! Mahdavi, Patel, Seo, Yeo 2025, section 5. Records have up to 2 KiB. The least traffic of all
-//! schemes for records of some tens of bytes.
+//! Mahdavi, Patel, Seo, Yeo 2025, section 5. Records have up to 2 KiB. The scheme takes the least
+//! traffic of all schemes for records of some tens of bytes.
 //!
-//! Records fill units of γ₀ words of 16 bits, t units in a column. The first level selects a column
-//! under LWE and packs each of its t units into an RLWE encryption, of which the client wants one.
-//! Switched to few bits and split into digits, they are the database of a second level with a
-//! column for each unit, from which a second encrypted unit vector selects. The result is packed
-//! again. The masks of the first level's encryptions are known ahead, and so is almost all of the
-//! second level: only the digits of their bodies (γ₀ coefficients of d) are new with each query,
-//! and the third packing packs those while the client waits.
+//! Records fill units of γ₀ words of 16 bits, with t units in a column. The first level selects a
+//! column under LWE and packs each of its t units into an RLWE encryption; the client wants one of
+//! these encryptions. They are switched to few bits and split into digits. The digits are the
+//! database of a second level with a column for each unit, and a second encrypted unit vector
+//! selects one column. The result is packed again. The masks of the first level's encryptions are
+//! known ahead, and so is almost all of the second level. Only the digits of the bodies (γ₀
+//! coefficients of d) are new with each query, and the third packing packs them while the client
+//! waits.
 //!
 //! | paper | here |
 //! |---|---|

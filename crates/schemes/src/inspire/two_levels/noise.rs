@@ -1,7 +1,7 @@
 //! Probability that an honest answer does not decode.
 //!
-//! Theorems 7 and 8, with separate moduli for masks and bodies and the rounding of queries and keys
-//! that papir adds.
+//! The bounds are Theorems 7 and 8, with separate moduli for masks and bodies and the rounding of
+//! queries and keys that papir adds.
 //!
 //! | Theorem 7 | here |
 //! |---|---|
@@ -18,31 +18,31 @@ use crate::shared::parameters::{FILL, either_log2, squares_of_whitened, tails, w
 /// log₂ of the first level's plaintext modulus.
 pub const WORD_BITS: u32 = 16;
 
-/// Values that the noise depends on.
+/// Values on which the noise depends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NoiseInput {
     pub(super) literal: Literal,
     /// Ring, σ and key rounding.
     pub(super) setting: Setting,
-    /// N/t and t: lengths of the selectors.
+    /// Lengths of both selectors: N/t and t.
     selectors: [usize; 2],
 }
 
-/// Variances of the errors of both levels, in units of q, the last switch included.
+/// Variances of the errors of both levels, in units of q. They include the last switch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
-    /// Selecting a column and packing a unit.
+    /// Noise of selecting a column and packing a unit.
     pub first: f64,
-    /// Switching it to the bits of its digits.
+    /// Noise of switching the packed unit to the bits of its digits.
     pub first_switch: f64,
-    /// Selecting a unit's digits and packing them.
+    /// Noise of selecting a unit's digits and packing them.
     pub second: f64,
-    /// Switching the answer.
+    /// Noise of switching the answer.
     pub second_switch: f64,
 }
 
 impl NoiseInput {
-    /// The values for these parameters.
+    /// Creates the values for these parameters.
     pub(super) fn new(literal: &Literal, layout: &Layout) -> Self {
         let RlweLiteral {
             degree,
@@ -59,19 +59,19 @@ impl NoiseInput {
         }
     }
 
-    /// log₂ of a level's plaintext modulus.
+    /// Returns log₂ of a level's plaintext modulus.
     fn plain_bits(&self, level: usize) -> i32 {
         [WORD_BITS, self.literal.mask.bits][level] as i32
     }
 
-    /// Variance of an entry of a selector.
+    /// Returns the variance of an entry of a level's selector.
     fn entry(&self, level: usize) -> f64 {
         let grid = self.setting.modulus / 2f64.powi(self.literal.query_bits[level] as i32);
         self.setting.sigma * self.setting.sigma + rounding(grid)
     }
 
-    /// Sum of squares of a row's words. The words of D are whitened, so uniform and centred; digits
-    /// are counted at their largest.
+    /// Returns a bound on the sum of squares of a row's words. The words of D are whitened, so they
+    /// are uniform and centred. Each digit counts as the largest digit.
     pub(super) fn squares(&self, level: usize) -> f64 {
         let count = self.selectors[level];
         let largest = 2f64.powi(self.plain_bits(level) - 1);
@@ -88,18 +88,20 @@ impl NoiseInput {
         count as f64 * (largest * largest)
     }
 
-    /// The model of the tails of both levels.
+    /// Returns the model of the tails of both levels.
     pub(super) fn tails(&self) -> Tails {
         tails(self.literal.failure, self.setting.degree)
     }
 
-    /// [`FILL`] of half of q/p, less the error of Δ = round(q/p) for a word of up to p/2.
+    /// Returns the share [`FILL`] of half of q/p, less the error of Δ = round(q/p) for a word of up
+    /// to p/2.
     pub(super) fn threshold(&self, level: usize) -> f64 {
         let p = 2f64.powi(self.plain_bits(level));
         FILL * self.setting.modulus / (2.0 * p) - p / 4.0
     }
 
-    /// Coefficients that must decode: one unit's, and all digits of one unit's encryption.
+    /// Returns the number of coefficients that must decode at each level: the words of one unit,
+    /// and all digits of one unit's encryption.
     pub(super) fn coefficients(&self) -> [f64; 2] {
         let Literal {
             gammas, mask, body, ..
@@ -110,7 +112,7 @@ impl NoiseInput {
 }
 
 impl Noise {
-    /// Variances for these parameters.
+    /// Computes the variances for these parameters.
     pub(super) fn compute(input: &NoiseInput) -> Self {
         let Literal {
             gammas,
@@ -133,7 +135,8 @@ impl Noise {
         }
     }
 
-    /// log₂ of the probability that a record does not decode: any coefficient of either level.
+    /// Returns log₂ of a bound on the probability that a record does not decode: that any
+    /// coefficient of either level has too large an error.
     pub(super) fn failure_log2(&self, input: &NoiseInput) -> f64 {
         let variances = [
             self.first + self.first_switch,

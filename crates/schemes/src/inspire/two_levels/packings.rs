@@ -22,7 +22,7 @@ pub(super) const PACKS: Names = Names {
     packs: "inspire2/second packs",
 };
 
-/// PartialInspiRING for each distinct γ, under the masks w_g of that γ.
+/// The packings of PartialInspiRING for each distinct γ, under the masks w_g of that γ.
 #[derive(Clone, Debug)]
 pub struct Packings {
     distinct: Vec<Packing<PartialInspiring>>,
@@ -31,11 +31,11 @@ pub struct Packings {
 }
 
 impl Packings {
-    /// The packings of γ₀, γ₁, γ₂.
+    /// Creates the packings of γ₀, γ₁, γ₂.
     ///
     /// # Errors
-    /// None for checked parameters; otherwise [`papir_core::Error::Parameters`] for a γ or a gadget
-    /// that does not fit.
+    /// [`papir_core::Error::Parameters`] for a γ or a gadget that does not fit. Checked parameters
+    /// cause no error.
     pub fn new(params: &Params, seed: &Seed) -> Result<Self> {
         let gammas = params.literal().distinct_gammas();
         let mut distinct = Vec::with_capacity(gammas.len());
@@ -59,7 +59,8 @@ impl Packings {
         &self.distinct
     }
 
-    /// Line 6: a query's key for one of the distinct packings; an error for a key of another one.
+    /// Computes line 6: reads a query's key for one of the distinct packings. A key of another
+    /// packing is refused.
     pub(super) fn key(
         &self,
         params: &Params,
@@ -78,7 +79,7 @@ impl Packings {
         PACKS.online_key(packing, &[params.literal().key_bits], key)
     }
 
-    /// Index of the first, second or third packing.
+    /// Returns the index of the first, second or third packing in the list of distinct packings.
     pub(super) fn role(&self, packing: usize) -> usize {
         self.roles[packing]
     }
@@ -93,16 +94,16 @@ impl Packings {
 pub(super) struct LevelMatrix<'a> {
     pub(super) level: usize,
     pub(super) tiles: &'a [i16],
-    /// The tiles on a device.
+    /// Copy of the tiles on a device, if there is one.
     pub(super) held: &'a Held,
-    /// γ.
+    /// γ, the number of rows in a pack.
     pub(super) gamma: usize,
     /// Number of packs.
     pub(super) packs: usize,
 }
 
 impl LevelMatrix<'_> {
-    /// The matrix times the selectors of queries, as bodies of its packs.
+    /// Computes the matrix times the selectors of queries, as bodies of its packs.
     pub(super) fn select(&self, params: &Params, queries: &[&Query]) -> Vec<Bodies> {
         let selectors: Vec<&[u64]> = queries
             .iter()

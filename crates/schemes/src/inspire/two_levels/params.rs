@@ -1,6 +1,6 @@
 //! Checked parameters of InsPIRe⁽²⁾, sizes and work.
 //!
-//! Sizes are those of Theorem 6, in papir's encoding.
+//! Sizes follow Theorem 6, in papir's encoding.
 
 use papir_core::cost::{Counts, DividedWork, Operation, Work};
 use papir_core::scheme::Parameters as _;
@@ -37,12 +37,13 @@ pub struct Params {
     rlwe: RlweParams,
     gadget: Gadget,
     noise: Noise,
-    /// log₂ of the probability that an answer does not decode.
+    /// log₂ of a bound on the probability that an answer does not decode.
     pub(super) failure_log2: f64,
 }
 
 impl Params {
-    /// Checks a literal: security from the table, failure probability from the noise.
+    /// Checks a literal and creates its parameters. The security comes from the table of estimates,
+    /// the failure probability from the noise.
     ///
     /// # Errors
     /// [`papir_core::Error::Insecure`], [`papir_core::Error::Parameters`] or
@@ -84,43 +85,43 @@ impl Params {
         })
     }
 
-    /// The values.
+    /// Returns the values of the parameters.
     pub fn literal(&self) -> &Literal {
         &self.literal
     }
 
-    /// Layout of the matrix.
+    /// Returns the layout of the matrix.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Ring and noise.
+    /// Returns the ring and its noise.
     pub fn rlwe(&self) -> &RlweParams {
         &self.rlwe
     }
 
-    /// Gadget of the packing keys.
+    /// Returns the gadget of the packing keys.
     pub fn gadget(&self) -> &Gadget {
         &self.gadget
     }
 
-    /// Predicted noise of both levels.
+    /// Returns the predicted noise of both levels.
     pub fn noise(&self) -> &Noise {
         &self.noise
     }
 
-    /// Δ = round(q/p) of both levels: p = 2¹⁶, and 2^D.
+    /// Returns Δ = round(q/p) of both levels, where p is 2¹⁶ and 2^D.
     pub fn scales(&self) -> [u64; 2] {
         [WORD_BITS, self.literal.mask.bits]
             .map(|bits| (self.rlwe.ring().modulus() + (1 << (bits - 1))) >> bits)
     }
 
-    /// Lengths of both selectors: N/t and t.
+    /// Returns the lengths of both selectors: N/t and t.
     pub fn selectors(&self) -> [usize; 2] {
         [self.layout.columns, self.layout.blocks]
     }
 
-    /// The selector of a level.
+    /// Returns the selector of a level.
     pub fn selector(&self, level: usize) -> Selector<'_> {
         Selector {
             rlwe: &self.rlwe,
@@ -131,7 +132,7 @@ impl Params {
         }
     }
 
-    /// Payload bytes of both selectors and of the key material.
+    /// Returns the payload bytes of both selectors and of the key material.
     pub fn query_parts(&self) -> [usize; 3] {
         let [c, t] = self.selectors();
         let [first, second] = self.literal.query_bits;
@@ -139,24 +140,24 @@ impl Params {
         [packed_len(c, first), packed_len(t, second), keys]
     }
 
-    /// Payload bytes of an answer.
+    /// Returns the payload bytes of an answer.
     pub(super) fn answer_bytes(&self) -> usize {
         let [first, masks, second] = self.literal.answer_words();
         let ResponseBits { a, b } = self.literal.answer;
         packed_len(first, b) + packed_len(masks, a) + packed_len(second, b)
     }
 
-    /// Rows of the second level's matrix: τ·d.
+    /// Returns the number of rows of the second level's matrix: τ·d.
     pub(super) fn digit_rows(&self) -> usize {
         self.literal.mask.count * self.literal.rlwe.degree
     }
 
-    /// Words of the second level's matrix.
+    /// Returns the number of words in the second level's matrix.
     pub(super) fn digit_words(&self) -> usize {
         matrix_words(self.digit_rows(), self.layout.blocks)
     }
 
-    /// Bytes of the matrices of all packs of the first or second packing.
+    /// Returns the bytes of the matrices of all packs, of the first packing (0) or the second (1).
     pub(super) fn pack_bytes(&self, packing: usize) -> u64 {
         let gamma = self.literal.gammas[packing];
         let degree = self.literal.rlwe.degree;
@@ -167,13 +168,13 @@ impl Params {
         4 * packs.div_ceil(unit / (gamma * degree * levels)) as u64 * unit as u64
     }
 
-    /// Bytes of the second level's matrix, its packs and their masks.
+    /// Returns the bytes of the second level's matrix, its packs and their masks.
     fn second_level_bytes(&self) -> u64 {
         let masks = 8 * self.literal.rlwe.degree * self.literal.packs()[0];
         matrix_bytes(self.digit_rows(), self.layout.blocks) + self.pack_bytes(1) + masks as u64
     }
 
-    /// Exact lengths of messages and stores.
+    /// Returns the exact lengths of messages and stores.
     pub(super) fn sizes(&self) -> Sizes {
         let [first, second, keys] = self.query_parts();
         let hint = packed_len(self.literal.public_words(), self.literal.answer.a);
@@ -191,7 +192,7 @@ impl Params {
         }
     }
 
-    /// Work of the verbs.
+    /// Returns the work of each operation.
     pub(super) fn work(&self) -> Work {
         let degree = self.literal.rlwe.degree;
         let keys = self.literal.key_words();
@@ -209,7 +210,8 @@ impl Params {
         }
     }
 
-    /// Work of an answer. Slices are units of the first level; the second level is the combiner's.
+    /// Returns the work of an answer. Its slices are units of the first level; the combiner does
+    /// the work of the second level.
     pub(super) fn answering(&self) -> DividedWork {
         let [first, second] = self.selectors();
         let [_, online] = self.literal.packs();
@@ -244,8 +246,8 @@ impl Params {
         }
     }
 
-    /// Work of preparing `blocks` packs of the first level, and the second level: every row is
-    /// multiplied with the masks of all blocks of d columns.
+    /// Returns the work of preparing `blocks` packs of the first level, and the second level: every
+    /// row is multiplied with the masks of all blocks of d columns.
     pub(super) fn material_work(&self, blocks: usize) -> Counts {
         let [first, second] = self
             .selectors()
@@ -260,17 +262,17 @@ impl Params {
         counts.with(Operation::Pack, full_packs, blocks)
     }
 
-    /// Work of preparing a pack of γ as a share of one of d: γ/d of the key switches, and a
-    /// transform of log₂ γ levels instead of log₂ d (measured: five levels weigh as much as the
-    /// rest).
+    /// Returns the work of preparing a pack of γ as a share of the work of a pack of d. It takes
+    /// γ/d of the key switches, and a transform of log₂ γ levels instead of log₂ d. Five levels
+    /// weigh as much as the rest (measured).
     fn share_of_a_pack(&self, packing: usize) -> f64 {
         let gamma = self.literal.gammas[packing] as f64;
         let degree = self.literal.rlwe.degree as f64;
         gamma / degree * (5.0 + gamma.log2()) / (5.0 + degree.log2())
     }
 
-    /// Cost that the goal minimises, from message bytes and rough seconds of one core for an
-    /// answer.
+    /// Returns the cost that the goal minimises, from message bytes and estimated seconds of one
+    /// core for an answer.
     pub(super) fn score(&self, goal: Goal) -> f64 {
         let Sizes {
             query,
@@ -285,8 +287,8 @@ impl Params {
         score(goal, (query + answer + hint) as f64, seconds)
     }
 
-    /// Returns true if the first level's material is at most the database, four times that for the
-    /// least communication. A single unit in a column is always allowed.
+    /// Returns true if the first level's material is at most the database, or four times the
+    /// database for the least communication. A single unit in a column is always allowed.
     pub(super) fn affordable(&self, goal: Goal) -> bool {
         let times = if goal == Goal::MinCommunication { 4 } else { 1 };
         self.layout.blocks == 1 || self.pack_bytes(0) <= times * self.layout.matrix_bytes()

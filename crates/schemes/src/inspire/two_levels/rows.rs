@@ -1,9 +1,9 @@
-//! Rows of InsPIRe(2).
+//! Rows of InsPIRe(2) in the list of schemes.
 
 use super::Inspire2;
 use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, SuiteShapes};
 
-/// Records of at most 2 KiB, the limit of InsPIRe(2).
+/// Largest record length in bits, 2 KiB. It is the limit of InsPIRe(2).
 const LONGEST: u64 = 16_384;
 
 impl ListedScheme for Inspire2 {

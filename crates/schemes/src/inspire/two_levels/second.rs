@@ -1,9 +1,9 @@
 //! Second level (Algorithm 5, lines 9 to 12).
 //!
-//! The second level's database has a column for each unit of a column of D: the digits of the
-//! unit's encryption. The digits of masks are a matrix, made at setup and packed ahead like the
-//! first level (`digit_column`). The digits of bodies come from each query's first answer; their
-//! masks and packs are the only ones made while a query waits (`respond`).
+//! The second level's database has a column for each unit of a column of D, with the digits of the
+//! unit's encryption. The digits of masks are a matrix, which is made at setup and packed ahead
+//! like the first level (`digit_column`). The digits of bodies come from each query's first answer.
+//! Only their masks and packs are made while a query waits (`respond`).
 
 use papir_core::scheme::Combiner;
 use papir_core::sections::SectionSource;
@@ -31,8 +31,9 @@ pub(super) const DIGITS: &str = "inspire2/digits";
 /// Packing keys of a query, one for each distinct γ.
 pub(super) struct Keys(Vec<OnlineKey<Expanded>>);
 
-/// The second level's matrix and packs, and the parameters and packings that an answer needs. On
-/// several machines, one makes answers from the first levels of all others. A clone shares them.
+/// The second level: its matrix and packs, and the parameters and packings that an answer needs. On
+/// several machines, one of them makes answers from the first levels of all others. A clone shares
+/// the data.
 #[derive(Clone)]
 pub struct SecondLevel {
     pub(super) params: Params,
@@ -41,7 +42,7 @@ pub struct SecondLevel {
     /// Digits of the masks of the first level's packs, in row groups.
     pub(super) digits: BlobSlice<i16>,
     pub(super) packs: PreparedPacks<PartialInspiring>,
-    /// Masks of the second selector, for the packs made online.
+    /// Masks of the second selector, for the packs that are made online.
     online_masks: SelectorMasks,
 }
 
@@ -60,7 +61,7 @@ impl SecondLevel {
         Ok(Self::new(params, seed, packings, digits, packs))
     }
 
-    /// The second level under a public seed, from its prepared digits and packs.
+    /// Creates the second level under a public seed, from its prepared digits and packs.
     pub(super) fn new(
         params: Params,
         seed: Seed,
@@ -81,12 +82,12 @@ impl SecondLevel {
         }
     }
 
-    /// Packing keys of queries.
+    /// Reads the packing keys of queries.
     pub(super) fn read_keys(&self, queries: &[&Query]) -> Result<Vec<Keys>> {
         parallel::try_map(queries, |query| self.keys(query))
     }
 
-    /// Packing keys of one query.
+    /// Reads the packing keys of one query.
     fn keys(&self, query: &Query) -> Result<Keys> {
         // Packings with the same γ share a key, which is expanded once.
         let distinct = 0..self.packings.distinct().len();
@@ -96,7 +97,7 @@ impl SecondLevel {
         Ok(Keys(keys))
     }
 
-    /// Keys of the first, second or third packing.
+    /// Returns the keys of the first, second or third packing.
     pub(super) fn keys_of<'a>(
         &self,
         keys: &'a [Keys],
@@ -107,7 +108,7 @@ impl SecondLevel {
             .collect()
     }
 
-    /// Lines 9 to 12: answers from the packed bodies of all units.
+    /// Computes lines 9 to 12: answers from the packed bodies of all units.
     pub(super) fn answers(
         &self,
         queries: &[&Query],
@@ -131,7 +132,7 @@ impl SecondLevel {
             .collect())
     }
 
-    /// Lines 10 and 11: bodies of resp₁.
+    /// Computes lines 10 and 11: the bodies of resp₁.
     pub(super) fn pack_masks(&self, queries: &[&Query], keys: &[Keys]) -> Result<Vec<Bodies>> {
         let literal = self.params.literal();
         let matrix = LevelMatrix {
@@ -148,7 +149,7 @@ impl SecondLevel {
             .pack(self.packings.packing(1), bodies, &self.keys_of(keys, 1))
     }
 
-    /// Lines 9, 10 and 12: resp₂, from the digits of the packed bodies.
+    /// Computes lines 9, 10 and 12: resp₂ from the digits of the packed bodies.
     pub(super) fn pack_online(
         &self,
         queries: &[&Query],
@@ -161,7 +162,7 @@ impl SecondLevel {
         })
     }
 
-    /// resp₂ of one query.
+    /// Computes resp₂ of one query.
     fn respond_to(
         &self,
         query: &Query,
@@ -222,7 +223,7 @@ impl Combiner<Inspire2> for SecondLevel {
     }
 }
 
-/// The first level's bodies from the words of all units.
+/// Returns the first level's bodies from the words of all units.
 fn first_bodies(params: &Params, words: &[u64]) -> Result<Bodies> {
     let layout = params.layout();
     let expected = layout.blocks * layout.unit_words;
@@ -235,8 +236,8 @@ fn first_bodies(params: &Params, words: &[u64]) -> Result<Bodies> {
     ))
 }
 
-/// The digits of a unit's mask a, switched: a column of the second level's matrix. Digit j of
-/// coefficient c is at j·d + c.
+/// Splits the switched mask a of a unit into digits: a column of the second level's matrix. Digit j
+/// of coefficient c is at j·d + c.
 pub(super) fn digit_column(params: &Params, a: &Poly<Coefficients>) -> Vec<i16> {
     let ring = params.rlwe().ring();
     let digits = params.literal().mask;
@@ -252,8 +253,8 @@ pub(super) fn digit_column(params: &Params, a: &Poly<Coefficients>) -> Vec<i16> 
     column
 }
 
-/// The digits of all units' bodies, switched, row by row of t: digit j of coefficient c of unit k
-/// is at (j·γ₀ + c)·t + k. The rows fill the third packing's packs.
+/// Splits the switched bodies of all units into digits, in rows of t. Digit j of coefficient c of
+/// unit k is at (j·γ₀ + c)·t + k. The rows fill the third packing's packs.
 pub(super) fn body_digits(params: &Params, bodies: &Bodies) -> Vec<i16> {
     let ring = params.rlwe().ring();
     let digits = params.literal().body;
@@ -274,8 +275,8 @@ pub(super) fn body_digits(params: &Params, bodies: &Bodies) -> Vec<i16> {
     rows
 }
 
-/// resp₂: selects from rows of digits ([`body_digits`]) and packs the selection by γ₂, while a
-/// query waits. `masks` are the second selector's.
+/// Computes resp₂: selects from rows of digits ([`body_digits`]) and packs the selection by γ₂,
+/// while a query waits. `masks` are the masks of the second selector.
 pub(super) fn respond(
     params: &Params,
     packing: &Packing<PartialInspiring>,
@@ -314,7 +315,7 @@ pub(super) fn respond(
     }
 }
 
-/// A row of digits times the selector, modulo 2^`bits`.
+/// Computes a row of digits times the selector, modulo 2^`bits`.
 #[inline]
 fn product(row: &[i16], selector: &[u64], bits: u32) -> u64 {
     // Digits are sign-extended, and sums that wrap modulo 2^64 are exact modulo 2^bits.

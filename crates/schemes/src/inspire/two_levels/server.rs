@@ -1,13 +1,13 @@
-//! SETUP and RESPOND (Algorithms 3 and 5), and updates.
+//! Server of InsPIRe⁽²⁾: SETUP and RESPOND (Algorithms 3 and 5), and updates.
 //!
 //! An update keeps the public seed and gives the same bytes as a setup of the changed records. A
-//! changed record alters γ₀ words of one column, so the masks of one unit's pack. That pack is
-//! prepared again; its digits are one column of the second level's matrix, and all packs of the
+//! changed record alters γ₀ words of one column, and so the masks of one unit's pack. This pack is
+//! prepared again. Its digits are one column of the second level's matrix, and all packs of the
 //! second level follow at a fixed cost. So the work grows with the number of distinct units, modulo
 //! t, that hold changes.
 //!
 //! Since the seed stays, the queries of all versions count together as queries under one reference
-//! string, and the whitening stream is known before the changes are: the noise bound assumes that
+//! string. The whitening stream is known before the changes, and the noise bound assumes that
 //! changed records do not depend on it. A new setup draws a new seed.
 
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ use crate::shared::packs::PreparedPacks;
 use crate::shared::parameters::refused;
 use crate::shared::stored_records::{check_source, read_columns};
 
-/// A prepared database: both levels. A clone shares them.
+/// A prepared database with both levels. A clone shares them.
 #[derive(Clone)]
 pub struct Server {
     pub(super) first: First,
@@ -240,7 +240,7 @@ struct Material {
 }
 
 impl Server {
-    /// Prepares a database under a given public seed.
+    /// Prepares a database under the given public seed.
     ///
     /// # Errors
     /// The errors of the source, and [`papir_core::Error::Parameters`] for a source of another
@@ -254,7 +254,8 @@ impl Server {
         Self::prepare_in(params, seed, records, &mut InMemory, progress)
     }
 
-    /// [`Server::prepare`] in memory of `scratch`, where the encoded matrix is kept.
+    /// Does the work of [`Server::prepare`] in memory of `scratch`, where the encoded matrix is
+    /// kept.
     fn prepare_in(
         params: Params,
         seed: Seed,
@@ -283,8 +284,8 @@ impl Server {
         Self::pack(setup, tiles, material, &all, scratch, progress)
     }
 
-    /// Prepares the wanted packs of the first level, and the second level, from the words of D. The
-    /// material already holds the other packs of the first level.
+    /// Prepares the wanted packs of the first level, and the second level, from the words of D.
+    /// `material` already holds the other packs of the first level.
     fn pack(
         setup: LevelSetup<'_>,
         tiles: Blob,
@@ -332,7 +333,7 @@ impl Server {
         })
     }
 
-    /// The new bytes of all units that changes alter.
+    /// Returns the new bytes of all units that changes alter.
     fn changed_units(&self, changes: &[Change]) -> Result<BTreeMap<u64, Vec<u8>>> {
         let layout = self.second.params.layout();
         let read = |unit| read_unit(layout, &self.second.public.seed, &self.first.tiles, unit);
@@ -352,7 +353,8 @@ impl Server {
     }
 }
 
-/// Lines 7 and 10 on public values: masks of the LWE encryptions in each pack of a level.
+/// Computes lines 7 and 10 of Algorithm 5 on public values: the masks of the LWE encryptions in
+/// each pack of a level.
 fn row_masks<'a>(
     params: &'a Params,
     seed: &Seed,
@@ -373,7 +375,7 @@ fn row_masks<'a>(
     }
 }
 
-/// Number of touched blocks.
+/// Returns the number of touched blocks.
 fn count(touched: &[bool]) -> usize {
     touched.iter().filter(|&&touched| touched).count()
 }

@@ -49,7 +49,7 @@ impl Case {
         }
     }
 
-    /// Another query for the same record.
+    /// Makes another query for the same record.
     fn ask_again(&mut self, seed: u8) {
         let mut rng = ChaCha20Rng::from_seed([seed; 32]);
         (self.secret, self.query) = self.client.query(None, &[0], &mut rng).unwrap();
@@ -72,12 +72,12 @@ impl Case {
             .unwrap()
     }
 
-    /// The digit in a row of the second level's matrix, of block 0.
+    /// Returns the digit in a row of the second level's matrix, of block 0.
     fn digit(&self, row: usize) -> i16 {
         self.server.second.digits[place(self.params().layout().blocks, row, 0)]
     }
 
-    /// The mask of block 0, switched, from its digits.
+    /// Returns the switched mask of block 0, from its digits.
     fn first_mask(&self) -> Vec<u64> {
         let digits = self.params().literal().mask;
         let d = self.params().literal().rlwe.degree;
@@ -87,7 +87,7 @@ impl Case {
         (0..d).map(word).collect()
     }
 
-    /// The errors of the first level's encryption of block 0, in units of q.
+    /// Returns the errors of the first level's encryption of block 0, in units of q.
     fn first_errors(&self) -> Vec<f64> {
         let params = self.params();
         let ring = self.params().rlwe().ring();
@@ -107,7 +107,8 @@ impl Case {
         phases.iter().enumerate().map(error).collect()
     }
 
-    /// The errors of the first coefficients of an encryption of messages at a scale, centred.
+    /// Returns the errors of the first coefficients of an encryption of messages at a scale,
+    /// centred.
     fn errors(
         &self,
         a: &Poly<Coefficients>,
@@ -208,8 +209,7 @@ fn the_second_packing() {
     );
 }
 
-/// Σ₂: the digits of the unit's body; packs of γ₂ are less noisy than those of γ₁, of which the
-/// bound is.
+/// Σ₂: the digits of the unit's body. The bound is for packs of γ₁; packs of γ₂ are less noisy.
 #[test]
 fn the_third_packing() {
     let case = Case::new();

@@ -1,4 +1,4 @@
-//! InsPIRe⁽²⁾'s messages as bytes.
+//! Messages of InsPIRe⁽²⁾ as bytes.
 //!
 //! The parameters set the bits of a word; each part starts on a whole byte.
 
@@ -13,7 +13,7 @@ use crate::shared::messages::{pack, read_all, unpack};
 /// Public part of a database version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Public {
-    /// Expands to all masks and to the whitening of records.
+    /// Seed of all masks and of the whitening of records.
     pub seed: Seed,
     /// Masks of resp₁, d coefficients for each pack. They depend on the snapshot alone.
     pub masks: Vec<u64>,
@@ -37,12 +37,12 @@ impl Wire<Params> for Public {
     }
 }
 
-/// A query (Algorithm 4) without the public masks, rounded.
+/// A rounded query (Algorithm 4) without the public masks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// b₀ and b₁: N/t and t selector entries.
+    /// Selectors b₀ and b₁, with N/t and t entries.
     pub selectors: [Vec<u64>; 2],
-    /// y_g of each distinct γ: ℓ·d coefficients each.
+    /// Packing keys: y_g of each distinct γ, ℓ·d coefficients each.
     pub keys: Vec<u64>,
 }
 
@@ -78,11 +78,11 @@ impl Wire<Params> for Query {
 /// An answer: resp₁ without its masks, and resp₂.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Bodies of resp₁, γ₁ for each pack.
+    /// Bodies of resp₁, with γ₁ coefficients for each pack.
     pub first: Vec<u64>,
-    /// Masks of resp₂, d for each pack.
+    /// Masks of resp₂, with d coefficients for each pack.
     pub masks: Vec<u64>,
-    /// Bodies of resp₂, γ₂ for each pack.
+    /// Bodies of resp₂, with γ₂ coefficients for each pack.
     pub second: Vec<u64>,
 }
 

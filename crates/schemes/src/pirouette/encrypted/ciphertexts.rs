@@ -5,8 +5,8 @@
 //! ```text
 //! body = −a·s + e + 2⁸·byte modulo 2¹⁶, for the ring's ternary s and σ = 3.19
 //! ```
-//! Folding lifts a record to q, times round(q/2¹⁶): a phase that is right modulo 2¹⁶ becomes one
-//! that is right modulo q up to 2^-26 of a turn.
+//! Folding lifts a record to q, times round(q/2¹⁶). A phase that is right modulo 2¹⁶ becomes a
+//! phase that is right modulo q, up to 2^-26 of a turn.
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
@@ -27,30 +27,31 @@ use crate::shared::stored_records::read_each;
 pub const LOG2_MODULUS: u32 = 16;
 /// Bytes of an encryption's seed.
 pub(crate) const SEED_BYTES: usize = 32;
-/// Bytes of its body.
+/// Bytes of an encryption's body.
 pub(crate) const BODY_BYTES: usize = 2 * DEGREE;
-/// Fresh random bytes of an encryption.
+/// Number of fresh random bytes for an encryption.
 const FRESH_BYTES: usize = 32;
 /// BLAKE3's context string, which separates these keys from all other uses of the hash.
 const CONTEXT: &str = "papir 2026 randomness of encrypted records v1";
 /// log₂ of the weight of a byte.
 const SCALE: u32 = LOG2_MODULUS - LOG2_P;
-/// Polynomials encrypted between progress reports.
+/// Number of polynomials that are encrypted between progress reports.
 const BATCH: usize = 256;
-/// Sections of a snapshot.
+/// Names of the sections of a snapshot.
 const SEEDS: &str = "pirouette/seeds";
 const BODIES: &str = "pirouette/bodies";
 
-/// An encrypted database: one encryption for each polynomial of each plane. A clone shares them.
+/// An encrypted database, with one encryption for each polynomial of each plane. A clone shares
+/// them.
 #[derive(Clone)]
 pub struct Ciphertexts {
     pub(super) layout: Layout,
-    /// One seed for each encryption, all different.
+    /// Seeds of the encryptions, all different.
     seeds: Blob,
     bodies: BlobSlice<u16>,
 }
 
-/// Both parts of encryptions during encryption.
+/// Seeds and bodies of encryptions while they are made.
 struct Parts {
     seeds: AlignedBytes,
     bodies: AlignedBytes,
@@ -59,7 +60,7 @@ struct Parts {
 /// A polynomial before encryption.
 struct Plain {
     index: usize,
-    /// d bytes for each plane.
+    /// Coefficients, with d bytes for each plane.
     bytes: Zeroizing<Vec<u8>>,
 }
 
@@ -101,7 +102,8 @@ impl Ciphertexts {
         parts.finish(layout)
     }
 
-    /// Reads what [`Ciphertexts::save`] wrote. An error unless the lengths are the layout's.
+    /// Reads the sections that [`Ciphertexts::save`] wrote. Fails if their lengths do not fit the
+    /// layout.
     pub(crate) fn load(layout: &Layout, source: &dyn SectionSource) -> Result<Self> {
         let seeds = source.get(SEEDS)?;
         let bodies = source.get(BODIES)?;
@@ -131,7 +133,7 @@ impl Ciphertexts {
         sink.put(BODIES, &[self.bodies.bytes()])
     }
 
-    /// An encryption's mask modulo 2¹⁶, and its body.
+    /// Returns an encryption's mask modulo 2¹⁶, and its body.
     fn parts(&self, index: usize) -> ([u16; DEGREE], &[u16]) {
         let seed = &self.seeds[index * SEED_BYTES..][..SEED_BYTES];
         let seed = Seed(std::array::from_fn(|i| seed[i]));
@@ -149,7 +151,7 @@ impl Ciphertexts {
         }
     }
 
-    /// Decrypts polynomial `index`: d bytes for each plane.
+    /// Decrypts polynomial `index`. Returns d bytes for each plane.
     fn decrypt(&self, ring: &Ring, key: &SecretKey, index: usize) -> Zeroizing<Vec<u8>> {
         // The final length: growing would leave copies behind.
         let mut plain = Zeroizing::new(Vec::with_capacity(self.layout.planes * DEGREE));
@@ -168,7 +170,7 @@ impl Ciphertexts {
         plain
     }
 
-    /// Applies changes in order. Polynomials that hold them are encrypted again under fresh masks.
+    /// Applies changes in order. Polynomials with changes are encrypted again under fresh masks.
     pub(crate) fn update(
         &self,
         rlwe: &RlweParams,
@@ -209,7 +211,8 @@ impl Ciphertexts {
         parts.finish(&self.layout)
     }
 
-    /// Reads records, as [`papir_core::scheme::Server::read_packed`].
+    /// Reads records, as [`papir_core::scheme::Server::read_packed`] does. `range` is the first
+    /// index and the number of records.
     pub(crate) fn read_packed(
         &self,
         ring: &Ring,
@@ -250,8 +253,8 @@ impl Parts {
         Self { seeds, bodies }
     }
 
-    /// Encrypts polynomials of all planes under fresh masks. Each has a generator of its own, so
-    /// that threads share the work.
+    /// Encrypts polynomials of all planes under fresh masks. Each polynomial has a generator of its
+    /// own, so that threads share the work.
     fn fill(
         &mut self,
         layout: &Layout,
@@ -294,17 +297,17 @@ impl Parts {
     }
 }
 
-/// Fresh random bytes.
+/// Draws fresh random bytes.
 fn fresh(rng: &mut dyn CryptoRng) -> Zeroizing<[u8; FRESH_BYTES]> {
     let mut fresh = Zeroizing::new([0; FRESH_BYTES]);
     rng.fill_bytes(fresh.as_mut_slice());
     fresh
 }
 
-/// The seed of the mask of the encryption at a place, and the generator of its errors: a
-/// pseudorandom function, keyed by fresh bytes, of the place and the plaintext. A restored machine
-/// may draw the same fresh bytes twice. Another plaintext then still gets another mask: under the
-/// same one, the difference of both could be read.
+/// Derives the seed of an encryption's mask and the generator of its errors. They are a
+/// pseudorandom function of the place and the plaintext, keyed by fresh bytes. A restored machine
+/// may draw the same fresh bytes twice. Another plaintext still gets another mask then: under the
+/// same mask, the difference of both could be read.
 fn randomness(fresh: &[u8; FRESH_BYTES], place: usize, plain: &[u8]) -> (Seed, SecretRng) {
     let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
     hasher
@@ -326,7 +329,7 @@ fn randomness(fresh: &[u8; FRESH_BYTES], place: usize, plain: &[u8]) -> (Seed, S
     (Seed(mask), rng)
 }
 
-/// The mask of a seed.
+/// Expands the mask of a seed.
 fn mask(seed: &Seed) -> [u16; DEGREE] {
     let mut words = [0; DEGREE];
     seed.expand("pirouette/record", 0)
@@ -334,13 +337,13 @@ fn mask(seed: &Seed) -> [u16; DEGREE] {
     words.map(u16::from_le)
 }
 
-/// Words modulo 2¹⁶ as signed numbers nearest to zero.
+/// Returns words modulo 2¹⁶ as the signed numbers nearest to zero.
 fn signed(ring: &Ring, words: &[u16]) -> Poly<Coefficients> {
     let words: Vec<i32> = words.iter().map(|&word| i32::from(word as i16)).collect();
     ring.from_signed(&words)
 }
 
-/// The mask times the key modulo 2¹⁶. The product over the integers is far below q.
+/// Computes the mask times the key modulo 2¹⁶. The product over the integers is far below q.
 fn times_key(ring: &Ring, mask: &[u16], key: &SecretKey) -> Zeroizing<Vec<u16>> {
     let product = ring.mul(&ring.forward(signed(ring, mask)), key.values());
     let product = Zeroizing::new(ring.inverse(product));
@@ -348,7 +351,7 @@ fn times_key(ring: &Ring, mask: &[u16], key: &SecretKey) -> Zeroizing<Vec<u16>> 
     Zeroizing::new(words.iter().map(|&word| word as u16).collect())
 }
 
-/// Encrypts bytes: the body under a seed's mask.
+/// Encrypts bytes. Returns the body under a seed's mask.
 fn body(
     rlwe: &RlweParams,
     key: &SecretKey,

@@ -2,7 +2,7 @@
 //!
 //! Kang and Schild, *Pirouette*, section 4.2. An owner encrypts the records under a key before a
 //! server receives them. Clients with the same key query as in [`crate::pirouette`]. The server
-//! selects one of the encryptions and sees neither index nor records.
+//! selects one of the encryptions and sees neither the index nor the records.
 //!
 //! | the paper | module |
 //! |---|---|
@@ -12,8 +12,9 @@
 //! | Answer | [`server`], on `crate::pirouette::phase0` and [`crate::pirouette::retrieval`] |
 //!
 //! Differences from the paper (decision 21): records are encrypted modulo 2¹⁶, under masks from
-//! seeds, and lifted when they are read, so that a database takes twice its plain size (the paper:
-//! 28 times). All bits of the index become gates; there are no digits, and fewer keys.
+//! seeds, and lifted when they are read. So a database takes twice its plain size; in the paper it
+//! takes 28 times its plain size. All bits of the index become gates; there are no digits, and
+//! fewer keys.
 //!
 //! The owner's key decrypts all records and all queries.
 

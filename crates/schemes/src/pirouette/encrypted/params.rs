@@ -29,10 +29,11 @@ use crate::pirouette::wire;
 use crate::shared::messages::{read_all, read_shape, write_shape};
 use crate::shared::parameters::refused;
 
-/// Cost of lifting an encryption and a gate's other work, in external products of two digits, as
+/// Cost of lifting an encryption and of a gate's other work, in external products of two digits, as
 /// measured (decision 21).
 const LIFTING: f64 = 0.35;
-/// Digits of the gates' gadgets and log₂ of their bases. Gadgets of two digits need the fine keys.
+/// Gadgets of gates that are compared: the number of digits, and log₂ of the base. Gadgets of two
+/// digits need the fine keys.
 const GATES: [(usize, u32); 7] = [(2, 9), (3, 7), (3, 6), (4, 6), (4, 5), (5, 4), (7, 3)];
 
 /// Label for deriving the ring key.
@@ -40,8 +41,8 @@ const LABEL: &str = "pirouette/owner";
 /// BLAKE3's context string of [`KeyId`].
 const CONTEXT: &str = "papir 2026 owner key id v1";
 
-/// Parameters. Answers of format 1 may have other numbers of bits; in format 2 the ring has two
-/// primes.
+/// Formats of parameters. Answers of format 1 may have other numbers of bits; in format 2 the ring
+/// has two primes.
 const FORMATS: Formats = Formats {
     what: "a database of pirouette-encrypted",
     oldest: 3,
@@ -51,12 +52,12 @@ const FORMATS: Formats = Formats {
 /// Bytes of parameters in format 1, which had no number.
 const UNNUMBERED: usize = 46;
 
-/// Free values of the parameters.
+/// Values that determine the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literal {
     /// Bytes of an item in one plane.
     pub span: usize,
-    /// Digits of the gates' RGSW encryptions, and log₂ of their base.
+    /// Number of digits of the gates' RGSW encryptions, and log₂ of their base.
     pub gate: (usize, u32),
     /// Bytes of a query's seed: 32 or 16.
     pub seed_bytes: usize,
@@ -64,7 +65,7 @@ pub struct Literal {
     pub grain: Grain,
 }
 
-/// Pirouette over an encrypted database.
+/// Pirouette over an encrypted database, as a scheme.
 pub struct Encrypted<T = Standard>(PhantomData<fn() -> T>);
 
 /// Parameters of [`Encrypted`]. The layout has one column.
@@ -81,7 +82,7 @@ pub struct EncryptedParams<T> {
 pub struct KeyId(pub [u8; 16]);
 
 impl KeyId {
-    /// The identifier of a ring key.
+    /// Returns the identifier of a ring key.
     fn of(key: &SecretKey) -> Self {
         let bytes = Zeroizing::new(
             key.coefficients()
@@ -109,7 +110,7 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// The key that a database is encrypted under, or its identifier.
+/// Owner of a database: the key under which it is encrypted, or the key's identifier.
 #[derive(Clone, Default)]
 pub(super) struct Owner {
     pub(super) id: Option<KeyId>,
@@ -117,7 +118,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// The same owner with a key. An error if the identifier is another key's.
+    /// Returns the same owner with a key. Fails if the identifier belongs to another key.
     fn with(&self, key: &OwnerKey, ring: &RlweParams) -> Result<Self> {
         let key =
             SecretKey::generate_light(ring, TERNARY, &mut SecretRng::derived(key.bytes(), LABEL));
@@ -136,12 +137,12 @@ impl Owner {
         }
     }
 
-    /// The key. An error if it is missing.
+    /// Returns the key. Fails if it is missing.
     pub(super) fn key(&self) -> Result<&SecretKey> {
         self.key.as_deref().ok_or_else(|| self.missing())
     }
 
-    /// The error of a missing key.
+    /// Returns the error of a missing key.
     fn missing(&self) -> Error {
         let expected = match self.id {
             Some(id) => format!("its owner's key, {id}"),
@@ -161,7 +162,7 @@ impl fmt::Debug for Owner {
     }
 }
 
-/// The noise from the query to the item.
+/// Computes the noise from the query to the item.
 pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget) -> Noise {
     let ring = chain.setting();
     let gadgets = gadgets_of(chain);
@@ -235,8 +236,8 @@ impl<T: ParameterSet> EncryptedParams<T> {
         (self.layout().planes * self.layout().polys()) as u64
     }
 
-    /// Work of an answer: bits one after another, the gates' encryptions, then a gate for each
-    /// polynomial.
+    /// Returns the work of an answer: bits one after another, the gates' encryptions, then a gate
+    /// for each polynomial.
     fn answering(&self) -> Counts {
         let chain = self.chain();
         let layout = self.layout();
@@ -268,7 +269,7 @@ impl<T: ParameterSet> RetrievalParams for EncryptedParams<T> {
         self.literal.seed_bytes
     }
 
-    /// The owner's key, given or kept.
+    /// Returns the owner's key, from the parameters or from an earlier registration.
     fn ring_key(&self, kept: Option<&SecretKey>, _rng: &mut dyn CryptoRng) -> Result<SecretKey> {
         let key = match kept {
             Some(key) if self.takes(key) => key,

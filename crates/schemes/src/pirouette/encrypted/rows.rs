@@ -1,4 +1,4 @@
-//! Rows of Pirouette over encrypted records.
+//! Rows of Pirouette over encrypted records in the list of schemes.
 
 use super::Encrypted;
 use crate::pirouette::Standard;

@@ -1,4 +1,4 @@
-//! The server: encrypted records, and Answer (section 4.2).
+//! Server of Pirouette over encrypted records: the records, and Answer (section 4.2).
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{
@@ -21,9 +21,10 @@ use crate::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
 use crate::shared::messages::EmptyPublic;
 use crate::shared::stored_records::check_source;
 
-/// log₂ of the encryptions lifted and folded together. They stay in the second-level cache.
+/// log₂ of the number of encryptions that are lifted and folded together. They stay in the
+/// second-level cache.
 const LOG2_BLOCK: u32 = 4;
-/// log₂ of the encryptions of one task.
+/// log₂ of the number of encryptions in one task.
 const LOG2_SHARE: u32 = 8;
 
 /// A prepared database.
@@ -33,8 +34,8 @@ pub struct EncryptedServer<T> {
 }
 
 impl<T: ParameterSet> EncryptedServer<T> {
-    /// Phases 0 to 3 for one query: the encryption of each plane before ModSwitch, with the item's
-    /// bytes times q/p at multiples of d/span.
+    /// Computes phases 0 to 3 for one query. Returns the encryption of each plane before ModSwitch,
+    /// with the item's bytes times q/p at multiples of d/span.
     pub(super) fn planes(
         &self,
         keys: &Evaluation,
@@ -164,7 +165,7 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
         })
     }
 
-    /// Needs the owner's key.
+    /// Reads records. It needs the owner's key.
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let ring = self.params.chain().ring();
         let key = self.params.owner.key()?;
@@ -195,24 +196,23 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
 // Keys fit every version: clients check that their key is this database's owner's.
 impl<T: ParameterSet> RegisteredServer<Encrypted<T>> for EncryptedServer<T> {}
 
-/// Phases 1 and 2: selection of an encryption in one ring under one gadget.
+/// Phases 1 and 2: the selection of an encryption in one ring under one gadget.
 struct Picker<'a> {
     ciphertexts: &'a Ciphertexts,
     ring: &'a Ring,
     gadget: &'a Gadget,
-    /// Gates of a polynomial's number, the lowest bit first.
+    /// Gates of the bits of a polynomial's number, the lowest bit first.
     gates: &'a [Rows],
 }
 
 impl Picker<'_> {
-    /// Returns the encrypted polynomial of a plane that the gates name. Depth first, so that the
-    /// number of intermediate results is that of the gates.
+    /// Returns the encrypted polynomial of a plane that the gates name. It works depth first, so
+    /// that there are no more intermediate results than gates.
     fn pick(&self, plane: usize) -> Rlwe {
         self.shared(plane, 0, self.gates.len() as u32)
     }
 
-    /// Selects among the existing ones of the 2^level encryptions from `first` on, with all
-    /// threads.
+    /// Selects among the existing encryptions of the 2^level from `first` on, with all threads.
     fn shared(&self, plane: usize, first: usize, level: u32) -> Rlwe {
         if level <= LOG2_SHARE {
             return self.alone(&mut Gates::new(self.ring, self.gadget), plane, first, level);
@@ -234,7 +234,7 @@ impl Picker<'_> {
         zero
     }
 
-    /// [`Self::shared`] on one thread.
+    /// Does the work of [`Self::shared`] on one thread.
     fn alone(&self, work: &mut Gates<'_>, plane: usize, first: usize, level: u32) -> Rlwe {
         let polys = self.ciphertexts.layout.polys();
         if level <= LOG2_BLOCK {

@@ -51,7 +51,7 @@ fn register(params: Params) -> (RetrievalClient<Encrypted>, State, Keys) {
     (client, state, keys)
 }
 
-/// Errors of a phase in turns, where it encodes bytes at their places and anything elsewhere.
+/// Returns the errors of a phase in turns, at the places where it encodes bytes.
 fn errors(phase: &[u64], q: u64, bytes: impl Iterator<Item = (usize, u8)>) -> Vec<f64> {
     let turns =
         |(place, byte): (usize, u8)| phase[place] as f64 / q as f64 - f64::from(byte) / 256.0;

@@ -3,7 +3,7 @@
 use super::super::Standard;
 use super::super::chain::{Chain, DEGREE, Grain, LOG2_DEGREE, LOG2_DIGIT};
 
-/// p(X^e) in Z[X]/(X^d + 1).
+/// Returns p(X^e) in Z[X]/(X^d + 1).
 fn automorphism(poly: &[i64], e: usize) -> Vec<i64> {
     let mut image = vec![0; DEGREE];
     for (k, &coefficient) in poly.iter().enumerate() {
@@ -17,12 +17,12 @@ fn automorphism(poly: &[i64], e: usize) -> Vec<i64> {
     image
 }
 
-/// a + sign·b.
+/// Returns a + sign·b.
 fn added(a: &[i64], b: &[i64], sign: i64) -> Vec<i64> {
     a.iter().zip(b).map(|(a, b)| a + sign * b).collect()
 }
 
-/// p·X^(−shift) for a shift below d.
+/// Returns p·X^(−shift) for a shift below d.
 fn divided(poly: &[i64], shift: usize) -> Vec<i64> {
     let place = |k: usize| {
         if k + shift < DEGREE {
@@ -34,8 +34,8 @@ fn divided(poly: &[i64], shift: usize) -> Vec<i64> {
     (0..DEGREE).map(place).collect()
 }
 
-/// Images of the error of step `first` at X^(2^first) after the other steps: `traced` steps of a
-/// trace, then those of an expansion. One polynomial for each output.
+/// Returns the images of the error of step `first` at X^(2^first) after the other steps: `traced`
+/// steps of a trace, then the steps of an expansion. Each output has one polynomial.
 fn images(first: usize, traced: usize) -> Vec<Vec<i64>> {
     let mut error = vec![0; DEGREE];
     error[1 << first] = 1;
@@ -64,8 +64,8 @@ fn images(first: usize, traced: usize) -> Vec<Vec<i64>> {
     parts
 }
 
-/// For each output of the expansion, the signs with which the error of each step at X^(2^step)
-/// arrives. The signs of its errors at other places are correlated with these.
+/// Returns, for each output of the expansion, the signs with which the error of each step at
+/// X^(2^step) arrives. The signs of its errors at other places are correlated with these.
 pub(super) fn signs(traced: usize) -> Vec<Vec<i8>> {
     let mut signs = vec![vec![1i8; DEGREE]; DEGREE >> traced];
     for first in 0..traced {
@@ -78,7 +78,7 @@ pub(super) fn signs(traced: usize) -> Vec<Vec<i8>> {
     signs
 }
 
-/// The transpose of X → X^e.
+/// Applies the transpose of X → X^e.
 fn transposed_automorphism(weights: &[f64], e: usize) -> Vec<f64> {
     let place = |k: usize| k * e % (2 * DEGREE);
     let sign = |place: usize| if place < DEGREE { 1.0 } else { -1.0 };
@@ -87,7 +87,7 @@ fn transposed_automorphism(weights: &[f64], e: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The transpose of the product with X^(−shift).
+/// Applies the transpose of the product with X^(−shift).
 fn transposed_division(weights: &[f64], shift: usize) -> Vec<f64> {
     let weight = |k: usize| {
         if k >= shift {
@@ -99,7 +99,8 @@ fn transposed_division(weights: &[f64], shift: usize) -> Vec<f64> {
     (0..DEGREE).map(weight).collect()
 }
 
-/// Variance, in key switches, of the sum over all outputs of an expansion of Σ weights·errors.
+/// Returns the variance, in key switches, of the sum over all outputs of an expansion of Σ
+/// weights·errors.
 fn weighted(weights: &[f64], traced: usize) -> f64 {
     let pairs = |a: &[f64], b: &[f64], sign: f64| -> Vec<f64> {
         a.iter().zip(b).map(|(a, b)| a + sign * b).collect()
@@ -139,8 +140,9 @@ fn weighted(weights: &[f64], traced: usize) -> f64 {
 }
 
 /// The mean of whitened bytes, −1/2, has the same sign everywhere, so its products with correlated
-/// errors could add up. They do not: at every coefficient the variance is about that of independent
-/// errors of the same energy, which is 4.6·10⁻⁵ of what the bytes' variance gives.
+/// errors could add up. They do not: at every coefficient the variance is about the variance of
+/// independent errors of the same energy, which is 4.6·10⁻⁵ of the value that the bytes' variance
+/// gives.
 #[test]
 fn the_mean_of_whitened_bytes_meets_no_sign_pattern() {
     let chain = Chain::get::<Standard>(Grain::Coarse).unwrap();

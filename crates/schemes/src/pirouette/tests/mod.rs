@@ -87,7 +87,8 @@ impl<S: Selecting> Case<S> {
         self.client.params().layout()
     }
 
-    /// The errors of an item's first plane after all gates, one for each byte, relative to q.
+    /// Returns the errors of an item's first plane after all gates, one for each byte, relative to
+    /// q.
     fn item_errors(&mut self, item: u64) -> Vec<f64> {
         let selection = self.select(item * self.layout().unit_layout.per_unit);
         let found = self
@@ -118,7 +119,7 @@ impl<S: Selecting> Case<S> {
         errors.collect()
     }
 
-    /// The phase of an encryption less a message of words, centred, relative to q.
+    /// Returns the phase of an encryption less a message of words, centred, relative to q.
     fn errors(&self, rlwe: &Rlwe, message: &[u64]) -> Vec<f64> {
         let ring = self.client.params().chain().ring();
         let mut phase = rlwe.phase(ring, &self.state.0.ring);
@@ -130,14 +131,14 @@ impl<S: Selecting> Case<S> {
             .collect()
     }
 
-    /// s·m.
+    /// Returns s·m.
     fn times_key(&self, message: &[u64]) -> Vec<u64> {
         let ring = self.client.params().chain().ring();
         let message = ring.forward(ring.from_words(message));
         ring.to_words(&ring.inverse(ring.mul(&message, self.state.0.ring.values())))
     }
 
-    /// Row `row` of some encryptions, in coefficients.
+    /// Returns row `row` of the encryptions, in coefficients.
     fn row(&self, rows: &Rows, row: usize) -> Rlwe {
         let ring = self.client.params().chain().ring();
         let [a, b] = rows
@@ -151,8 +152,8 @@ fn energy(errors: &[f64]) -> f64 {
     errors.iter().map(|error| error * error).sum()
 }
 
-/// The mean of squares is at most 1.2 times the computed one, because samples are few, and not
-/// absurdly less.
+/// Checks that the mean of squares is at most 1.2 times the computed one, because samples are few,
+/// and not absurdly less.
 #[track_caller]
 fn check(what: &str, squares: &[f64], computed: f64) {
     let measured = squares.iter().sum::<f64>() / squares.len() as f64;
@@ -480,7 +481,7 @@ fn the_noise_closes_for_databases_up_to_eight_gibibytes() {
     );
 }
 
-/// Gadgets of `levels` digits that cover q.
+/// Returns the gadgets of `levels` digits that cover q.
 fn grid(levels: std::ops::RangeInclusive<usize>) -> Vec<GadgetParams> {
     let cover = |levels: usize| {
         // Noise of digits above 17 bits would exceed their messages.
@@ -490,14 +491,14 @@ fn grid(levels: std::ops::RangeInclusive<usize>) -> Vec<GadgetParams> {
     levels.flat_map(cover).collect()
 }
 
-/// Bodies of the ring's keys.
+/// Returns the number of bodies of the ring's keys.
 fn bodies(chain: &Chain, gadgets: Gadgets) -> usize {
     let [bits, digits] = [&chain.bits, &chain.digits].map(|short| 2 * short.switch.dimension);
     bits * gadgets.bits.levels + digits * gadgets.digits.levels + 12 * gadgets.conversion.levels
 }
 
-/// Cost of an answer from a database of 2^k items of a kilobyte, in external products of two
-/// digits, with the best rows and gates; `None` if the noise does not close.
+/// Returns the cost of an answer from a database of 2^k items of a kilobyte, in external products
+/// of two digits, with the best rows and gates. Returns `None` if the noise does not close.
 fn work(chain: &Chain, gadgets: Gadgets, k: u32) -> Option<f64> {
     let input = |(rows, gate)| NoiseInput {
         ring: chain.setting(),

@@ -1,4 +1,4 @@
-//! Noise of a packed selection; choice of message bits.
+//! Noise of a packed selection, and the choice of message bits.
 //!
 //! A coefficient of an answer decodes 2^(−D)·q·x + noise. The noise is the sum of
 //!
@@ -7,9 +7,9 @@
 //! - packing: [`RingPacking::variance`], which grows with the rounding of the keys;
 //! - the switch of the answer to a bits of the mask and b bits of the body.
 //!
-//! All are subgaussian, or sums of d products and more, under the independence heuristic, so
-//! variances add (`papir_lattice::noise`). One part can be rounded more if another is rounded less;
-//! [`Selection::choose`] searches for the fewest bytes.
+//! All parts are subgaussian, or sums of at least d products, under the independence heuristic. So
+//! variances add (`papir_lattice::noise`). One part can be rounded more if another part is rounded
+//! less; [`Selection::choose`] searches for the fewest bytes.
 
 use std::ops::RangeInclusive;
 
@@ -29,15 +29,17 @@ const TAIL_LOG2: f64 = -42.0;
 /// Numbers and widths of gadget digits that are compared.
 const LEVELS: RangeInclusive<usize> = 1..=3;
 const LOG_BASES: RangeInclusive<u32> = 8..=28;
-/// [`FILL`] of answers without masks, of 2048 coefficients or more.
+/// Share of the decoding limit that noise may fill in answers without masks, which have 2048
+/// coefficients or more.
 const PUBLIC_FILL: f64 = 31.0 / 32.0;
-/// Answers over which masks in the public part are spread, to compare widths.
+/// Number of answers that share the masks in the public part, when widths are compared.
 const ANSWERS: usize = 16;
-/// Bits of a body beyond the bits of a word that are tried, less one.
+/// Largest number of further bits of a body that is tried. A body has at least one bit more than a
+/// word.
 const MORE_BODY_BITS: u32 = 4;
-/// Rough seconds of one core for a node of a packing tree that is made online.
+/// Estimated seconds of one core for a node of a packing tree that is made online.
 const ONLINE_NODE: f64 = 4e-5;
-/// Most bits of a coefficient of an answer.
+/// Largest number of bits of a coefficient of an answer.
 pub(super) const MAX_ANSWER_BITS: u32 = 32;
 
 /// Bits of all messages, and the gadget of the packing key.
@@ -49,9 +51,9 @@ pub struct SelectionBits {
     pub query: u32,
     /// Bits of a coefficient of the packing key.
     pub key: u32,
-    /// Bits of a coefficient of its last matrix. With InspiRING that is y_h, which is in one of
-    /// d − 1 key switches, and may have fewer bits if masks are in the public part; elsewhere as
-    /// many.
+    /// Bits of a coefficient of the packing key's last matrix. With InspiRING this is y_h, which is
+    /// in one of d − 1 key switches and may have fewer bits if masks are in the public part.
+    /// Otherwise it is equal to `key`.
     pub last_key: u32,
     /// Bits of a coefficient of an answer's mask and body.
     pub answer: ResponseBits,
@@ -60,21 +62,21 @@ pub struct SelectionBits {
 /// The counts of a packed selection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Selection {
-    /// The ring.
+    /// Ring of the selection.
     pub ring: SelectionRing,
     /// Storage of the matrix's words.
     pub storage: Storage,
-    /// The message that carries the masks of packed answers.
+    /// Message that carries the masks of packed answers.
     pub masks: Masks,
-    /// Columns of the matrix: entries of the selector.
+    /// Number of columns of the matrix, which is the number of entries of the selector.
     pub columns: usize,
     /// D: words are taken modulo 2^D.
     pub plain_bits: u32,
     /// Bound on the sum of the squares of a row's words.
     pub squares: f64,
-    /// LWE encryptions in a pack.
+    /// Number of LWE encryptions in a pack.
     pub capacity: usize,
-    /// Rows that are packed.
+    /// Number of rows that are packed.
     pub rows: usize,
     /// Rows that are made online. [`PackedVariant::pack_few`] packs them, or they are sent
     /// unpacked.
@@ -88,21 +90,21 @@ pub struct Selection {
 pub struct Noise {
     /// Errors and rounding of the selector, times the words.
     pub selection: f64,
-    /// Packing.
+    /// Noise of packing.
     pub packing: f64,
-    /// Switching the answer to few bits.
+    /// Noise of switching the answer to few bits.
     pub response: f64,
 }
 
 impl Noise {
-    /// Their sum.
+    /// Returns the sum of the variances.
     pub fn total(&self) -> f64 {
         self.selection + self.packing + self.response
     }
 }
 
 impl Selection {
-    /// Packs; the last one may be padded with rows of zeros.
+    /// Returns the number of packs. The last pack may be padded with rows of zeros.
     pub fn packs(&self) -> usize {
         self.rows.div_ceil(self.capacity)
     }
@@ -132,7 +134,7 @@ impl Selection {
         self.sent_packs::<V>() + (self.bodies() - self.sent_rows::<V>()) - self.public_masks()
     }
 
-    /// Ring elements of masks in the public part.
+    /// Returns the number of ring elements of masks in the public part.
     pub fn public_masks(&self) -> usize {
         match self.masks {
             Masks::Answers => 0,
@@ -140,7 +142,7 @@ impl Selection {
         }
     }
 
-    /// Coefficients of bodies in an answer; all must decode.
+    /// Returns the number of coefficients of bodies in an answer. All of them must decode.
     pub fn bodies(&self) -> usize {
         self.rows + self.singles
     }
@@ -150,7 +152,7 @@ impl Selection {
         V::matrices(DEGREE, self.capacity) * gadget.levels
     }
 
-    /// Most bits of a selector's entry.
+    /// Returns the largest number of bits of a selector's entry.
     pub(super) fn most_query_bits(&self) -> u32 {
         self.storage.most_query_bits().min(self.ring.most_bits())
     }
@@ -180,9 +182,9 @@ impl Selection {
             * (self.ring.sigma() * self.ring.sigma() + rounding(self.ring.step(query_bits)))
     }
 
-    /// Variance that rounding a body to `bits` bits adds. If masks are in the public part, bodies
-    /// are all of an answer and have few bits: their rounding counts at its largest instead, in
-    /// [`Selection::rounded_body`].
+    /// Returns the variance that rounding a body to `bits` bits adds. If masks are in the public
+    /// part, an answer has only bodies, and they have few bits. Then the largest rounding counts
+    /// instead, in [`Selection::rounded_body`].
     fn body_variance(&self, bits: u32) -> f64 {
         match self.masks {
             Masks::Answers => rounding(self.ring.step(bits)),
@@ -190,8 +192,7 @@ impl Selection {
         }
     }
 
-    /// The part of the distance from a message that rounding a body takes at most, beside its
-    /// variance.
+    /// Returns the largest distance from a message that rounding a body adds, beside its variance.
     fn rounded_body(&self, bits: u32) -> f64 {
         match self.masks {
             Masks::Answers => 0.0,
@@ -199,9 +200,9 @@ impl Selection {
         }
     }
 
-    /// Share of the decoding limit that errors may fill. Answers without masks have thousands of
-    /// coefficients, and one to another query has them all within (31/32) of the limit with a
-    /// probability below 2⁻⁹³, as in `inspire`.
+    /// Returns the share of the decoding limit that errors may fill. Answers without masks have
+    /// thousands of coefficients. An answer to another query has all of them within 31/32 of the
+    /// limit with a probability below 2⁻⁹³, as in `inspire`.
     fn fill(&self) -> f64 {
         match self.masks {
             Masks::Answers => FILL,
@@ -209,8 +210,8 @@ impl Selection {
         }
     }
 
-    /// Largest allowed variance with bodies of `body_bits` bits. Δ = round(q/2^D) is off by at most
-    /// 1/2, once for each unit of a word.
+    /// Returns the largest allowed variance with bodies of `body_bits` bits. Δ = round(q/2^D) has
+    /// an error of at most 1/2, which counts once for each unit of a word.
     fn budget(&self, body_bits: u32) -> f64 {
         let half = 2f64.powi(self.plain_bits as i32 - 1);
 
@@ -246,7 +247,8 @@ impl Selection {
         (variance <= self.budget(bits.answer.b)).then_some(distance.ceil() as u64 + 1)
     }
 
-    /// log₂ of the probability that an honest answer has a coefficient beyond the bound.
+    /// Returns log₂ of a bound on the probability that an honest answer has a coefficient beyond
+    /// the bound.
     pub fn failure_log2(&self) -> f64 {
         if self.failure.is_default() {
             return self.tail_log2();
@@ -312,7 +314,8 @@ impl Selection {
         ]
     }
 
-    /// Ranges of the bits of bodies. In each, their variance is traded against that of others.
+    /// Returns ranges of the bits of bodies. Within a range, the variance of bodies is traded
+    /// against the variance of other parts.
     fn body_bits(&self) -> Vec<RangeInclusive<u32>> {
         let least = self.plain_bits + 1;
         match self.masks {
@@ -390,14 +393,14 @@ impl Selection {
     }
 }
 
-/// Gadgets whose digits and dropped bits cover q.
+/// Returns gadgets whose digits and dropped bits cover q.
 fn gadgets(modulus_bits: u32) -> impl Iterator<Item = GadgetParams> {
     LEVELS.flat_map(move |levels| {
         LOG_BASES.filter_map(move |log_base| covering(modulus_bits, levels, log_base))
     })
 }
 
-/// The gadget with these digits that covers q; `None` if they are longer than q.
+/// Returns the gadget with these digits that covers q, or `None` if the digits are longer than q.
 fn covering(modulus_bits: u32, levels: usize, log_base: u32) -> Option<GadgetParams> {
     let drop = modulus_bits.checked_sub(levels as u32 * log_base)?;
     Some(GadgetParams {
@@ -407,8 +410,8 @@ fn covering(modulus_bits: u32, levels: usize, log_base: u32) -> Option<GadgetPar
     })
 }
 
-/// Part of the messages: number of words, and the variance that they add with each number of bits.
-/// One bit more leaves a quarter of it, or more.
+/// A part of the messages: its number of words, and the variance that it adds with each number of
+/// bits. With one bit more, a quarter of the variance is left, or more.
 struct Part<'a> {
     words: usize,
     variance: &'a dyn Fn(u32) -> f64,
@@ -416,13 +419,13 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Variance that one bit more than `bits` saves, for each word.
+    /// Returns the variance that one bit more than `bits` saves, for each word.
     fn gain(&self, bits: u32) -> f64 {
         ((self.variance)(bits) - (self.variance)(bits + 1)) / self.words.max(1) as f64
     }
 }
 
-/// Σ of the parts' variances with these bits.
+/// Returns the sum of the parts' variances with these bits.
 fn total_variance<const N: usize>(parts: &[Part<'_>; N], bits: &[u32; N]) -> f64 {
     bits.iter()
         .zip(parts)
@@ -430,10 +433,11 @@ fn total_variance<const N: usize>(parts: &[Part<'_>; N], bits: &[u32; N]) -> f64
         .sum()
 }
 
-/// Returns bits for each part, few in total, with a variance of at most `budget`.
+/// Returns bits for each part, few in total, with a variance of at most `budget`. Returns `None` if
+/// a part alone exceeds it.
 ///
-/// Starts with the bits that each part needs alone, gives the next bit to the part where it reduces
-/// the variance most for its words, and takes back spare bits.
+/// It starts with the bits that each part needs alone, gives the next bit to the part where the bit
+/// reduces the variance most for its words, and takes back spare bits.
 fn spend<const N: usize>(parts: &[Part<'_>; N], budget: f64) -> Option<[u32; N]> {
     let mut bits = [0; N];
     // Below these bits a part alone exceeds the budget: no solution has fewer.

@@ -25,22 +25,22 @@ use super::ring::DEGREE;
 use super::variant::PackedVariant;
 use crate::shared::messages::{pack, unpack};
 
-/// An encrypted unit vector and a packing key, rounded.
+/// A query: a rounded encryption of a unit vector, and a rounded packing key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectionQuery {
-    /// An entry for each column.
+    /// Selector, with an entry for each column.
     pub selector: Vec<u64>,
-    /// Ring elements of d coefficients.
+    /// Packing key, in ring elements of d coefficients.
     pub keys: Vec<u64>,
 }
 
-/// Packed words and single ones, rounded.
+/// An answer: packed words and single ones, rounded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectionAnswer {
-    /// d coefficients for each pack, unless the public part has them, then for each single row that
-    /// is not packed.
+    /// Masks: d coefficients for each pack, unless the public part has them, then d for each single
+    /// row that is not packed.
     pub masks: Vec<u64>,
-    /// A coefficient for each row, then for each single row.
+    /// Bodies: a coefficient for each row, then one for each single row.
     pub bodies: Vec<u64>,
 }
 
@@ -55,7 +55,7 @@ impl SelectionQuery {
         pack(last, last_bits, bytes);
     }
 
-    /// Reads what [`SelectionQuery::write`] wrote.
+    /// Reads a query that [`SelectionQuery::write`] wrote.
     ///
     /// # Errors
     /// [`Error::Length`] or [`Error::Malformed`].
@@ -182,15 +182,15 @@ impl<V: PackedVariant> SelectionClient<V> {
 
 /// A decrypted answer.
 pub struct Opened {
-    /// Words of all rows, then of the single ones, modulo 2^D.
+    /// Words of all rows, then of the single rows, modulo 2^D.
     pub words: Zeroizing<Vec<u32>>,
     /// True if every coefficient is within the bound on the noise.
     pub decodes: bool,
 }
 
 impl Opened {
-    /// Decodes phases to words modulo 2^plain, in the same time whether or not all are within
-    /// `bound` of a word, in units of q/2^a.
+    /// Decodes phases to words modulo 2^plain. All of them decode if they are within `bound` of a
+    /// word, in units of q/2^a. The time is the same if they are not.
     pub(crate) fn new(bits: ResponseBits, plain: u32, phases: &[u64], bound: u64) -> Self {
         let mut worst = 0;
         // The worst distance is compared once, at the end: a loop that stopped at a bad coefficient
@@ -210,7 +210,7 @@ impl Opened {
 }
 
 impl SelectionAnswer {
-    /// The answer with the masks of its packs from the public part.
+    /// Returns the answer with the masks of its packs from the public part.
     pub fn with_masks(self, masks: &[u64]) -> Self {
         Self {
             masks: [masks, &self.masks].concat(),

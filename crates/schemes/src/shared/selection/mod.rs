@@ -1,13 +1,13 @@
 //! Packed selection of a matrix column.
 //!
-//! YPIR, InsPIRe₀ and SimpleYPIR share it. The client sends the encrypted unit vector of a column
-//! and a packing key. The server multiplies its matrix with the vector and packs the result with
-//! the key.
+//! YPIR, InsPIRe₀ and SimpleYPIR share this module. The client sends the encrypted unit vector of a
+//! column and a packing key. The server multiplies its matrix with the vector and packs the result
+//! with the key.
 //!
-//! Words that are made online from the same selector are coefficients 0 of a ring encryption each,
-//! as their masks depend on the query. With CDKS a few such encryptions are packed while the query
-//! waits; with InspiRING that would take as long as preparing a whole pack, so they are sent as
-//! they are.
+//! A word that is made online from the same selector is coefficient 0 of a ring encryption, as its
+//! mask depends on the query. With CDKS a few of these encryptions are packed while the query
+//! waits. With InspiRING this would take as long as preparing a whole pack, so they are sent
+//! unpacked.
 //!
 //! | part | here |
 //! |---|---|
@@ -20,7 +20,7 @@
 //! | the public part | [`public`] |
 //!
 //! The masks of the packed answer depend on the snapshot alone. Either every answer carries them,
-//! so that a client starts from a seed, or the public part has them, as a hint ([`Masks`]).
+//! so that a client starts from a seed, or the public part has them as a hint ([`Masks`]).
 
 pub mod bits;
 pub mod client;

@@ -21,11 +21,11 @@ use crate::shared::matrices::Selector;
 use crate::shared::messages::{gadget_of, gadget_values, read_bytes, write_bytes};
 use crate::shared::parameters::{refused, unfit};
 
-/// Work of preparing a full pack, in [`Operation::Pack`] of ℓ = 2: fixed, and for each digit.
-/// Measured for all packings.
+/// Work of preparing a full pack, in packs of ℓ = 2 ([`Operation::Pack`]): a fixed part, and a part
+/// for each digit. It was measured for all packings.
 const PACK: (f64, f64) = (0.4, 0.3);
 
-/// A packed selection with the tables built for it.
+/// Checked parameters of a packed selection, with the tables built for it.
 #[derive(Clone, Debug)]
 pub struct SelectionParams<V> {
     /// Name of the scheme.
@@ -75,38 +75,38 @@ impl<V: PackedVariant> SelectionParams<V> {
         })
     }
 
-    /// Bits of the messages.
+    /// Returns the bits of the messages.
     pub fn bits(&self) -> &SelectionBits {
         &self.bits
     }
 
-    /// The ring and its noise.
+    /// Returns the ring and its noise.
     pub fn rlwe(&self) -> &RlweParams {
         &self.rlwe
     }
 
-    /// Largest distance from a message that decoding accepts, in units of q/2^a.
+    /// Returns the largest distance from a message that decoding accepts, in units of q/2^a.
     pub fn bound(&self) -> u64 {
         self.bound
     }
 
-    /// Predicted noise of a packed coefficient.
+    /// Returns the predicted noise of a packed coefficient.
     pub fn noise(&self) -> Noise {
         self.counts.noise::<V>(&self.bits)
     }
 
-    /// Δ = round(q/2^D).
+    /// Returns Δ = round(q/2^D).
     pub fn scale(&self) -> u64 {
         let half = 1 << (self.counts.plain_bits - 1);
         (self.rlwe.ring().modulus() + half) >> self.counts.plain_bits
     }
 
-    /// Coefficients of a packing key.
+    /// Returns the number of coefficients of a packing key.
     pub fn key_words(&self) -> usize {
         self.counts.key_elements::<V>(self.bits.gadget) * DEGREE
     }
 
-    /// Payload bytes of the selector, and of the key.
+    /// Returns the payload bytes of the selector, and of the key.
     pub fn query_parts(&self) -> [usize; 2] {
         // Parts start on whole bytes, so each is rounded up for itself.
         let keys = self
@@ -117,7 +117,8 @@ impl<V: PackedVariant> SelectionParams<V> {
         [packed_len(self.counts.columns, self.bits.query), keys]
     }
 
-    /// Coefficients of the packing key and their bits: all matrices but the last, and the last.
+    /// Returns the number of coefficients of the packing key and their bits: of all matrices but
+    /// the last, and of the last.
     pub fn key_parts(&self) -> [(usize, u32); 2] {
         let last = self.bits.gadget.levels * DEGREE;
         [
@@ -126,28 +127,28 @@ impl<V: PackedVariant> SelectionParams<V> {
         ]
     }
 
-    /// Payload bytes of an answer's masks, and of its bodies.
+    /// Returns the payload bytes of an answer's masks, and of its bodies.
     pub fn answer_parts(&self) -> [usize; 2] {
         let masks = packed_len(self.counts.answer_masks::<V>() * DEGREE, self.bits.answer.a);
         [masks, packed_len(self.counts.bodies(), self.bits.answer.b)]
     }
 
-    /// Coefficients of the masks in the public part.
+    /// Returns the number of coefficients of the masks in the public part.
     pub fn public_mask_words(&self) -> usize {
         self.counts.public_masks() * DEGREE
     }
 
-    /// Bytes of the masks in the public part.
+    /// Returns the bytes of the masks in the public part.
     pub fn public_masks_bytes(&self) -> usize {
         packed_len(self.public_mask_words(), self.bits.answer.a)
     }
 
-    /// Rows of the matrix: whole packs.
+    /// Returns the number of rows of the matrix, in whole packs.
     pub fn matrix_rows(&self) -> usize {
         self.counts.packs() * self.counts.capacity
     }
 
-    /// Reading one byte of the matrix.
+    /// Returns the operation that reads one byte of the matrix.
     fn operation(&self) -> Operation {
         match self.counts.storage {
             Storage::Words => Operation::Select16,
@@ -155,19 +156,19 @@ impl<V: PackedVariant> SelectionParams<V> {
         }
     }
 
-    /// Groups of these rows, the units of work for threads.
+    /// Returns the number of row groups, the units of work for threads.
     fn groups(&self, rows: usize) -> usize {
         rows / self.counts.storage.group_rows()
     }
 
-    /// Bytes of the matrix.
+    /// Returns the bytes of the matrix.
     pub fn matrix_bytes(&self) -> u64 {
         self.counts
             .storage
             .matrix_bytes(self.matrix_rows(), self.counts.columns)
     }
 
-    /// Bytes of the prepared packs: words, masks and last digits.
+    /// Returns the bytes of the prepared packs: words, masks and last digits.
     pub fn packs_bytes(&self) -> u64 {
         let Selection { capacity, .. } = self.counts;
         let SelectionBits { gadget, .. } = self.bits;
@@ -182,9 +183,9 @@ impl<V: PackedVariant> SelectionParams<V> {
         words + self.counts.packs() as u64 * ((1 + last) * 8 * DEGREE) as u64
     }
 
-    /// Adds the work of an answer: reads matrix and packs, unpacks selector and key and splits or
-    /// lifts them, lifts rows, makes the masks of single rows and packs or rounds them, rounds all
-    /// bodies, and packs what it sends.
+    /// Adds the work of an answer. An answer reads matrix and packs, unpacks selector and key and
+    /// splits or lifts them, lifts rows, makes the masks of single rows and packs or rounds them,
+    /// rounds all bodies, and packs the message.
     pub fn count_answer(&self, counts: Counts) -> Counts {
         let Selection {
             columns,
@@ -245,12 +246,12 @@ impl<V: PackedVariant> SelectionParams<V> {
         counts.with(Operation::Pack, full_packs * each, packs)
     }
 
-    /// Ring encryptions of a query.
+    /// Returns the number of ring encryptions of a query.
     pub fn encryptions(&self) -> usize {
         self.counts.columns.div_ceil(DEGREE) + self.counts.key_elements::<V>(self.bits.gadget)
     }
 
-    /// The parameters by name.
+    /// Returns the parameters as pairs of name and value.
     pub fn values(&self) -> Vec<(&'static str, String)> {
         let SelectionBits {
             gadget,
@@ -294,7 +295,7 @@ impl<V: PackedVariant> SelectionParams<V> {
         ]
     }
 
-    /// The packing under the masks that a seed gives.
+    /// Creates the packing under the masks of a seed.
     ///
     /// # Errors
     /// The errors of [`Packing::new`]; none for checked parameters.
@@ -303,7 +304,7 @@ impl<V: PackedVariant> SelectionParams<V> {
             .map_err(refused(self.scheme))
     }
 
-    /// The selector of a column.
+    /// Returns the selector of a column.
     pub fn selector(&self) -> Selector<'_> {
         Selector {
             rlwe: &self.rlwe,
@@ -316,8 +317,8 @@ impl<V: PackedVariant> SelectionParams<V> {
 }
 
 impl SelectionBits {
-    /// Appends a byte each: ℓ, log₂ z and dropped bits of the gadget, bits of selector, key, the
-    /// key's last matrix if masks are in the public part, mask and body.
+    /// Appends one byte for each value: ℓ, log₂ z and dropped bits of the gadget, bits of selector,
+    /// key, the key's last matrix if masks are in the public part, mask and body.
     pub fn write(&self, writer: &mut Writer, masks: Masks) {
         write_bytes(writer, gadget_values(self.gadget));
         write_bytes(writer, [self.query, self.key]);
@@ -327,10 +328,10 @@ impl SelectionBits {
         write_bytes(writer, [self.answer.a, self.answer.b]);
     }
 
-    /// Reads what [`SelectionBits::write`] wrote.
+    /// Reads the bits that [`SelectionBits::write`] wrote.
     ///
     /// # Errors
-    /// [`papir_core::Error::Length`].
+    /// [`papir_core::Error::Length`] for too few bytes.
     pub fn read(reader: &mut Reader<'_>, masks: Masks) -> Result<Self> {
         let gadget = gadget_of(read_bytes(reader)?);
         let [query, key] = read_bytes(reader)?;
@@ -352,7 +353,7 @@ impl SelectionBits {
     }
 }
 
-/// log₂ of the deviation of noise, for a description.
+/// Returns log₂ of the deviation of noise, for a description.
 fn log2_deviation(variance: f64) -> String {
     format!("{:.2}", variance.log2() / 2.0)
 }

@@ -1,4 +1,4 @@
-//! The public part of a packed selection.
+//! Public part of a packed selection.
 //!
 //! ```text
 //! public   seed (32), masks of the packs, d coefficients of a bits each, if answers do not carry
@@ -13,12 +13,13 @@ use papir_ring::prg::Seed;
 use super::client::Selects;
 use crate::shared::messages::{SEED_BYTES, pack, unpack};
 
-/// The seed of the common reference string, and the masks of answers where they are fetched once.
+/// Public part: the seed of the common reference string, and the masks of answers if clients fetch
+/// them once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectionPublic {
-    /// Expands to all masks of queries, and to the whitening of whitened records.
+    /// Seed of all masks of queries, and of the whitening of whitened records.
     pub seed: Seed,
-    /// d coefficients for each pack, or none.
+    /// Masks, with d coefficients for each pack. They are empty if answers carry the masks.
     pub masks: Vec<u64>,
 }
 

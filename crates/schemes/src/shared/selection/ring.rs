@@ -1,12 +1,12 @@
-//! The rings of packed selections.
+//! Rings of packed selections.
 
 use papir_lattice::noise::{Setting, rounding};
 use papir_lattice::params::{Literal as RlweLiteral, ParamsError, RlweParams};
 use papir_lattice::security::Secret;
 
-/// d of all rings.
+/// Degree d of all rings.
 pub(super) const DEGREE: usize = RlweLiteral::DEFAULT.degree;
-/// Primes 1 modulo 2¹², whose product is below 2⁵³.
+/// Two primes that are 1 modulo 2¹². Their product is below 2⁵³.
 const SHORT_PRIMES: [u32; 2] = [134_176_769, 67_104_769];
 
 /// A ring and the distribution of its secrets.
@@ -19,13 +19,13 @@ pub struct SelectionRing {
 }
 
 impl SelectionRing {
-    /// q of 55.9 bits, secrets like the error.
+    /// Ring with q of 55.9 bits, and secrets like the error.
     pub const ERROR_LIKE: Self = Self {
         literal: RlweLiteral::DEFAULT,
         secret: Secret::ErrorLike,
     };
-    /// q of 53 bits, ternary secrets: what a gadget drops, and what a mask is rounded by, is
-    /// multiplied with the secret and so adds a 60th of the variance.
+    /// Ring with q of 53 bits, and ternary secrets. The part that a gadget drops, and the rounding
+    /// of a mask, are multiplied with the secret. So they add a 60th of the variance.
     pub const TERNARY: Self = Self {
         literal: RlweLiteral {
             primes: SHORT_PRIMES,
@@ -34,32 +34,34 @@ impl SelectionRing {
         secret: Secret::Ternary,
     };
 
-    /// The tables, with the check of security.
+    /// Checks the security and creates the tables.
     pub(super) fn params(&self) -> Result<RlweParams, ParamsError> {
         RlweParams::with_secret(self.literal, self.secret)
     }
 
-    /// q.
+    /// Returns q.
     pub(super) fn modulus(&self) -> f64 {
         self.literal.primes.map(f64::from).iter().product()
     }
 
-    /// Bits of q: the digits of a gadget and the dropped bits together.
+    /// Returns the number of bits of q. The digits of a gadget and the dropped bits together have
+    /// this number of bits.
     pub(super) fn modulus_bits(&self) -> u32 {
         self.most_bits() + 1
     }
 
-    /// Most bits of a rounded coefficient: 2 to the power of these is below q.
+    /// Returns the largest number of bits of a rounded coefficient: 2 to the power of it is below
+    /// q.
     pub(super) fn most_bits(&self) -> u32 {
         self.modulus().log2() as u32
     }
 
-    /// σ.
+    /// Returns σ, the standard deviation of errors.
     pub(super) fn sigma(&self) -> f64 {
         self.literal.sigma
     }
 
-    /// Mean square of a secret's coefficient.
+    /// Returns the mean square of a secret's coefficient.
     fn secret_square(&self) -> f64 {
         match self.secret {
             Secret::ErrorLike => self.sigma() * self.sigma(),
@@ -68,12 +70,12 @@ impl SelectionRing {
         }
     }
 
-    /// Standard deviation of a secret's coefficient.
+    /// Returns the standard deviation of a secret's coefficient.
     pub(super) fn secret_deviation(&self) -> f64 {
         self.secret_square().sqrt()
     }
 
-    /// Setting of keys that are rounded to these bits.
+    /// Returns the setting of keys that are rounded to these bits.
     pub(super) fn setting(&self, key_bits: u32) -> Setting {
         let setting = Setting::error_like(DEGREE, self.modulus(), self.sigma(), key_bits);
         Setting {
@@ -82,12 +84,12 @@ impl SelectionRing {
         }
     }
 
-    /// Rounding step of a coefficient that is sent in `bits` bits.
+    /// Returns the rounding step of a coefficient that is sent in `bits` bits.
     pub(super) fn step(&self, bits: u32) -> f64 {
         self.modulus() / 2f64.powi(bits as i32)
     }
 
-    /// Variance of switching the mask to `bits` bits.
+    /// Returns the variance of switching the mask to `bits` bits.
     pub(super) fn mask_switch(&self, bits: u32) -> f64 {
         DEGREE as f64 * self.secret_square() * rounding(self.step(bits))
     }

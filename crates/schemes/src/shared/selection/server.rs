@@ -1,4 +1,4 @@
-//! The server of a packed selection.
+//! Server of a packed selection.
 
 use std::collections::BTreeMap;
 
@@ -34,25 +34,27 @@ pub struct PackedMatrix<V: PackedVariant> {
     packs: PreparedPacks<V::Packing>,
     /// Masks of the packs in the form in which clients get them.
     masks: Vec<u64>,
-    /// Selector masks for single rows; `None` if there are no such rows.
+    /// Selector masks for single rows, or `None` if there are no single rows.
     singles: Option<SelectorMasks>,
 }
 
 /// Selected rows: LWE encryptions of the rows to pack, and an RLWE encryption of each single row.
 #[derive(Clone, Debug)]
 pub struct Selected {
-    /// Bodies in packs: of the LWE encryptions, and after packing of the packed encryptions.
+    /// Bodies in packs. Before packing they are bodies of the LWE encryptions, afterwards of the
+    /// packed encryptions.
     pub bodies: Bodies,
-    /// The single rows, with coefficient 0 of their bodies. Empty if they are packed.
+    /// Masks of the single rows, with coefficient 0 of their bodies. They are empty if single rows
+    /// are packed.
     pub singles: Vec<(Poly<Coefficients>, u64)>,
-    /// Packs with single rows, and the mask and body that packing these rows adds.
+    /// Indices of packs with single rows, with the mask and body that packing these rows adds.
     pub added: Vec<(usize, Rlwe)>,
 }
 
 /// Single rows of one pack.
 struct PackSingles {
     leaves: Vec<Leaf>,
-    /// Bodies at their places in the pack, and zeros.
+    /// Bodies at their places in the pack, with zeros at the other places.
     bodies: Vec<u64>,
 }
 
@@ -95,8 +97,8 @@ impl<V: PackedVariant> PackedMatrix<V> {
         Ok(Self::assemble(params, seed, tiles, packing, packs))
     }
 
-    /// Replaces the matrix under the same seed: prepares the packs again whose rows differ, and
-    /// copies the others. Gives the same bytes as [`PackedMatrix::prepare`].
+    /// Replaces the matrix under the same seed: prepares the packs whose rows differ again, and
+    /// copies the others. The result has the same bytes as the result of [`PackedMatrix::prepare`].
     ///
     /// # Errors
     /// The errors of [`PackedMatrix::prepare`].
@@ -159,12 +161,12 @@ impl<V: PackedVariant> PackedMatrix<V> {
         }
     }
 
-    /// The matrix in row groups.
+    /// Returns the matrix in row groups.
     pub fn tiles(&self) -> &Blob {
         &self.tiles
     }
 
-    /// The public part: the seed, and masks of packs if answers do not carry them.
+    /// Returns the public part: the seed, and the masks of packs if answers do not carry them.
     pub fn public(&self, seed: Seed) -> SelectionPublic {
         let masks = match self.params.counts.masks {
             Masks::Answers => Vec::new(),
@@ -173,8 +175,8 @@ impl<V: PackedVariant> PackedMatrix<V> {
         SelectionPublic { seed, masks }
     }
 
-    /// Answers queries: expands their keys, selects, packs and rounds. `singles` makes the words of
-    /// the single rows, as for [`Self::select`], in the stage named `select`.
+    /// Answers queries: expands their keys, selects, packs and rounds. `singles` returns the words
+    /// of the single rows, as for [`Self::select`]. It is called in the stage named `select`.
     ///
     /// # Errors
     /// The errors of [`Self::read_key`].
@@ -201,7 +203,7 @@ impl<V: PackedVariant> PackedMatrix<V> {
         Ok(packed.iter().map(|packed| self.round(packed)).collect())
     }
 
-    /// The packing key of a query.
+    /// Expands the packing key of a query.
     ///
     /// # Errors
     /// [`Error::Parameters`] for a key of another packing; none for a query of these parameters.
@@ -218,7 +220,7 @@ impl<V: PackedVariant> PackedMatrix<V> {
     /// single rows for each query, row by row.
     ///
     /// # Panics
-    /// If there are not as many `singles` as queries, or they are not whole rows.
+    /// If the number of `singles` is not the number of queries, or they are not whole rows.
     pub fn select(&self, queries: &[&SelectionQuery], singles: &[Vec<i16>]) -> Vec<Selected> {
         assert_eq!(queries.len(), singles.len(), "single rows for each query");
         if queries.is_empty() {
@@ -255,7 +257,7 @@ impl<V: PackedVariant> PackedMatrix<V> {
         })
     }
 
-    /// Σ word·entry of the selector for each single row, lifted to q.
+    /// Computes Σ word·entry of the selector for each single row, lifted to q.
     fn single_bodies(&self, words: &[i16], selector: &[u64]) -> Vec<u64> {
         let bits = self.params.bits.query;
         let switch = PowerSwitch::new(self.params.rlwe.ring().modulus(), bits);
@@ -272,8 +274,8 @@ impl<V: PackedVariant> PackedMatrix<V> {
         .collect()
     }
 
-    /// Packs the selected rows, in one pass over the packs' words, and single rows where the
-    /// packing can.
+    /// Packs the selected rows, in one pass over the packs' words, and single rows if the packing
+    /// can pack them.
     ///
     /// # Errors
     /// The errors of [`PackedMatrix::read_key`].
@@ -331,7 +333,7 @@ impl<V: PackedVariant> PackedMatrix<V> {
         Ok(selected)
     }
 
-    /// The packed encryption of a pack: of rows, of single rows, or of both.
+    /// Returns the packed encryption of a pack: of rows, of single rows, or of both.
     pub fn encryption(&self, packed: &Selected, pack: usize) -> Rlwe {
         let ring = self.params.rlwe.ring();
 
@@ -404,10 +406,11 @@ impl<V: PackedVariant> PackedMatrix<V> {
         self.packs.save(sink)
     }
 
-    /// Reads what [`PackedMatrix::save`] wrote.
+    /// Reads a matrix that [`PackedMatrix::save`] wrote.
     ///
     /// # Errors
-    /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
+    /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`], and the errors of the
+    /// source.
     pub fn load(
         params: &SelectionParams<V>,
         seed: &Seed,
@@ -455,7 +458,7 @@ fn row_masks<'a, V: PackedVariant>(
     }
 }
 
-/// Returns true for each pack in whose row groups two matrices differ.
+/// Returns, for each pack, true if its row groups differ between the two matrices.
 fn touched_packs(counts: &Selection, old: &[u8], new: &[u8]) -> Vec<bool> {
     let capacity = counts.capacity;
     let group_rows = counts.storage.group_rows();

@@ -65,7 +65,7 @@ pub trait PackedVariant: Clone + Copy + Debug + Send + Sync + 'static {
     /// DoublePIR whose second level is packed (`crate::double::packed`).
     const DOUBLE: DoubleVariant;
 
-    /// Capacities worth comparing at this degree.
+    /// Returns the capacities that are compared at this degree.
     fn capacities(degree: usize) -> Vec<usize>;
 
     /// Nodes of a packing tree on the way from one encryption to the packed one, if a few
@@ -79,7 +79,7 @@ pub trait PackedVariant: Clone + Copy + Debug + Send + Sync + 'static {
     /// [`PackedVariant::few_nodes`] is 0. Its body lacks the bodies of the encryptions.
     ///
     /// # Errors
-    /// [`PackingError::Key`].
+    /// [`PackingError::Key`] for a key of another packing.
     fn pack_few(
         _packing: &Packing<Self::Packing>,
         _leaves: &[Leaf],
@@ -88,7 +88,7 @@ pub trait PackedVariant: Clone + Copy + Debug + Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Key-switching matrices of a key.
+    /// Returns the number of key-switching matrices in a key.
     fn matrices(degree: usize, capacity: usize) -> usize;
 
     /// Words of a pack, as [`Packing::words`] counts them, for a capacity of whole row groups.
@@ -102,13 +102,13 @@ pub trait PackedVariant: Clone + Copy + Debug + Send + Sync + 'static {
     /// Returns true if packs under this gadget can be prepared.
     fn takes(degree: usize, capacity: usize, gadget: GadgetParams) -> bool;
 
-    /// Variance that a pack adds, from the settings of the key's matrices except the last, and of
-    /// the last.
+    /// Returns the variance that a pack adds. `settings` are the setting of all matrices of the key
+    /// but the last, and the setting of the last.
     fn variance(settings: &[Setting; 2], gadget: GadgetParams, capacity: usize) -> f64 {
         Self::Packing::variance(&settings[0], gadget, capacity)
     }
 
-    /// Rough seconds of one core for packing one pack online, to compare candidates.
+    /// Estimates the seconds of one core for packing one pack online, to compare candidates.
     fn pack_seconds(degree: usize, capacity: usize, levels: usize) -> f64;
 
     /// Adds the work of packing `packs` packs online.
@@ -187,8 +187,8 @@ impl PackedVariant for ByCdks {
     }
 }
 
-/// Work of a pack in external products, measured at d = 2048 with AVX-512: each node of the packing
-/// tree takes a fixed part, and a part for each digit.
+/// Returns the work of a pack in external products, measured at d = 2048 with AVX-512: each node of
+/// the packing tree takes a fixed part, and a part for each digit.
 fn node_products(capacity: usize, levels: usize) -> f64 {
     (capacity - 1) as f64 * (0.065 + 0.075 * levels as f64)
 }
@@ -234,13 +234,15 @@ impl PackedVariant for ByInspiring {
         capacity == degree
     }
 
-    /// Entries of the packing matrix are sums of n digits of at most half a base, and fit 32 bits.
+    /// Returns true if packs can be prepared: entries of the packing matrix are sums of n digits of
+    /// at most half a base, and they must fit 32 bits.
     fn takes(degree: usize, capacity: usize, gadget: GadgetParams) -> bool {
         let base = 2f64.powi(gadget.log_base.min(64) as i32);
         (2..=degree).contains(&capacity) && capacity as f64 * base / 2.0 < 2f64.powi(31)
     }
 
-    /// A full pack has d − 2 key switches under y_g and one under y_h.
+    /// Returns the variance of a pack. A full pack has d − 2 key switches under y_g and one under
+    /// y_h.
     fn variance([y_g, y_h]: &[Setting; 2], gadget: GadgetParams, capacity: usize) -> f64 {
         if capacity < y_g.degree {
             return Self::Packing::variance(y_g, gadget, capacity);

@@ -21,15 +21,15 @@ pub struct Client<V: PackedVariant> {
     masks: Vec<u64>,
 }
 
-/// Opens one answer: the key and the place of the record. Erased on drop.
+/// Secret of one query: the key, and the place of the record. It is erased on drop.
 pub struct Secret {
     key: SecretKey,
-    /// Boxed, so that moving the secret leaves no copy behind.
+    /// Place of the record. It is boxed, so that moving the secret leaves no copy behind.
     location: Box<Location>,
 }
 
 impl Secret {
-    /// The ring secret, for measuring noise.
+    /// Returns the ring secret, for measuring noise.
     pub fn key(&self) -> &SecretKey {
         &self.key
     }

@@ -1,7 +1,7 @@
-//! Layout of the matrix of words.
+//! Layout of the matrix of words of packed SimplePIR.
 //!
-//! Records fill columns; a column is some packs of d words. Words are parts of the records' bytes,
-//! whitened by a public stream.
+//! Records fill columns, and a column consists of packs of d words. Words are parts of the records'
+//! bytes, whitened by a public stream.
 
 use papir_core::{AlignedBytes, Error, Progress, Records, Result, Shape};
 use papir_lattice::selection::Storage;
@@ -11,38 +11,38 @@ use crate::shared::matrices::{self, store_columns};
 use crate::shared::selection::PackedVariant;
 use crate::shared::units::{Location, MAX_COLUMNS, Units};
 
-/// Most packs in a column: 8 Mi words, for which a client holds some 200 MiB while it decrypts
-/// them.
+/// Largest number of packs in a column. They have 8 Mi words, for which a client holds about 200
+/// MiB while it decrypts them.
 pub(super) const MAX_PACKS: u64 = 1 << 12;
 
-/// Shape of the matrix. A record is stored in one column; it may span packs, since a client
-/// receives all of them.
+/// Layout of records in the matrix. A record is stored in one column. It may span packs, since a
+/// client receives all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Storage of words.
     pub storage: Storage,
     /// Label of the whitening stream.
     label: &'static str,
-    /// Records in columns.
+    /// Division of the records into columns.
     pub(crate) unit_layout: Units,
-    /// Words of a column: whole packs.
+    /// Number of rows, which is the number of words of a column, in whole packs.
     pub rows: usize,
-    /// Columns.
+    /// Number of columns.
     pub columns: usize,
 }
 
-/// The fewest packs in a column: the packs of one record.
+/// Returns the least number of packs in a column, which is the number of packs of one record.
 pub fn least_packs(storage: Storage, shape: &Shape, degree: usize) -> u64 {
     shape.record_bytes().div_ceil(pack_bytes(storage, degree)) as u64
 }
 
-/// Bytes of records in a pack of `degree` words.
+/// Returns the bytes of records in a pack of `degree` words.
 pub fn pack_bytes(storage: Storage, degree: usize) -> usize {
     storage.word_bits() as usize * degree / 8
 }
 
 impl Layout {
-    /// Columns of `packs` packs of `degree` words.
+    /// Creates the layout with columns of `packs` packs of `degree` words.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] if a column holds no record, or there are more than 2²⁴ columns or
@@ -79,12 +79,12 @@ impl Layout {
         })
     }
 
-    /// Records and their length.
+    /// Returns the shape of the records.
     pub fn shape(&self) -> Shape {
         self.unit_layout.shape
     }
 
-    /// Place of a record; the index must be in range. No branch depends on it.
+    /// Returns the place of a record. The index must be in range. No branch depends on it.
     pub fn locate(&self, index: u64) -> Location {
         self.unit_layout.location(index, 1)
     }
@@ -112,12 +112,13 @@ impl Layout {
         )
     }
 
-    /// Number of 16-bit words in the bytes of these columns, the unit of the work of encoding.
+    /// Returns the number of 16-bit words in the bytes of `columns` columns, the unit of the work
+    /// of encoding.
     pub(super) fn encoded(&self, columns: usize) -> f64 {
         self.unit_layout.unit_bytes as f64 / 2.0 * columns as f64
     }
 
-    /// The bytes of a column for all rows of its last group.
+    /// Pads the bytes of a column for all rows of its last group.
     fn padded(&self, mut bytes: Vec<u8>) -> Vec<u8> {
         let rows = self.rows.next_multiple_of(self.storage.group_rows());
         bytes.resize(rows * self.storage.word_bits() as usize / 8, 0);

@@ -1,14 +1,16 @@
 //! SimplePIR with packed answers.
 //!
-//! Clients download no hint, or a hint of a few bits for each row instead of SimplePIR's 4 KiB.
+//! Clients download no hint, or a hint of a few bits for each row instead of the 4 KiB of
+//! SimplePIR.
 //!
 //! | scheme | source | packing | words | masks of answers |
 //! |---|---|---|---|---|
 //! | [`SimpleYpir`] | Menon, Wu, *YPIR: High-Throughput Single-Server PIR with Silent Preprocessing*, USENIX Security 2024, ePrint 2024/270, section 4.3 | CDKS | 16 bits | in every answer |
 //! | [`Inspire1`] | InsPIRe (Mahdavi, Patel, Seo, Yeo 2025), Algorithm 9 with t = 1 | InspiRING | 4 bits | in the public part |
 //!
-//! The database is a matrix of words; a column holds one or more records. The client selects a
-//! column under LWE over the packing ring and receives all of it, d words in a ring encryption.
+//! The database is a matrix of words, and a column holds one or more records. The client selects a
+//! column under LWE over the packing ring and receives all of it, with d words in each ring
+//! encryption.
 //!
 //! | the YPIR paper | here |
 //! |---|---|
@@ -19,7 +21,7 @@
 //!
 //! Differences from the papers: words are centred; records are whitened by a public stream that the
 //! client removes, so that the noise bound holds for every database; selector, keys and answer are
-//! sent in as few bits as the noise allows; the gadget drops low bits.
+//! sent in the fewest bits that the noise allows; the gadget drops low bits.
 //!
 //! Short words make short messages. The size of a word counts twice: it multiplies every error of a
 //! selector, and it is the number of messages that the modulus must tell apart. Words of 4
@@ -46,9 +48,9 @@ pub use client::{Client, Secret};
 pub use params::{Packed, Params};
 pub use server::Server;
 
-/// SimpleYPIR.
+/// SimpleYPIR, as a scheme.
 pub type SimpleYpir = Packed<ByCdks>;
-/// InsPIRe with t = 1, whose clients fetch masks once.
+/// InsPIRe with t = 1, as a scheme. Its clients fetch masks once.
 pub type Inspire1 = Packed<ByInspiring>;
 
 impl<V: PackedVariant> Scheme for Packed<V> {

@@ -22,12 +22,12 @@ use crate::shared::parameters::{
 use crate::shared::selection::{PackedVariant, Selection, SelectionBits, SelectionParams, Selects};
 use crate::shared::units::MAX_COLUMNS;
 
-/// d.
+/// Degree d of the ring.
 pub(super) const DEGREE: usize = RlweLiteral::DEFAULT.degree;
-/// Numbers of packs in a column that are compared for each doubling.
+/// How many numbers of packs in a column are compared for each doubling.
 const PER_OCTAVE: f64 = 4.0;
 
-/// Answers over which the masks of a version are spread, to compare parameters.
+/// Number of answers that share the masks of a version, when parameters are compared.
 const ANSWERS: u64 = 16;
 
 /// The scheme of a variant.
@@ -69,7 +69,8 @@ impl<V: PackedVariant> Params<V> {
         Self::failing_less(shape, packs, FailureBound::DEFAULT)
     }
 
-    /// [`Params::with_packs`] with this failure probability.
+    /// Creates the parameters of [`Params::with_packs`] within this bound on the failure
+    /// probability.
     ///
     /// # Errors
     /// The errors of [`Params::with_packs`].
@@ -86,7 +87,8 @@ impl<V: PackedVariant> Params<V> {
         Self::new(layout, bits, failure)
     }
 
-    /// [`Params::with_packs`] for at most `columns` columns, as many as whole packs allow.
+    /// Creates the parameters of [`Params::with_packs`] with at most `columns` columns, and the
+    /// least number of packs that gives so few.
     ///
     /// # Errors
     /// The errors of [`Params::with_packs`].
@@ -113,7 +115,7 @@ impl<V: PackedVariant> Params<V> {
         Ok(Self { layout, selection })
     }
 
-    /// Layout of the matrix.
+    /// Returns the layout of the matrix.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -156,7 +158,7 @@ impl<V: PackedVariant> Params<V> {
         }
     }
 
-    /// Seconds that the goal minimises.
+    /// Returns the seconds that the goal minimises.
     fn score(&self, goal: Goal) -> f64 {
         let sizes = self.sizes();
         let line = (sizes.query + sizes.answer + sizes.hint / ANSWERS) as f64 / BALANCED_LINE;

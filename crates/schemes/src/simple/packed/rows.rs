@@ -1,10 +1,10 @@
-//! Rows of packed SimplePIR.
+//! Rows of packed SimplePIR in the list of schemes.
 
 use super::{Inspire1, SimpleYpir};
 use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, SuiteShapes};
 
-/// Records of at most 64 KiB: SimpleYPIR keeps 100 MB for each 4 KiB of one, and the suite holds
-/// three servers at a time.
+/// Largest record length in bits, 64 KiB. SimpleYPIR keeps 100 MB for each 4 KiB of a record, and
+/// the suite holds three servers at a time.
 const LONGEST: u64 = 8 << 16;
 
 impl ListedScheme for SimpleYpir {

@@ -1,12 +1,12 @@
 //! Server of packed SimplePIR: `DBSetup`, `Answer` and updates.
 //!
 //! An update keeps the public seed and gives the same bytes as a setup of the changed records. A
-//! changed record alters words of one column, so rows of the packs that hold them. Those packs are
-//! prepared again, their masks from the whole matrix; the others are copied. One changed record
-//! costs as much as thousands in the same packs, so changes should be batched.
+//! changed record alters words of one column, and so the rows of the packs that hold these words.
+//! These packs are prepared again, with masks from the whole matrix; the other packs are copied.
+//! One changed record costs as much as thousands in the same packs, so changes should be batched.
 //!
-//! Since the seed stays, the whitening stream is known before the changes are: the noise bound
-//! assumes that changed records do not depend on it. A new setup draws a new seed.
+//! Since the seed stays, the whitening stream is known before the changes. The noise bound assumes
+//! that changed records do not depend on it. A new setup draws a new seed.
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};
@@ -136,7 +136,7 @@ impl<V: PackedVariant> Server<V> {
         }
     }
 
-    /// Prepares a database under a given public seed.
+    /// Prepares a database under the given public seed.
     ///
     /// # Errors
     /// The errors of the source, and [`papir_core::Error::Parameters`] for a source of another
@@ -159,14 +159,14 @@ impl<V: PackedVariant> Server<V> {
         &self.matrix
     }
 
-    /// The changes in the order of their columns.
+    /// Sorts changes by column.
     fn by_column<'a>(&self, changes: &'a [Change]) -> Vec<Placed<'a>> {
         by_column(changes, |index| {
             self.params.layout.locate(index).column as usize
         })
     }
 
-    /// Number of packs that hold words of changed records.
+    /// Returns the number of packs that hold words of changed records.
     fn touched_packs(&self, changes: &[Change]) -> usize {
         let layout = &self.params.layout;
         let pack_bits = 8 * pack_bytes(layout.storage, DEGREE) as u64;

@@ -54,7 +54,7 @@ struct Setup<B: Base> {
 }
 
 impl<B: Base> Setup<B> {
-    /// Random records; `key_bits` bits of the LWE key are in one plaintext.
+    /// Creates a database of random records. `key_bits` bits of the LWE key are in one plaintext.
     fn new(shape: Shape, height: u64, key_bits: usize) -> Self {
         let mut rng = ChaCha20Rng::from_seed([7; 32]);
         let mut records = RecordBuffer::zeroed(shape);

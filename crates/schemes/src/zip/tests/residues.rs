@@ -29,7 +29,7 @@ fn words(digits: &[u16]) -> Vec<u64> {
     digits.chunks(4).map(word).collect()
 }
 
-/// a·2^bits.
+/// Returns a·2^bits.
 fn shifted(a: &[u64], bits: usize) -> Vec<u64> {
     let mut out = vec![0; bits / 64];
     let low = if bits.is_multiple_of(64) {
@@ -42,7 +42,7 @@ fn shifted(a: &[u64], bits: usize) -> Vec<u64> {
     out
 }
 
-/// a·b by the schoolbook, added to `sum`.
+/// Adds a·b to `sum`, by the schoolbook.
 fn add_product(sum: &mut [u64], a: &[u64], b: &[u16]) {
     for (i, digit) in b.iter().enumerate() {
         add_times(sum, &shifted(a, 16 * i), u32::from(*digit));

@@ -10,7 +10,7 @@ use super::super::params::ZipParams;
 use super::super::wire::ZipQuery;
 use super::{Columns, OverSimple, Short};
 
-/// s − s′ from the offsets s − r and s′ − r modulo m: the masks r of a number are the same.
+/// Returns s − s′ from the offsets s − r and s′ − r modulo m. The masks r of a number are the same.
 fn difference_of_keys(first: &ZipQuery, second: &ZipQuery) -> Vec<u32> {
     let lowest = |offset: &Vec<u16>| offset[0];
     let lowest = |query: &ZipQuery| {

@@ -52,7 +52,7 @@ fn slots_are_words_and_back() {
     assert_eq!(of_words(&packed).take(9).collect::<Vec<_>>(), slots);
 }
 
-/// Exponents of rows times the slots of a key, slot by slot, as Paillier adds them up.
+/// Returns the exponents of rows times the slots of a key, slot by slot, as Paillier adds them up.
 fn multiplied(hints: &[Vec<u32>], key: &[u32], t: usize) -> (Vec<u16>, Vec<RowSums>) {
     let plaintexts = key.len().div_ceil(t);
     let mut exponents = vec![vec![0u16; hints.len() * t]; plaintexts];

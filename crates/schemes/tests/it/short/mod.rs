@@ -64,19 +64,19 @@ impl pirouette::ParameterSet for ShortPirouette {
     const DIMENSIONS: [usize; 2] = [16, 24];
 }
 
-/// The key of encrypted databases.
+/// Returns the key of encrypted databases.
 #[allow(dead_code)]
 pub(crate) fn owner() -> OwnerKey {
     OwnerKey::generate(&mut ChaCha20Rng::from_seed([7; 32]))
 }
 
-/// The registry with the schemes of papir-research.
+/// Returns the registry's schemes with the schemes of papir-research.
 pub(crate) fn registered() -> Vec<&'static dyn ErasedScheme> {
     papir_research::register().unwrap();
     registry::all()
 }
 
-/// Every scheme of the registry, private or not; slow ones with short moduli or keys.
+/// Returns every scheme of the registry, private or not. Slow schemes have short moduli or keys.
 #[allow(dead_code)]
 pub(crate) fn all() -> Vec<Box<dyn ErasedScheme>> {
     let word = NotPrivate::acknowledged();
@@ -101,7 +101,7 @@ pub(crate) fn all() -> Vec<Box<dyn ErasedScheme>> {
     registered().iter().map(short).collect()
 }
 
-/// The scheme of this name in the registry, with a short modulus.
+/// Returns the scheme of this name in the registry, with a short modulus.
 #[allow(dead_code)]
 pub(crate) fn with_short_modulus(name: &str) -> Box<dyn ErasedScheme> {
     let position = registered()
