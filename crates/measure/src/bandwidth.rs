@@ -1,15 +1,16 @@
-//! Memory bandwidth of one core: the baseline of every answer time.
+//! Memory bandwidth of one core, the baseline of every answer time.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use crate::clock::median;
 
-/// Reads all words once. Returns their XOR, so that the compiler cannot remove a load.
+/// Function that reads all words once. It returns their XOR, so that the compiler cannot remove a
+/// load.
 type Reader = fn(&[u64]) -> u64;
 
 /// Readers with 1, 2, 4, 8 and 16 streams, each with blocks of one and of four cache lines. More
-/// streams use more prefetchers, so the fastest reader depends on the machine.
+/// streams use more prefetchers, so the machine decides which reader is the fastest.
 const READERS: [Reader; 10] = [
     read::<1, 8>,
     read::<2, 8>,
@@ -48,7 +49,7 @@ fn read<const STREAMS: usize, const BLOCK: usize>(words: &[u64]) -> u64 {
     sums.iter().chain(rest).fold(0, |all, word| all ^ word)
 }
 
-/// Times of reading the same bytes with each reader, one per run.
+/// Times of reading the same bytes with each reader, in seconds, one for each run.
 #[derive(Debug, Default)]
 pub struct Bandwidth {
     runs: [Vec<f64>; READERS.len()],
@@ -73,7 +74,7 @@ impl Seconds {
 }
 
 impl Bandwidth {
-    /// Records a run.
+    /// Records the times of a run.
     pub fn push(&mut self, seconds: Seconds) {
         self.runs
             .iter_mut()
@@ -81,14 +82,14 @@ impl Bandwidth {
             .for_each(|(runs, seconds)| runs.push(seconds));
     }
 
-    /// Median time of the fastest reader in seconds; zero before the first run.
+    /// Returns the median time of the fastest reader in seconds. It is zero before the first run.
     pub fn seconds(&self) -> f64 {
         let medians = self.runs.iter().map(|runs| median(runs.clone()));
         medians.min_by(f64::total_cmp).unwrap_or_default()
     }
 }
 
-/// The bytes as words, without unaligned bytes at both ends.
+/// Returns the bytes as words, without unaligned bytes at both ends.
 fn whole_words(bytes: &[u8]) -> &[u64] {
     // At most seven bytes at each end: they do not change the time of a database.
     bytemuck::pod_align_to(bytes).1

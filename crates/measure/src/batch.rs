@@ -25,20 +25,20 @@ use papir_plan::units::bytes as display;
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config<'a> {
-    /// The underlying scheme.
+    /// Name of the scheme below the batches.
     pub scheme: &'a str,
-    /// Records of the database.
+    /// Number of records of the database.
     pub records: u64,
     /// Bits per record.
     pub record_bits: u64,
-    /// The goal for choosing parameters.
+    /// Goal of the choice of parameters.
     pub goal: Goal,
-    /// Records per batch.
+    /// Number of records in a batch.
     pub capacity: usize,
 }
 
 impl Config<'_> {
-    /// The defaults.
+    /// Default inputs.
     pub const DEFAULT: Self = Self {
         scheme: "inspire",
         records: 1 << 24,
@@ -51,25 +51,26 @@ impl Config<'_> {
 /// Costs of a batch and of a single lookup.
 #[derive(Clone, Debug, Serialize)]
 pub struct BatchReport {
-    /// "batch".
+    /// Name of the benchmark, always "batch".
     pub part: &'static str,
-    /// The underlying scheme.
+    /// Name of the scheme below the batches.
     pub scheme: &'static str,
     /// Records of the database.
     pub records: u64,
     /// Bits per record.
     pub record_bits: u64,
-    /// k: records per batch.
+    /// k, the number of records in a batch.
     pub capacity: usize,
-    /// Threads.
+    /// Number of threads for setup and answers.
     pub threads: usize,
-    /// The kernels' backend.
+    /// Name of the kernels' backend.
     pub backend: &'static str,
-    /// One record from a database for single lookups.
+    /// Costs of one record from a database for single lookups.
     pub single: Costs,
-    /// A full batch.
+    /// Costs of a full batch.
     pub batch: Costs,
-    /// Median ratio of a batch's answer time to that of the single lookup just before it.
+    /// Median over the runs of a ratio: the answer time of a batch, divided by the answer time of
+    /// the single lookup just before it.
     pub ratio: f64,
     /// Names and values of the batch scheme's parameters.
     pub parameters: Vec<(&'static str, String)>,
@@ -77,20 +78,20 @@ pub struct BatchReport {
     pub correct: bool,
 }
 
-/// Costs of a batch or of a single lookup; times are medians.
+/// Costs of a batch or of a single lookup. Times are medians, except the setup's.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Costs {
-    /// Setup time, paid once.
+    /// Time of the setup in seconds. It is paid once.
     pub offline_s: f64,
-    /// Bytes stored by the server: encoded databases and other prepared data.
+    /// Bytes that the server stores: encoded databases and other prepared data.
     pub server_bytes: u64,
     /// Bytes that a client fetches once per database version.
     pub public_bytes: u64,
-    /// Client time to create a query.
+    /// Time of a client to create a query, in milliseconds.
     pub query_ms: f64,
-    /// Server time, from the query's bytes to the answer's bytes.
+    /// Time of the server, from the query's bytes to the answer's bytes, in milliseconds.
     pub answer_ms: f64,
-    /// Client time to extract the records.
+    /// Time of a client to extract the records, in milliseconds.
     pub extract_ms: f64,
     /// Bytes of a query.
     pub upload_bytes: u64,
@@ -101,7 +102,7 @@ pub struct Costs {
 /// Prepares both databases and queries them alternately, after one warm-up of each.
 ///
 /// # Errors
-/// Errors of the schemes; [`crate::Error::Backend`], [`crate::Error::Threads`], or
+/// The errors of the schemes, [`crate::Error::Backend`], [`crate::Error::Threads`], and
 /// [`crate::Error::Usage`] for threads, runs or memory out of range.
 pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> Result<BatchReport> {
     let backend = Backend::try_from_env()?.name();
@@ -216,7 +217,7 @@ impl Side {
         })
     }
 
-    /// Looks up records and checks them. Returns the answer time in seconds.
+    /// Looks up records and compares them with their source. Returns the answer time in seconds.
     fn look_up(&mut self, indices: &[u64], records: &dyn Records) -> Result<f64> {
         // The source is read before the times start.
         let expected = indices
@@ -260,12 +261,12 @@ impl Side {
     }
 }
 
-/// The median of times in seconds, in milliseconds.
+/// Returns the median of times in seconds, in milliseconds.
 fn milliseconds(times: Vec<f64>) -> f64 {
     1e3 * median(times)
 }
 
-/// A line with a cost that does not depend on the number of records in a query.
+/// Returns a line with a cost that does not depend on the number of records in a query.
 fn undivided(name: &str, one: String, many: String) -> Vec<String> {
     vec![name.to_owned(), one, many, String::new()]
 }
@@ -281,7 +282,7 @@ impl BatchReport {
     /// Writes the report as a table.
     ///
     /// # Errors
-    /// I/O errors from `out`.
+    /// The I/O errors of `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         let Self {
             scheme,
@@ -311,7 +312,8 @@ impl BatchReport {
         Ok(())
     }
 
-    /// The lines of the table: costs of one record, of a batch, and of a batch for each record.
+    /// Returns the lines of the table: costs of one record, of a batch, and of a batch for each
+    /// record.
     fn lines(&self) -> Vec<Vec<String>> {
         let one = &self.single;
         let many = &self.batch;
@@ -357,7 +359,7 @@ impl BatchReport {
         lines
     }
 
-    /// A line with a cost that the records of a batch share.
+    /// Returns a line with a cost that the records of a batch share.
     fn line(&self, name: &str, one: f64, many: f64, show: fn(f64) -> String) -> Vec<String> {
         let each = many / self.capacity as f64;
         vec![name.to_owned(), show(one), show(many), show(each)]

@@ -17,7 +17,7 @@ use crate::{Error, Report, Result};
 /// Returns a report with the minimum of each time, and the description of the parameters.
 ///
 /// # Errors
-/// Same as [`measure`], and [`Error::Wrong`] if a record was wrong.
+/// The errors of [`measure`], and [`Error::Wrong`] if a record was wrong.
 pub fn best(
     scheme: &dyn ErasedScheme,
     shape: Shape,
@@ -50,7 +50,7 @@ pub fn best(
     Ok((found, candidate(scheme, shape, choice)?.description))
 }
 
-/// Combines two reports, keeping the smaller of each pair of times.
+/// Combines two reports: keeps the smaller of each pair of times.
 fn minimum(mut a: Report, b: &Report) -> Report {
     // Each time on its own: a run that was disturbed in one stage may be the fastest in another.
     // Sizes are equal in both reports.

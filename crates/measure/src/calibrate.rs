@@ -13,7 +13,7 @@ use crate::{Result, schemes};
 /// Measures this machine's rates on one thread and on `threads` threads.
 ///
 /// # Errors
-/// Same as [`best`].
+/// The errors of [`best`].
 pub fn calibrate(config: Config, threads: usize, progress: &dyn Progress) -> Result<Rates> {
     calibration::calibrate(config, threads, |wanted| observe(wanted, progress))
 }

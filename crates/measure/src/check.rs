@@ -16,27 +16,27 @@ use papir_plan::units::bytes as display;
 /// A predicted and a measured time.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ComparedTime {
-    /// The cost model's prediction in seconds.
+    /// Prediction of the cost model in seconds.
     pub predicted_s: f64,
-    /// The measured time in seconds.
+    /// Measured time in seconds.
     pub measured_s: f64,
 }
 
 impl ComparedTime {
-    /// Predicted time divided by measured time.
+    /// Returns the predicted time divided by the measured time.
     pub fn ratio(&self) -> f64 {
         self.predicted_s / self.measured_s
     }
 }
 
-/// Results for one database.
+/// Predicted and measured times for one database.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
-    /// The scheme.
+    /// Name of the scheme.
     pub scheme: &'static str,
     /// Number of records.
     pub records: u64,
-    /// Bytes per record.
+    /// Bytes of a record.
     pub record_bytes: u64,
     /// Label of the parameters.
     pub parameters: String,
@@ -57,7 +57,7 @@ pub struct Case {
     choice: Choice,
 }
 
-/// Number of times that each database is prepared and queried; the shortest times are kept.
+/// Number of times that each database is prepared and queried. The shortest times are kept.
 const REPEATS: usize = 2;
 
 const fn columns(scheme: &'static str, bytes: u64, record_bytes: u64, columns: u64) -> Case {
@@ -92,7 +92,7 @@ pub const TINY: [Case; 2] = [
 /// Measures databases on one thread, and predicts their costs with `rates`.
 ///
 /// # Errors
-/// Same as [`best`].
+/// The errors of [`best`].
 pub fn check(
     cases: &[Case],
     rates: &Rates,
@@ -137,7 +137,8 @@ impl Checked {
     }
 }
 
-/// The number of columns of a matrix, from the description.
+/// Returns the number of columns of a matrix as text, from the description. It is empty if there is
+/// none.
 fn columns_of(description: &Description) -> String {
     let columns = description
         .parameters
@@ -146,10 +147,10 @@ fn columns_of(description: &Description) -> String {
     columns.map_or(String::new(), |(_, columns)| format!("{columns} columns"))
 }
 
-/// Writes a table with one line per database.
+/// Writes a table with a line for each database.
 ///
 /// # Errors
-/// I/O errors from `out`.
+/// The I/O errors of `out`.
 pub fn write_table(out: &mut dyn Write, checked: &[Checked]) -> Result<()> {
     let titles = [
         "scheme",
@@ -178,7 +179,7 @@ pub fn write_table(out: &mut dyn Write, checked: &[Checked]) -> Result<()> {
     write_columns(out, &lines)
 }
 
-/// `predicted / measured ms = ratio`.
+/// Returns the text `predicted / measured ms = ratio`.
 fn cell(figure: ComparedTime) -> String {
     let [predicted, measured] =
         [figure.predicted_s, figure.measured_s].map(|seconds| 1e3 * seconds);

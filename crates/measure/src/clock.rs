@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use papir_core::Progress;
 
-/// A [`Progress`] that records when each stage starts and forwards all calls.
+/// A [`Progress`] that records the start of each stage and forwards all calls.
 pub struct StageClock<'a> {
     listener: &'a dyn Progress,
     start: Instant,
@@ -22,8 +22,9 @@ impl<'a> StageClock<'a> {
         }
     }
 
-    /// Stops the clock. Returns the seconds of each stage, in order, and in total. The first stage
-    /// counts from the start of the clock, because it allocates memory before it is announced.
+    /// Stops the clock. Returns the seconds of each stage, in order, and the total seconds. The
+    /// first stage counts from the start of the clock, because it allocates memory before it is
+    /// announced.
     pub fn stop(self) -> (Vec<(String, f64)>, f64) {
         let now = Instant::now();
         let marks = self
@@ -57,7 +58,8 @@ impl Progress for StageClock<'_> {
     }
 }
 
-/// The median: the mean of the middle two for an even number of values, zero for no values.
+/// Returns the median. It is the mean of the middle two for an even number of values, and zero for
+/// no values.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = |i: usize| values.get(i).copied().unwrap_or_default();

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::report::{Report, Stages};
 
-/// Costs of a scheme on a database: measured, or with exact sizes and predicted times.
+/// Costs of a scheme on a database: measured, or exact sizes and predicted times.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
     /// Bytes of a client's key material.
@@ -15,32 +15,32 @@ pub struct Cost {
     pub query_bytes: u64,
     /// Bytes of an answer.
     pub download_bytes: u64,
-    /// Bytes of the hint, which a client fetches once per database version; the paper's schemes
-    /// have none.
+    /// Bytes of the hint, which a client fetches once for each database version. The paper's
+    /// schemes have none.
     pub hint_bytes: u64,
-    /// Sum of the four sizes above in KB of 1024 bytes, the paper's unit: the cost of a client's
-    /// first query.
+    /// Sum of the four sizes above in KB of 1024 bytes, the paper's unit. It is the cost of a
+    /// client's first query.
     pub total_kib: f64,
-    /// The same in KB of 1000 bytes.
+    /// Sum of the four sizes above in KB of 1000 bytes.
     pub total_kb: f64,
-    /// Time of an answer; null if the cost model does not count its work.
+    /// Time of an answer in milliseconds, or null if the cost model does not count its work.
     pub server_ms: Option<f64>,
-    /// Answer time divided by the time of reading the database once; null if not measured.
+    /// Answer time divided by the time of reading the database once, or null if not measured.
     pub reads: Option<f64>,
-    /// Time to prepare the database.
+    /// Time to prepare the database in seconds.
     pub offline_s: Option<f64>,
-    /// Time of a client's query.
+    /// Time of a client's query in milliseconds.
     pub query_ms: Option<f64>,
-    /// Time of the server's precomputation for a registered client's query; null if predicted, and
-    /// in schemes without tickets.
+    /// Time of the server's precomputation for a registered client's query, in seconds. It is null
+    /// if predicted, and in schemes without tickets.
     pub ticket_s: Option<f64>,
     /// Bytes of the precomputed ticket.
     pub ticket_bytes: Option<u64>,
-    /// Time of the client's precomputation for a query.
+    /// Time of the client's precomputation for a query, in seconds.
     pub client_cold_s: Option<f64>,
-    /// The stages of the answer in ms; empty if predicted.
+    /// Stages of the answer in milliseconds. There are none if predicted.
     pub stages: Stages,
-    /// True if every retrieved record was correct; null if none was retrieved.
+    /// True if every retrieved record was correct, or null if none was retrieved.
     pub correct: Option<bool>,
 }
 
@@ -53,7 +53,7 @@ struct SentBytes {
 }
 
 impl Cost {
-    /// Costs with message sizes only.
+    /// Creates costs with message sizes only.
     fn sent(sent: SentBytes) -> Self {
         let SentBytes {
             keys_bytes,
@@ -82,7 +82,7 @@ impl Cost {
         }
     }
 
-    /// Costs from a measurement.
+    /// Returns the costs of a measurement.
     pub fn measured(report: Report) -> Self {
         Self {
             server_ms: Some(report.answer_ms),
@@ -103,7 +103,7 @@ impl Cost {
         }
     }
 
-    /// Exact sizes and predicted times of a parameter choice.
+    /// Returns exact sizes and predicted times of a parameter choice.
     pub fn predicted(description: &Description, rates: &Rates, threads: usize) -> Self {
         let Sizes {
             keys,
@@ -147,17 +147,17 @@ pub enum Status {
     NotBuiltIn,
     /// The scheme has no parameters for this configuration.
     NoParameters {
-        /// The reason.
+        /// Reason that the scheme gives.
         reason: String,
     },
-    /// Costs are predicted: the database exceeds the limit or free memory.
+    /// Costs are predicted, because the database exceeds the limit or free memory.
     Predicted(Cost),
     /// Costs are measured.
     Measured(Cost),
 }
 
 impl Status {
-    /// The costs, if known.
+    /// Returns the costs, or `None` if there are none.
     pub fn cost(&self) -> Option<&Cost> {
         match self {
             Self::Predicted(cost) | Self::Measured(cost) => Some(cost),
@@ -165,7 +165,7 @@ impl Status {
         }
     }
 
-    /// A short description of how the figures were obtained.
+    /// Returns a short description of the origin of the figures.
     pub fn label(&self) -> &'static str {
         match self {
             Self::NotCompared => "-",

@@ -11,11 +11,11 @@ pub enum Work<'a> {
     Schemes {
         /// Names of the schemes.
         schemes: &'a [&'a str],
-        /// Records of the database.
+        /// Number of records of the database.
         records: u64,
-        /// Bits per record.
+        /// Bits of a record.
         record_bits: u64,
-        /// The parameters.
+        /// Choice of the parameters.
         choice: Choice,
     },
     /// Compares a batch with single lookups.
@@ -27,13 +27,13 @@ pub enum Work<'a> {
 /// A named benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
-    /// The name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// A one-line description.
+    /// Description in one line.
     pub what: &'static str,
-    /// The benchmark.
+    /// Work of the benchmark.
     pub work: Work<'static>,
-    /// A version that takes about a second, for tests.
+    /// Work that takes about a second, for tests.
     pub tiny: Work<'static>,
 }
 
@@ -179,7 +179,7 @@ pub const ALL: &[Definition] = &[
     },
 ];
 
-/// Returns the benchmark with this name.
+/// Returns the benchmark with this name, or `None` if there is none.
 pub fn by_name(name: &str) -> Option<&'static Definition> {
     ALL.iter().find(|definition| definition.name == name)
 }

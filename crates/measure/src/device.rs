@@ -1,8 +1,8 @@
-//! Answers with a device beside those of the CPU alone (`papir bench SCHEME --device cuda:0`).
+//! Answers with a device and with the CPU alone (`papir bench SCHEME --device cuda:0`).
 //!
 //! One database is prepared, and queries of clients are answered together in groups of several
 //! sizes: by the CPU, then with the device. Every record is compared with its source, and every
-//! answer of the device with the CPU's.
+//! answer of the device with the answer of the CPU.
 
 use std::io::Write;
 
@@ -22,13 +22,13 @@ use crate::prepared::{Prepared, indices, medians, summed};
 use crate::report::{Stages, write_columns};
 use crate::{Error, Result};
 
-/// Clients that are answered together, for each row.
+/// Numbers of clients that are answered together, one for each row.
 pub const GROUPS: [usize; 4] = [1, 8, 32, 128];
 
-/// Answers of one database.
+/// Times of answers of one database.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceReport {
-    /// The scheme.
+    /// Name of the scheme.
     pub scheme: &'static str,
     /// Number of records.
     pub records: u64,
@@ -36,40 +36,42 @@ pub struct DeviceReport {
     pub record_bytes: u64,
     /// Bytes of the encoded database.
     pub database_bytes: u64,
-    /// Bytes of what the server prepares beside it.
+    /// Bytes of the material that the server prepares beside it.
     pub material_bytes: u64,
-    /// The device's name.
+    /// Name of the device.
     pub device: String,
-    /// Bytes that the device reads and writes in a second, in a copy within its memory, in 10⁹.
+    /// Bytes that the device reads and writes in a second, in a copy within its memory, in units of
+    /// 10⁹.
     pub device_gbps: f64,
-    /// Threads of the CPU.
+    /// Number of threads of the CPU.
     pub threads: usize,
-    /// The CPU's instructions.
+    /// Name of the CPU's backend.
     pub backend: &'static str,
-    /// Time of the setup.
+    /// Time of the setup in seconds.
     pub offline_s: f64,
-    /// Time to copy the matrices to the device.
+    /// Time to copy the matrices to the device in seconds.
     pub copy_s: f64,
-    /// The groups.
+    /// Results of the groups.
     pub groups: Vec<GroupReport>,
-    /// True if every record was right, and every answer the CPU's.
+    /// True if every record was right, and every answer of the device equal to the CPU's.
     pub correct: bool,
 }
 
-/// The answers to one group. Times are medians.
+/// Times of the answers to one group. They are medians.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupReport {
-    /// Clients that are answered together.
+    /// Number of clients that are answered together.
     pub clients: usize,
-    /// Time of all answers with the device.
+    /// Time of all answers with the device in milliseconds.
     pub device_ms: f64,
-    /// Its stages.
+    /// Stages of the answers with the device.
     pub stages: Stages,
-    /// Bytes of the database times clients, over the time of all answers, in 10⁹ a second.
+    /// Bytes of the database times clients, divided by the time of all answers, in units of 10⁹ a
+    /// second.
     pub effective_gbps: f64,
-    /// Time with the device over one read of the database at the rate of copies.
+    /// Time with the device, divided by the time of one read of the database at the rate of copies.
     pub reads: f64,
-    /// Time of all answers on the CPU alone.
+    /// Time of all answers on the CPU alone in milliseconds.
     pub cpu_ms: f64,
 }
 
@@ -133,7 +135,7 @@ pub fn measure(
     })
 }
 
-/// A database in both places.
+/// A database on the CPU and on the device, and the results so far.
 struct Groups<'a> {
     prepared: &'a Prepared,
     placed: &'a dyn ErasedServer,
@@ -186,7 +188,7 @@ impl Groups<'_> {
             .client(&self.prepared.server.public())?)
     }
 
-    /// A query of each client, for random records.
+    /// Makes a query of each client, for random records.
     fn ask(&self, clients: usize) -> Result<Vec<Asked>> {
         let client = self.client()?;
         indices(self.plan.records.shape().records(), clients)
@@ -227,7 +229,7 @@ impl Groups<'_> {
     }
 }
 
-/// A query for one record.
+/// Makes a query for one record.
 fn query(client: &dyn ErasedClient, index: u64) -> Result<Asked> {
     let (secret, query) = client.query(None, &[index], &mut UnwrapErr(SysRng))?;
     Ok(Asked {
@@ -265,7 +267,7 @@ impl DeviceReport {
         Ok(())
     }
 
-    /// The titles, and a row for each group.
+    /// Returns the titles, and a row for each group.
     fn rows(&self) -> Vec<Vec<String>> {
         let titles = [
             "clients",
@@ -295,10 +297,10 @@ impl DeviceReport {
         rows
     }
 
-    /// Checks that everything was right.
+    /// Checks that all records and answers were right.
     ///
     /// # Errors
-    /// [`Error::Wrong`].
+    /// [`Error::Wrong`] if a record or an answer was wrong.
     pub fn check(&self) -> Result<()> {
         if self.correct {
             Ok(())

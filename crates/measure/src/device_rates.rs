@@ -1,7 +1,7 @@
 //! Rates of a device, for the planner.
 //!
 //! Products are timed at two sizes, and external products in databases of few and of many points.
-//! Only differences count, so that the time of a launch and of copies is in no rate.
+//! Only differences count, so no rate contains the time of a launch or of copies.
 
 use getrandom::SysRng;
 use papir_core::cost::{DeviceRates, GROUP, Operation, Rates};
@@ -17,35 +17,36 @@ use crate::prepared::Prepared;
 use crate::records::Synthetic;
 use crate::{Result, schemes};
 
-/// Bits of a value for each kind of words, as `inspire` and `simple` have them.
+/// Kinds of words, with the bits of a value that `inspire` and `simple` have for them.
 const KINDS: [(Operation, Words, u32); 3] = [
     (Operation::Select16, Words::Signed16, 45),
     (Operation::Select8, Words::Unsigned8, 32),
     (Operation::Matrix, Words::Signed32, 43),
 ];
-/// Stage of an answer that a device makes.
+/// Name of the stage of an answer that a device makes.
 const STAGE: &str = "device";
 /// Measurements of a rate before one that is not positive is refused.
 const ATTEMPTS: usize = 5;
 
-/// Sizes of what is timed.
+/// Sizes of the matrices and databases that are timed.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Columns of the matrices that are multiplied: many, so that few sums are copied back.
+    /// Number of columns of the matrices that are multiplied. It is large, so that few sums are
+    /// copied back.
     pub matrix_columns: usize,
-    /// Row groups of 64 rows in the smaller and the larger matrix of bytes; other words take as
-    /// much memory for fewer rows.
+    /// Numbers of row groups of 64 rows in the smaller and in the larger matrix of bytes. Matrices
+    /// of other words take the same memory with fewer rows.
     pub matrix_groups: [usize; 2],
-    /// Columns of the databases.
+    /// Number of columns of the databases.
     pub columns: u64,
-    /// Points of the polynomials in the one and the other.
+    /// Numbers of points of the polynomials in the smaller and in the larger database.
     pub points: [u64; 2],
-    /// Times that each is repeated; the shortest counts.
+    /// Number of times that each measurement is repeated. The shortest time counts.
     pub runs: usize,
 }
 
 impl Config {
-    /// For real measurements: matrices of 512 MiB and 2.5 GiB, databases of 8 and 128 MiB.
+    /// Sizes for real measurements: matrices of 512 MiB and 2.5 GiB, databases of 8 and 128 MiB.
     pub const WHOLE: Self = Self {
         matrix_columns: 1 << 16,
         matrix_groups: [128, 640],
@@ -55,8 +56,8 @@ impl Config {
     };
 }
 
-/// Measures a device beside a CPU with `rates`. The CPU's rates replace rates of operations that
-/// the device does not perform.
+/// Measures the rates of a device beside a CPU with `rates`. Rates of operations that the device
+/// does not perform are the CPU's.
 ///
 /// # Errors
 /// The errors of the device and of the scheme `inspire`; [`papir_core::Error::Malformed`] if the
@@ -124,8 +125,8 @@ impl Seconds {
     }
 }
 
-/// Seconds of a byte in the product of a matrix and a vector alone, and in each of [`GROUP`]
-/// products.
+/// Measures the seconds of a byte in the product of a matrix and a vector alone, and in each of
+/// [`GROUP`] products.
 fn product_seconds(
     config: Config,
     device: &dyn Device,
@@ -174,8 +175,8 @@ fn product_seconds(
     Ok([one, group / GROUP as f64])
 }
 
-/// Seconds of an external product for a client alone, and for each of [`GROUP`] clients; `None` if
-/// the device performs none.
+/// Measures the seconds of an external product for a client alone, and for each of [`GROUP`]
+/// clients. Returns `None` if the device performs none.
 fn external_seconds(
     config: Config,
     device: &dyn Device,
@@ -225,8 +226,8 @@ fn external_seconds(
     Ok(Some([each(0, 1), each(1, GROUP)]))
 }
 
-/// The least time of the device's stage in answers to queries of several clients; `None` if there
-/// is no such stage.
+/// Measures the least time of the device's stage in answers to queries of several clients. Returns
+/// `None` if there is no such stage.
 fn stage_seconds(
     prepared: &Prepared,
     placed: &dyn ErasedServer,

@@ -7,13 +7,13 @@ use crate::{Error, Result};
 /// One measurement.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
-    /// The source from which the database is prepared.
+    /// Source from which the database is prepared.
     pub records: &'a dyn Records,
-    /// The records that results are compared with.
+    /// Records with which results are compared.
     pub expected: &'a dyn Records,
-    /// The parameters.
+    /// Choice of the parameters.
     pub choice: Choice,
-    /// Threads, runs and clients.
+    /// Numbers of threads, runs and clients.
     pub effort: Effort,
 }
 
@@ -27,7 +27,7 @@ impl Plan<'_> {
 /// Numbers of threads, runs and clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Threads for setup and answers; may exceed the number of cores.
+    /// Number of threads for setup and answers. It may exceed the number of cores.
     pub threads: usize,
     /// Number of timed runs, after a warm-up.
     pub runs: usize,
@@ -36,14 +36,14 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Maximum number of threads.
+    /// Largest number of threads.
     const MAX_THREADS: usize = 1024;
-    /// Maximum number of runs.
+    /// Largest number of runs.
     const MAX_RUNS: usize = 1_000_000;
-    /// Maximum number of clients.
+    /// Largest number of clients.
     const MAX_CLIENTS: usize = 4096;
 
-    /// One client alone.
+    /// Returns the effort of one client alone.
     pub const fn alone(threads: usize, runs: usize) -> Self {
         Self {
             threads,
@@ -55,7 +55,8 @@ impl Effort {
     /// Creates the thread pool.
     ///
     /// # Errors
-    /// [`Error::Usage`] if threads, runs or clients are zero or too many, and [`Error::Threads`].
+    /// [`Error::Usage`] if the number of threads, runs or clients is zero or too large, and
+    /// [`Error::Threads`] if the threads cannot be started.
     pub fn pool(self) -> Result<rayon::ThreadPool> {
         self.check()?;
 

@@ -1,6 +1,6 @@
 //! Errors of benchmarks.
 
-/// The result type of this crate's fallible functions.
+/// Result type of this crate's fallible functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Errors of benchmarks.
@@ -22,9 +22,9 @@ pub enum Error {
     /// Incompatible arguments, or a value out of range.
     #[error("{found}: expected {expected}")]
     Usage {
-        /// The requested value.
+        /// Requested value.
         found: String,
-        /// The accepted values.
+        /// Accepted values.
         expected: String,
     },
     /// The threads could not be started.
@@ -41,7 +41,7 @@ pub enum Error {
         "`papir bench {arguments}` is now `papir-papers {arguments}` (cargo build -p papir-papers)"
     )]
     Moved {
-        /// The arguments, which stay the same.
+        /// Arguments, which stay the same.
         arguments: String,
     },
     /// A returned record differs from the source.
@@ -61,7 +61,7 @@ impl Error {
         }
     }
 
-    /// Creates an [`Error::Usage`] for parameters that a scheme or a part of one refused.
+    /// Creates an [`Error::Usage`] for parameters that a scheme, or a part of a scheme, refused.
     pub fn parameters(error: impl ToString) -> Self {
         Self::usage("the parameters of a benchmark", error)
     }

@@ -13,7 +13,7 @@ use crate::effort::Plan;
 use crate::memory;
 use crate::prepared::{Prepared, Registration, Tally, indices};
 
-/// Times of a group's answers, one per run.
+/// Times of a group's answers, one for each run, and the number of wrong records.
 #[derive(Default)]
 pub(crate) struct Group {
     pub(crate) seconds: Vec<f64>,
@@ -22,12 +22,12 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Median wall time of the group in seconds.
+    /// Returns the median wall time of the group in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         median(self.seconds.clone())
     }
 
-    /// Median processor time of the group in seconds.
+    /// Returns the median processor time of the group in seconds.
     pub(crate) fn core_seconds(&self) -> f64 {
         median(self.core_seconds.clone())
     }
@@ -79,7 +79,7 @@ impl Prepared {
         Ok(group)
     }
 
-    /// A query of each member, with its secret.
+    /// Makes a query of each member. Returns the queries with their secrets.
     fn group_queries(
         &self,
         plan: &Plan<'_>,

@@ -26,8 +26,8 @@
 //! | `failure_log2` | log₂ of the probability that decoding fails; null if it never does |
 //! | `correct` | true if every record, including the warm-up's, was correct |
 //!
-//! With `clients` above 1, the queries of as many clients are then answered together, in as many
-//! runs; without, the following fields are those of one client alone.
+//! With `clients` above 1, the queries of this number of clients are then answered together, in the
+//! same number of runs. Otherwise, the following fields are the fields of one client alone.
 //!
 //! | field | meaning |
 //! |---|---|
@@ -56,9 +56,10 @@
 //!
 //! # Every scheme on one database
 //!
-//! `papir bench --all` measures every scheme of the registry on one database ([`field`]), as a
-//! table, as JSON, or with `--csv` as lines. A scheme that would take more than ten minutes or too
-//! much memory is predicted by the cost model, with the rates measured by `papir plan --calibrate`.
+//! `papir bench --all` measures every scheme of the registry on one database ([`field`]). The
+//! output is a table, JSON, or with `--csv` lines. A scheme that would take more than ten minutes
+//! or too much memory is predicted by the cost model, with the rates that `papir plan --calibrate`
+//! measured.
 
 pub mod bandwidth;
 pub mod batch;

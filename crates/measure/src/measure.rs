@@ -1,4 +1,4 @@
-//! Measures one scheme on one database.
+//! Measurement of one scheme on one database.
 
 use papir_core::cost::Operation;
 use papir_core::erased::ErasedScheme;
@@ -14,19 +14,20 @@ use crate::memory;
 use crate::prepared::{Prepared, Tally};
 use crate::report::{GroupReport, Report};
 
-/// The product of a setup stage.
+/// Product of a setup stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// The encoded database.
+    /// Encoded database.
     Encode,
-    /// The hint that clients download.
+    /// Hint that clients download.
     Hint,
-    /// Data used only by the server.
+    /// Data that only the server uses.
     Material,
 }
 
 impl Part {
-    /// Returns the part that a stage contributes to. `hint` is true if clients download a hint.
+    /// Returns the part to which a stage contributes, or `None` for other stages. `hint` is true if
+    /// clients download a hint.
     fn of(stage: &str, hint: bool) -> Option<Self> {
         match stage {
             "encode" | "encrypt" | "copy records" | "prepare buckets" => Some(Self::Encode),
@@ -42,8 +43,8 @@ impl Part {
 /// Prepares the database, queries it `runs` times after a warm-up, and summarizes the results.
 ///
 /// # Errors
-/// Errors of the scheme; [`Error::Backend`](crate::Error), [`Error::Threads`](crate::Error), or
-/// [`Error::Usage`](crate::Error) for threads, runs or memory out of range.
+/// The errors of the scheme, [`Error::Backend`](crate::Error), [`Error::Threads`](crate::Error),
+/// and [`Error::Usage`](crate::Error) for threads, runs or memory out of range.
 pub fn measure(
     scheme: &dyn ErasedScheme,
     plan: &Plan<'_>,
@@ -66,13 +67,13 @@ pub fn measure(
     })
 }
 
-/// The median of times in seconds, in milliseconds.
+/// Returns the median of times in seconds, in milliseconds.
 fn milliseconds(seconds: &[f64]) -> f64 {
     1e3 * median(seconds.to_vec())
 }
 
 impl Prepared {
-    /// Seconds of setup spent on a part.
+    /// Returns the seconds of setup for a part.
     fn part(&self, part: Part) -> f64 {
         let hint = self.server.describe().sizes.hint > 0;
         let stages = self
@@ -141,8 +142,8 @@ impl Prepared {
         }
     }
 
-    /// Core seconds of the products of one answer at the peak rate; `None` if the scheme counts
-    /// none.
+    /// Returns the core seconds of the products of one answer at the peak rate, or `None` if the
+    /// scheme counts none.
     fn arithmetic_floor(&self, backend: Backend) -> Option<f64> {
         let answer = &self.server.describe().work.answer;
         let selected = answer.times(Operation::Select16) + answer.times(Operation::Select8);
@@ -154,7 +155,7 @@ impl Prepared {
         (seconds > 0.0).then_some(seconds)
     }
 
-    /// The costs of a group; of one client alone if there was no group.
+    /// Returns the costs of a group, or of one client alone if there was no group.
     fn group_report(
         &self,
         plan: &Plan<'_>,

@@ -1,4 +1,4 @@
-//! Resident memory and free memory, as counted by the operating system.
+//! Resident memory and free memory, as the operating system counts them.
 
 use std::fs;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use papir_plan::units::bytes as display;
 
 use crate::{Error, Result};
 
-/// A server's resident memory: the amount after setup plus the maximum that an answer adds.
+/// Resident memory of a server: the amount after setup plus the largest amount that an answer adds.
 ///
-/// Counts the whole process: encoded database, material, hint, the program itself, and temporary
+/// It counts the whole process: encoded database, material, hint, the program itself, and temporary
 /// setup memory that the allocator has not returned. The source of the records uses no memory. The
 /// client is not counted.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +20,8 @@ pub struct Resident {
 }
 
 impl Resident {
-    /// Call this after setup, before creating a client. Returns `None` if the system does not
-    /// report memory.
+    /// Reads the memory after setup. It must be called before a client is created. Returns `None`
+    /// if the system does not report memory.
     pub fn after_setup() -> Option<Self> {
         let now = status("VmRSS:")?;
         Some(Self {
@@ -30,7 +30,7 @@ impl Resident {
         })
     }
 
-    /// Call this just before an answer.
+    /// Reads the memory just before an answer.
     pub fn before_answer(&mut self) {
         // Resets the peak. If that fails, the peak is that of setup, and the result is too large,
         // never too small.
@@ -38,7 +38,7 @@ impl Resident {
         self.before_answer = status("VmRSS:").unwrap_or(self.before_answer);
     }
 
-    /// Call this right after the answer. Returns the bytes.
+    /// Reads the memory right after the answer. Returns the resident memory in bytes.
     pub fn bytes(&self) -> u64 {
         // Memory of the client is in both numbers, and cancels out.
         let peak = status("VmHWM:").unwrap_or(self.before_answer);
@@ -83,12 +83,13 @@ pub fn check_needed(what: &str, needed: u64) -> Result<()> {
     }
 }
 
-/// Returns whether a database with this description fits into free memory.
+/// Returns true if a database with this description fits into free memory.
 pub fn fits_memory(description: &Description) -> bool {
     check_memory(description).is_ok()
 }
 
-/// Processor time of all threads of this process so far; `None` if the system does not report it.
+/// Returns the processor time of all threads of this process so far, or `None` if the system does
+/// not report it.
 pub(crate) fn processor_time() -> Option<Duration> {
     #[cfg(unix)]
     {
@@ -99,7 +100,8 @@ pub(crate) fn processor_time() -> Option<Duration> {
     None
 }
 
-/// Size of the pages of most of this process's memory; `None` if the system does not report it.
+/// Returns the size of the pages of most of this process's memory, or `None` if the system does not
+/// report it.
 pub(crate) fn pages() -> Option<&'static str> {
     // The database is nearly all of the memory, so its pages decide.
     let all = field("/proc/self/smaps_rollup", "Rss:")?;
@@ -107,7 +109,7 @@ pub(crate) fn pages() -> Option<&'static str> {
     Some(if 2 * huge > all { "2 MiB" } else { "4 KiB" })
 }
 
-/// A field of this process's status, in bytes.
+/// Returns a field of this process's status in bytes, or `None` if the system does not report it.
 fn status(name: &str) -> Option<u64> {
     field("/proc/self/status", name)
 }

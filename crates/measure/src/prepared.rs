@@ -46,13 +46,15 @@ impl Registration {
     }
 }
 
-/// Measurements of the queries, one per run. The warm-up counts only for correctness and memory.
+/// Measurements of the queries, one for each run. The warm-up counts only for correctness and
+/// memory.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) reads: Bandwidth,
     pub(crate) ticket: Option<f64>,
     pub(crate) ticket_bytes: Option<u64>,
-    /// Bytes of the key that was sent ahead, and of its answer.
+    /// Bytes of the key that was sent ahead, and of its answer. It is `None` if no key was sent
+    /// ahead.
     pub(crate) ahead_bytes: Option<u64>,
     pub(crate) client_cold: Option<f64>,
     pub(crate) query: Vec<f64>,
@@ -139,7 +141,7 @@ impl Prepared {
         Ok(tally)
     }
 
-    /// Registers a client; `None` in schemes without client keys.
+    /// Registers a client. Returns `None` in schemes without client keys.
     pub(crate) fn register(&self, client: &dyn ErasedClient) -> Result<Option<Registration>> {
         let Some(registered) = client.registered() else {
             return Ok(None);
@@ -154,7 +156,7 @@ impl Prepared {
     }
 
     /// Prepares the next query's ticket on the server, and the client's precomputation. With
-    /// `hold`, sends the next query's key ahead: the query itself needs no ticket.
+    /// `hold`, sends the next query's key ahead, so that the query itself needs no ticket.
     pub(crate) fn prepare(
         &self,
         client: &dyn ErasedClient,
@@ -188,7 +190,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// One run: query, read, answer, extract, compare.
+    /// Makes one run: query, read, answer, extract, compare.
     fn query(
         &self,
         plan: &Plan<'_>,
@@ -231,7 +233,8 @@ impl Prepared {
         Ok(())
     }
 
-    /// Times [`ErasedServer::answer_many`] with one query: the call that the server program makes.
+    /// Times [`ErasedServer::answer_many`] with one query, which is the call that the server
+    /// program makes.
     fn answer(
         &self,
         registration: Option<&Registration>,
@@ -301,7 +304,7 @@ pub(crate) fn summed(stages: Vec<(String, f64)>) -> Vec<(String, f64)> {
     sums
 }
 
-/// The median time of each stage over the runs, in ms.
+/// Returns the median time of each stage over the runs, in milliseconds.
 pub(crate) fn medians(laps: &[Vec<(String, f64)>]) -> Stages {
     let first = laps.first().map(Vec::as_slice).unwrap_or_default();
     let mut stages = Vec::with_capacity(first.len());
@@ -316,13 +319,14 @@ pub(crate) fn medians(laps: &[Vec<(String, f64)>]) -> Stages {
     Stages(stages)
 }
 
-/// Bytes of sections, in total for each length. A batched scheme has a section for each group.
+/// Total bytes of sections for each length of a section. A batched scheme has a section for each
+/// group.
 #[derive(Default)]
 struct Totals(BTreeMap<u64, u64>);
 
 impl Totals {
-    /// The length of the sections that hold a database of `database` bytes, in one or together. Of
-    /// several lengths, the longest.
+    /// Returns the length of the sections that hold a database of `database` bytes, alone or
+    /// together. Of several lengths, it is the longest. Returns `None` if no sections hold it.
     fn sections_of(&self, database: u64) -> Option<u64> {
         self.0
             .iter()
@@ -341,9 +345,9 @@ impl SectionSink for Totals {
     }
 }
 
-/// A sink that reads sections of one length and stores nothing. Material may happen to be as long
-/// as the database's sections, and takes as long to read: it stops after as many bytes as the
-/// database has.
+/// A sink that reads sections of one length and stores nothing. Material may happen to have the
+/// length of the database's sections, and takes the same time to read. So the sink stops after the
+/// number of bytes of the database.
 struct ReadingSink {
     section: u64,
     left: u64,
@@ -360,7 +364,7 @@ impl SectionSink for ReadingSink {
     }
 }
 
-/// Bytes of a section.
+/// Returns the bytes of a section.
 fn length(parts: &[&[u8]]) -> u64 {
     parts.iter().map(|part| part.len() as u64).sum()
 }
@@ -407,7 +411,7 @@ impl Tally {
         };
     }
 
-    /// Median times of an answer's stages, in ms.
+    /// Returns the median times of an answer's stages, in milliseconds.
     pub(crate) fn stages(&self) -> Stages {
         medians(&self.laps)
     }

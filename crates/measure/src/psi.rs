@@ -23,48 +23,48 @@ use papir_plan::units::bytes as display;
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Elements of the receiver, half of which are in the sender's set.
+    /// Number of elements of the receiver. Half of them are in the sender's set.
     pub receiver: u64,
     /// Elements of the sender.
     pub sender: u64,
-    /// Bytes per label; without labels, the receiver downloads a filter.
+    /// Bytes of a label. With `None` there are no labels, and the receiver downloads a filter.
     pub label_bytes: Option<usize>,
-    /// Lookups per batch, for sets with labels.
+    /// Number of lookups in a batch, for sets with labels.
     pub batch: usize,
 }
 
 /// Costs of an intersection. Times of a run are medians.
 #[derive(Clone, Debug, Serialize)]
 pub struct PsiReport {
-    /// "psi".
+    /// Name of the benchmark, always "psi".
     pub part: &'static str,
     /// Elements of the receiver.
     pub receiver: u64,
     /// Elements of the sender.
     pub sender: u64,
-    /// Bytes per label.
+    /// Bytes of a label, or `None` without labels.
     pub label_bytes: Option<usize>,
-    /// The receiver's method: "filter" or "retrieval".
+    /// Method of the receiver: "filter" or "retrieval".
     pub kind: &'static str,
-    /// Threads of both parties.
+    /// Number of threads of both parties.
     pub threads: usize,
-    /// The kernels' backend.
+    /// Name of the kernels' backend.
     pub backend: &'static str,
-    /// Time to mask all elements of the sender, once.
+    /// Time to mask all elements of the sender, once, in seconds.
     pub mask_s: f64,
-    /// Time to build the filter, or the table and its database, once.
+    /// Time to build the filter, or the table and its database, once, in seconds.
     pub build_s: f64,
-    /// Bytes that the receiver fetches once per version: the filter, or the public part.
+    /// Bytes that the receiver fetches once for each version: the filter, or the public part.
     pub once_bytes: u64,
-    /// Bytes sent by the receiver per run.
+    /// Bytes that the receiver sends in a run.
     pub upload_bytes: u64,
-    /// Bytes received by the receiver per run.
+    /// Bytes that the receiver gets in a run.
     pub download_bytes: u64,
-    /// The sender's time per run: evaluation and answers.
+    /// Time of the sender in a run, in milliseconds: evaluation and answers.
     pub sender_ms: f64,
-    /// The receiver's time per run: blinding, unmasking, queries and extraction.
+    /// Time of the receiver in a run, in milliseconds: blinding, unmasking, queries and extraction.
     pub receiver_ms: f64,
-    /// Time of both parties per run, including decoding the one-time download.
+    /// Time of both parties in a run, in seconds. It includes decoding the one-time download.
     pub total_s: f64,
     /// True if every run returned the correct intersection and labels.
     pub correct: bool,
@@ -92,8 +92,8 @@ enum Prepared {
 /// Prepares the sender's set, then computes intersections with it.
 ///
 /// # Errors
-/// Errors of the protocol; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads,
-/// runs or memory out of range.
+/// The errors of the protocol, [`Error::Backend`], [`Error::Threads`], and [`Error::Usage`] for
+/// threads, runs or memory out of range.
 pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Result<PsiReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
@@ -140,7 +140,7 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
     })
 }
 
-/// The median of a value over all runs.
+/// Returns the median of a value over all runs.
 fn median_of(runs: &[Run], value: fn(&Run) -> f64) -> f64 {
     median(runs.iter().map(value).collect())
 }
@@ -163,14 +163,14 @@ fn row(config: Config, number: u64) -> Row {
     }
 }
 
-/// The receiver's elements; every other one is in the sender's set.
+/// Returns the receiver's elements. Every other one is in the sender's set.
 fn elements(config: Config) -> Vec<Vec<u8>> {
     (0..config.receiver)
         .map(|i| element(receiver_number(config, i)))
         .collect()
 }
 
-/// The number of the receiver's element `i`.
+/// Returns the number of the receiver's element `i`.
 fn receiver_number(config: Config, i: u64) -> u64 {
     // Even elements are in the sender's set, and repeat if it is smaller than half of the
     // receiver's. The numbers of odd ones are above all of its numbers.
@@ -306,7 +306,7 @@ fn client_of(bundle: &[u8]) -> papir_lookup::Result<Lookup> {
     Lookup::new(client, keyword)
 }
 
-/// Looks up all masked elements, in as many queries as necessary.
+/// Looks up all masked elements, in one query after another until all are asked for.
 fn look_up(
     server: &dyn ErasedServer,
     lookup: &Lookup,
@@ -360,7 +360,7 @@ impl PsiReport {
     /// Writes the report as a table.
     ///
     /// # Errors
-    /// I/O errors from `out`.
+    /// The I/O errors of `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         let Self {
             receiver,

@@ -3,31 +3,31 @@
 use papir_core::{Error, Records, Result, Shape};
 use papir_ring::prg::Seed;
 
-/// The seed of all benchmark databases: digits of π as text.
+/// Seed of all benchmark databases: digits of π as text.
 const SEED: Seed = Seed(*b"3.141592653589793238462643383279");
 /// Domain separation label of the records' bytes.
 const LABEL: &str = "bench/records";
 
-/// Records generated on demand. Record i is bits i·b to (i + 1)·b of one stream: AES-128 in counter
-/// mode under a fixed seed. The source takes no memory, and every record can be generated again for
-/// comparison.
+/// Source of records that are generated on demand. Record i is bits i·b to (i + 1)·b of one stream:
+/// AES-128 in counter mode under a fixed seed. The source takes no memory, and every record can be
+/// generated again for comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Synthetic {
     shape: Shape,
 }
 
 impl Synthetic {
-    /// Records of whole bytes.
+    /// Creates records of whole bytes.
     ///
     /// # Errors
-    /// Same as [`Shape::of_bytes`].
+    /// The errors of [`Shape::of_bytes`].
     pub fn new(records: u64, record_bytes: u64) -> Result<Self> {
         Ok(Self {
             shape: Shape::of_bytes(records, record_bytes)?,
         })
     }
 
-    /// Records of any length in bits.
+    /// Creates records of any length in bits.
     pub fn of(shape: Shape) -> Self {
         Self { shape }
     }

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use crate::Result;
 use papir_plan::units::bytes as display;
 
-/// Results of one measurement; the crate's documentation explains the fields.
+/// Results of one measurement. The crate's documentation explains the fields.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct Report {
@@ -29,7 +29,7 @@ pub struct Report {
     pub query_bytes: u64,
     pub query_payload_bytes: u64,
     pub upload_bytes: u64,
-    /// Maximum number of records per query.
+    /// Largest number of records in a query.
     pub batch: usize,
     pub download_bytes: u64,
     pub hint_bytes: u64,
@@ -39,7 +39,7 @@ pub struct Report {
     pub ticket_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ticket_bytes: Option<u64>,
-    /// Bytes of a key that is sent ahead, and of its answer.
+    /// Bytes of a key that is sent ahead, and of its answer. It is null if no key was sent ahead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ahead_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,12 +51,12 @@ pub struct Report {
     pub security_bits: Option<f64>,
     pub failure_log2: Option<f64>,
     pub correct: bool,
-    /// The same database with several clients.
+    /// Results for several clients on the same database.
     #[serde(flatten)]
     pub group: GroupReport,
 }
 
-/// Costs of answering several clients together; the crate's documentation explains the fields.
+/// Costs of answering several clients together. The crate's documentation explains the fields.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct GroupReport {
@@ -71,7 +71,7 @@ pub struct GroupReport {
     pub pages: Option<&'static str>,
 }
 
-/// The stages of an answer in order, in ms.
+/// Stages of an answer in order, with their times in milliseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Stages(pub Vec<(String, f64)>);
 
@@ -81,7 +81,7 @@ impl Serialize for Stages {
     }
 }
 
-/// A row of the table: its title, and the function that formats a report's cell.
+/// Row of the table: its title, and the function that formats a report's cell.
 type Row = (&'static str, fn(&Report) -> String);
 
 const ROWS: &[Row] = &[
@@ -153,7 +153,7 @@ const ROWS: &[Row] = &[
     }),
 ];
 
-/// The row after which the stages of an answer are inserted.
+/// Title of the row after which the stages of an answer are inserted.
 const BEFORE_STAGES: &str = "answer";
 
 fn milliseconds(value: f64) -> String {
@@ -168,7 +168,7 @@ fn seconds(value: f64) -> String {
     format!("{value:.2} s")
 }
 
-/// One line for each stage that occurs in a report.
+/// Returns a line for each stage that occurs in a report.
 fn stage_lines(reports: &[Report]) -> Vec<Vec<String>> {
     // Reports of different schemes have different stages, and a stage may occur several times: each
     // name gets one line, where it first occurs.
@@ -188,16 +188,16 @@ fn stage_lines(reports: &[Report]) -> Vec<Vec<String>> {
     lines
 }
 
-/// The time of a stage in a report, or a dash.
+/// Returns the time of a stage in a report, or a dash if it does not occur.
 fn stage_cell(report: &Report, name: &str) -> String {
     let stage = report.stages.0.iter().find(|stage| stage.0 == name);
     stage.map_or("-".to_owned(), |stage| milliseconds(stage.1))
 }
 
-/// Writes one table with one column per report.
+/// Writes one table with a column for each report.
 ///
 /// # Errors
-/// I/O errors from `out`.
+/// The I/O errors of `out`.
 pub fn write_table(out: &mut dyn Write, reports: &[Report]) -> Result<()> {
     let mut lines: Vec<Vec<String>> = Vec::new();
     for (name, cell) in ROWS {
@@ -216,7 +216,7 @@ pub fn write_table(out: &mut dyn Write, reports: &[Report]) -> Result<()> {
 /// Writes a value as one line of JSON.
 ///
 /// # Errors
-/// I/O errors from `out`.
+/// The I/O errors of `out`, and [`Error::Json`](crate::Error).
 pub fn write_json(out: &mut dyn Write, value: &impl Serialize) -> Result<()> {
     writeln!(out, "{}", serde_json::to_string(value)?)?;
     Ok(())
@@ -227,10 +227,10 @@ pub fn titles(titles: &[&str]) -> Vec<String> {
     titles.iter().map(|title| (*title).to_owned()).collect()
 }
 
-/// Writes lines with equal numbers of cells as aligned columns.
+/// Writes lines as aligned columns. All lines must have the same number of cells.
 ///
 /// # Errors
-/// I/O errors from `out`.
+/// The I/O errors of `out`.
 pub fn write_columns(out: &mut dyn Write, lines: &[Vec<String>]) -> Result<()> {
     let columns = lines.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..columns).map(|i| width(lines, i)).collect();
@@ -247,7 +247,7 @@ pub fn write_columns(out: &mut dyn Write, lines: &[Vec<String>]) -> Result<()> {
     Ok(())
 }
 
-/// The number of characters in the widest cell of column `i`.
+/// Returns the number of characters in the widest cell of column `i`.
 fn width(lines: &[Vec<String>], i: usize) -> usize {
     lines
         .iter()

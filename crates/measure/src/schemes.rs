@@ -9,13 +9,16 @@ use crate::{Error, Result};
 /// Returns the scheme with this name, even if it is not private: benchmark records are not secret.
 ///
 /// # Errors
-/// [`CoreError::UnknownScheme`].
+/// [`CoreError::UnknownScheme`], and the errors of [`papir_research::register`].
 pub fn by_name(name: &str) -> Result<Box<dyn ErasedScheme>> {
     papir_research::register()?;
     Ok(registry::by_name(name)?.allow_insecure(NotPrivate::acknowledged()))
 }
 
 /// Returns the names of all schemes.
+///
+/// # Errors
+/// The errors of [`papir_research::register`].
 pub fn names() -> Result<Vec<&'static str>> {
     papir_research::register()?;
     Ok(registry::all().iter().map(|scheme| scheme.name()).collect())
@@ -24,8 +27,8 @@ pub fn names() -> Result<Vec<&'static str>> {
 /// Returns a scheme's parameters for a choice.
 ///
 /// # Errors
-/// Same as [`ErasedScheme::candidate`]; [`Error::Usage`] names the option that the scheme does not
-/// support.
+/// The errors of [`ErasedScheme::candidate`]. [`Error::Usage`] names an option that the scheme does
+/// not support.
 pub fn candidate(scheme: &dyn ErasedScheme, shape: Shape, choice: Choice) -> Result<Candidate> {
     scheme
         .candidate(shape, choice)

@@ -165,10 +165,10 @@ impl DatabaseArguments {
     /// Default size of a database in bytes.
     pub const DEFAULT_SIZE: u64 = 1 << 30;
 
-    /// Number and length of the records.
+    /// Returns the number and length of the records.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the size has no room for a record; errors of [`Shape::new`].
+    /// [`Error::Usage`] if the size has no room for a record, and the errors of [`Shape::new`].
     pub fn shape(&self) -> Result<Shape> {
         let record_bits = match (self.record_bits, self.record_bytes) {
             (Some(bits), _) => bits,
@@ -191,7 +191,7 @@ impl DatabaseArguments {
 }
 
 impl ParameterArguments {
-    /// The choice that the options make.
+    /// Returns the choice of parameters that the options make.
     fn choice(&self) -> Choice {
         let goal = self.goal.unwrap_or_default();
         // Both options are of keys that a client registers, and one of them suffices.
@@ -221,14 +221,14 @@ impl ParameterArguments {
 }
 
 impl EffortArguments {
-    /// The effort for one client alone.
+    /// Returns the effort for one client alone.
     pub fn alone(&self) -> Effort {
         Effort::alone(self.threads, self.runs)
     }
 }
 
 impl BatchArguments {
-    /// The requested batches.
+    /// Returns the requested benchmark of batches.
     pub(super) fn work(&self) -> Result<Work<'_>> {
         let shape = self.database.shape()?;
 
@@ -243,7 +243,7 @@ impl BatchArguments {
 }
 
 impl Args {
-    /// The effort, for several clients if asked for.
+    /// Returns the effort, for several clients if asked for.
     pub(super) fn effort(&self) -> Effort {
         Effort {
             clients: self.clients,
@@ -251,7 +251,7 @@ impl Args {
         }
     }
 
-    /// The requested work of schemes, or of a named benchmark.
+    /// Returns the requested work of schemes, or of a named benchmark.
     pub(super) fn work<'a>(&self, schemes: &'a [&'a str]) -> Result<Work<'a>> {
         // Named benchmarks come first: no scheme has the name of one.
         if let [name] = schemes

@@ -1,4 +1,4 @@
-//! The list of named benchmarks.
+//! List of named benchmarks.
 
 use std::io::Write;
 
@@ -19,7 +19,7 @@ pub(super) fn write_list(out: &mut dyn Write, json: bool) -> Result<()> {
     write_columns(out, &lines)
 }
 
-/// Kind, name and description of a benchmark.
+/// Returns the kind, name and description of a benchmark as JSON.
 fn object(one: &Definition) -> serde_json::Value {
     serde_json::json!({ "kind": "benchmark", "name": one.name, "what": one.what })
 }

@@ -31,7 +31,7 @@ use crate::{Error, Result, device, field, schemes};
 
 use list::write_list;
 
-/// Runs the benchmark, prints to `out`, and reports to `progress`.
+/// Runs the requested benchmark, prints its result to `out`, and reports to `progress`.
 ///
 /// # Errors
 /// [`Error::Moved`] for a benchmark of papir-papers, [`Error::Usage`] for incompatible arguments,
@@ -93,7 +93,7 @@ fn run_all(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<
     report.check()
 }
 
-/// Measures a scheme with a device.
+/// Measures a scheme with a device beside the CPU.
 fn run_device(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
     let schemes: Vec<&str> = args.name.as_deref().into_iter().collect();
     let Work::Schemes {

@@ -33,8 +33,8 @@ pub(super) struct Moved {
 }
 
 impl Moved {
-    /// Arguments of papir-papers for a named benchmark, or for options that moved; `None` if
-    /// nothing moved.
+    /// Returns the arguments of papir-papers for a named benchmark, or for options that moved.
+    /// Returns `None` if nothing moved.
     pub(super) fn arguments(&self, name: Option<&str>, all: bool) -> Option<String> {
         let drawn = given(&[
             ("table", &self.table),
@@ -61,7 +61,7 @@ impl Moved {
     }
 }
 
-/// The options that have a value, with a space before each.
+/// Returns the options that have a value, with a space before each.
 fn given(options: &[(&str, &Option<String>)]) -> String {
     let mut words = String::new();
     for (option, value) in options {

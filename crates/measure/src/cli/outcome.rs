@@ -1,4 +1,4 @@
-//! Running a benchmark, and its result.
+//! Runs of benchmarks, and their results.
 
 use std::io::Write;
 
@@ -16,26 +16,27 @@ use crate::{Error, Report, Result, schemes};
 /// A scheme of a comparison that could not be measured.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct NotMeasured {
-    /// Its name.
+    /// Name of the scheme.
     pub scheme: String,
-    /// The reason.
+    /// Reason that it was not measured.
     pub reason: String,
 }
 
-/// The result of a benchmark.
+/// Result of a benchmark.
 pub enum Outcome {
-    /// One report per scheme; in a comparison, also the schemes that do not support the database.
+    /// A report for each scheme. In a comparison, also the schemes that do not support the
+    /// database.
     Schemes(Vec<Report>, Vec<NotMeasured>),
-    /// The report of batches.
+    /// Report of a benchmark of batches.
     Batch(BatchReport),
-    /// The report of a set intersection.
+    /// Report of a set intersection.
     Psi(PsiReport),
 }
 
 /// Runs a benchmark.
 ///
 /// # Errors
-/// Errors of the measurement.
+/// The errors of the measurement.
 pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Result<Outcome> {
     match work {
         Work::Batch(config) => batch::measure(config, effort, progress).map(Outcome::Batch),
@@ -131,7 +132,7 @@ impl Outcome {
     /// Checks that all returned records were correct.
     ///
     /// # Errors
-    /// [`Error::Wrong`].
+    /// [`Error::Wrong`] if a record was wrong.
     pub fn check(&self) -> Result<()> {
         let wrong: Vec<&str> = match self {
             Self::Schemes(reports, _) => reports
@@ -152,7 +153,7 @@ impl Outcome {
     }
 }
 
-/// The reports, followed by the schemes that were not measured.
+/// Returns the reports as JSON, followed by the schemes that were not measured.
 fn both(reports: &[Report], not_measured: &[NotMeasured]) -> Result<Vec<serde_json::Value>> {
     let values = reports
         .iter()

@@ -1,7 +1,7 @@
 //! Every scheme on one database.
 //!
-//! A scheme of the registry needs no further code to appear. One that refuses the database has a
-//! row with the reason, and one that would take more than ten minutes or too much memory is
+//! A scheme of the registry needs no further code to appear. A scheme that refuses the database has
+//! a row with the reason. A scheme that would take more than ten minutes or too much memory is
 //! predicted.
 
 mod write;
@@ -20,25 +20,25 @@ use crate::memory::fits_memory;
 use crate::records::Synthetic;
 use crate::{Error, Result, schemes};
 
-/// Seconds of a measurement from which a scheme is predicted.
+/// Number of seconds of a measurement from which a scheme is predicted instead.
 const LONGEST: f64 = 600.0;
 
-/// A scheme on the database.
+/// Row of a scheme on the database.
 #[derive(Clone, Debug, Serialize)]
 pub struct Entry {
-    /// The scheme's name.
+    /// Name of the scheme.
     pub scheme: &'static str,
-    /// False for a scheme that does not hide what is looked up.
+    /// False for a scheme that does not hide the looked-up index.
     pub private: bool,
-    /// Label of its parameters.
+    /// Label of the parameters.
     pub parameters: String,
-    /// Lookups that a query may hold.
+    /// Largest number of lookups in a query.
     pub lookups: usize,
-    /// Estimated security; null if the scheme encrypts nothing.
+    /// Estimated security in bits, or null if the scheme encrypts nothing.
     pub security_bits: Option<f64>,
-    /// log₂ of the probability that an answer does not decode; null if every answer decodes.
+    /// log₂ of the probability that an answer does not decode, or null if every answer decodes.
     pub failure_log2: Option<f64>,
-    /// Its costs, or why there are none.
+    /// Costs of the scheme, or the reason that there are none.
     #[serde(flatten)]
     pub status: Status,
 }
@@ -46,13 +46,13 @@ pub struct Entry {
 /// A row that a paper prints for the database.
 #[derive(Clone, Debug, Serialize)]
 pub struct PrintedRow {
-    /// The paper and the number of the table.
+    /// Paper and number of the table.
     pub table: &'static str,
-    /// The scheme, in the paper's words.
+    /// Name of the scheme in the paper.
     pub scheme: &'static str,
-    /// Keys, query and download, in KB of 1024 bytes.
+    /// Sum of keys, query and download, in KB of 1024 bytes.
     pub total_kib: f64,
-    /// The server time in milliseconds, on the paper's machine.
+    /// Server time in milliseconds, on the paper's machine.
     pub server_ms: f64,
 }
 
@@ -63,15 +63,15 @@ pub struct FieldReport {
     pub records: u64,
     /// Bits of a record.
     pub record_bits: u64,
-    /// Threads of setup and answers.
+    /// Number of threads for setup and answers.
     pub threads: usize,
-    /// Kernels of this machine.
+    /// Name of the kernels' backend.
     pub backend: &'static str,
     /// Origin of the rates used for predictions.
     pub rates: String,
-    /// The schemes, in the order of the registry.
+    /// Rows of the schemes, in the order of the registry.
     pub schemes: Vec<Entry>,
-    /// The rows that papers print for this database; `None` unless papir-papers adds them.
+    /// Rows that papers print for this database, or `None` if papir-papers does not add them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub papers: Option<Vec<PrintedRow>>,
 }
@@ -154,7 +154,8 @@ impl FieldBench<'_> {
         })
     }
 
-    /// Measures the scheme, or predicts it.
+    /// Measures the scheme, or predicts its costs if a measurement would take too long or too much
+    /// memory.
     fn status(&self, scheme: &dyn ErasedScheme, description: &Description) -> Result<Status> {
         let work = &description.work;
         let threads = self.effort.threads;
@@ -224,7 +225,7 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 impl FieldReport {
-    /// True if every returned record was correct.
+    /// Returns true if every returned record was correct.
     pub fn correct(&self) -> bool {
         !self
             .schemes
@@ -236,7 +237,7 @@ impl FieldReport {
     /// Checks that every returned record was correct.
     ///
     /// # Errors
-    /// [`Error::Wrong`].
+    /// [`Error::Wrong`] if a record was wrong.
     pub fn check(&self) -> Result<()> {
         if self.correct() {
             return Ok(());

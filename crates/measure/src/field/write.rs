@@ -1,4 +1,4 @@
-//! A report as a table and as CSV.
+//! Output of a report as a table and as CSV.
 
 use std::io::Write;
 
@@ -24,7 +24,7 @@ const COLUMNS: [&str; 12] = [
     "parameters",
 ];
 
-/// Names of the CSV's columns.
+/// Names of the columns of the CSV.
 const FIELDS: [&str; 15] = [
     "scheme",
     "figures",
@@ -44,15 +44,15 @@ const FIELDS: [&str; 15] = [
 ];
 
 impl FieldReport {
-    /// The database in words.
+    /// Returns the database in words.
     pub fn database(&self) -> String {
         format!("{} records of {}", self.records, bits(self.record_bits))
     }
 
-    /// Writes the schemes as a table, then what papers print.
+    /// Writes the schemes as a table, then the rows of papers.
     ///
     /// # Errors
-    /// I/O errors from `out`.
+    /// The I/O errors of `out`.
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
         writeln!(
             out,
@@ -106,7 +106,7 @@ impl FieldReport {
     /// Writes a line for each scheme and each printed row.
     ///
     /// # Errors
-    /// I/O errors from `out`.
+    /// The I/O errors of `out`.
     pub fn write_csv(&self, out: &mut dyn Write) -> Result<()> {
         let mut csv = csv::Writer::from_writer(out);
         let mut write = |row: &[String]| csv.write_record(row).map_err(std::io::Error::from);
@@ -133,7 +133,7 @@ fn shown(value: Option<f64>, digits: usize) -> String {
 }
 
 impl Entry {
-    /// The reason for missing costs.
+    /// Returns the reason for missing costs, or `None` if there are costs.
     fn reason(&self) -> Option<&str> {
         match &self.status {
             Status::NoParameters { reason } => Some(reason),

@@ -62,7 +62,7 @@ struct Program {
     args: Args,
 }
 
-/// The arguments of a command line.
+/// Parses the arguments of a command line.
 fn parse(line: &str) -> Result<Args, clap::Error> {
     let words = std::iter::once("bench").chain(line.split_whitespace());
     Program::try_parse_from(words).map(|p| p.args)
@@ -74,7 +74,7 @@ fn run(args: &Args) -> Result<String, Error> {
     Ok(String::from_utf8(out).unwrap())
 }
 
-/// The output of a command line.
+/// Returns the output of a command line.
 pub(crate) fn output(line: &str) -> Result<String, Error> {
     run(&parse(line).unwrap())
 }

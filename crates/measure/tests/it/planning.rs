@@ -21,7 +21,8 @@ fn a_tiny_calibration_gives_every_rate() {
     }
 }
 
-/// Checks only that both are present. `papir plan --check` compares them on an idle machine.
+/// Checks only that predictions and measurements are present. `papir plan --check` compares them on
+/// an idle machine.
 #[test]
 fn predictions_are_listed_with_measurements() {
     let rates = calibrate(Config::TINY, 1, &NoProgress).unwrap();
