@@ -11,8 +11,8 @@ use papir_protocol::code;
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Errors of a client. Network errors name the address. Texts have no passwords of addresses and no
-/// tokens; the fields have them.
+/// Errors of a client. Network errors name the address. Messages hide passwords in addresses and
+/// tokens; fields, and so `Debug`, may show them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -29,8 +29,8 @@
 //! To add a kernel, write its definition with `#[inline(always)]` and declare it with `kernel!`:
 //! LLVM vectorises it for each backend, and no further files are needed. If that is too slow, put
 //! `name.rs` into *both* x86-64 folders and call it with `dispatch!`. To add an instruction set,
-//! add a kind and its detection in `backend.rs`, an arm in the macros of `dispatch.rs`, and a
-//! folder with lanes and the same files as the other folders.
+//! add a kind and its detection in `backend.rs`, an arm in the macros of `dispatch.rs` and in
+//! `bigint_mod/field.rs`, and a folder with lanes and the same files as the other folders.
 
 #[macro_use]
 mod dispatch;

@@ -3,7 +3,7 @@
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{integer, radix};
-use crate::backend::Backend;
+use crate::backend::{Backend, Kind};
 
 /// Bits of a limb for products of 52 bits (IFMA).
 #[cfg(target_arch = "x86_64")]
@@ -32,8 +32,12 @@ impl Radix {
     pub(super) fn of(backend: Backend) -> Self {
         match backend.kind() {
             #[cfg(target_arch = "x86_64")]
-            crate::backend::Kind::Avx512 | crate::backend::Kind::Amx(_) => Self::Ifma,
-            _ => Self::Words,
+            Kind::Avx512 | Kind::Amx(_) => Self::Ifma,
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => Self::Words,
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon => Self::Words,
+            Kind::Portable => Self::Words,
         }
     }
 

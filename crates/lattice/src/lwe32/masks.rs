@@ -11,8 +11,8 @@ use rayon::prelude::*;
 use super::matrix::ByteMatrix;
 use super::params::{LweParams, MAX_BLOCKS, MODULE_DEGREE, MODULE_RANK, N};
 
-/// The matrix A, made of negacyclic blocks of d rows. A block row has `rank` blocks, n = rank·d
-/// words a row; each block's ring element has its own stream.
+/// The matrix A, expanded from a seed. Each d rows are `rank` negacyclic d × d blocks side by side,
+/// so that a row has n = rank·d words. Each block is one ring element, with a stream of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Masks {
     seed: Seed,

@@ -33,7 +33,8 @@ const _: () = assert!(MAX_BLOCKS >= 1 && MAX_BLOCKS <= 256);
 /// Checked parameters: dimension, secret, error, and the ring of the products.
 #[derive(Clone, Debug)]
 pub struct LweParams {
-    /// Its two primes serve products over the integers.
+    /// Multiplies masks by short polynomials. Its two primes exceed the products over the
+    /// integers, so that these are exact before they are reduced modulo 2³².
     ring: Ring,
     rank: usize,
     error: Gaussian,
@@ -78,7 +79,7 @@ impl LweParams {
         self.ring.degree() * self.rank
     }
 
-    /// The ring of the products.
+    /// The ring in which masks are multiplied by short polynomials over the integers.
     pub(super) fn ring(&self) -> &Ring {
         &self.ring
     }

@@ -276,7 +276,8 @@ impl Axis {
         }
     }
 
-    /// Transforms the values or coefficients of each coset.
+    /// Applies the discrete Fourier transform, without normalisation, to each coset in place: to
+    /// values for interpolation, and to coefficients for evaluation.
     fn transform_cosets(&mut self, line: &mut [u32]) {
         for coset in line.chunks_exact_mut(self.roots * self.degree) {
             monomial::dft_mod(

@@ -71,9 +71,9 @@ pub struct Literal {
     pub key_bits: KeyBits,
     /// Bits of a coefficient of an answer's mask and body.
     pub answer_bits: (u32, u32),
-    /// True if 1/32 of the range between messages is reserved. A word in the reserved range is
-    /// refused, so that an answer to another query does not pass. Parameters of older databases
-    /// reserve nothing.
+    /// True if an error may fill 31/32 of half the distance between messages, on both sides of a
+    /// message. A word further away is refused, so that an answer to another query does not pass.
+    /// Parameters of older databases refuse no word.
     pub reserved: bool,
     /// Bound on the failure probability.
     pub failure: FailureBound,
