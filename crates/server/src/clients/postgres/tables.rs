@@ -519,7 +519,7 @@ impl Tables for Within<'_, '_> {
                             SELECT FROM papir.digests WHERE noted < $1 LIMIT $3) AS o) AS old,
                        CASE WHEN pg_relation_size('papir.digests') / $4 <= $2 THEN 0
                             ELSE (SELECT count(*) FROM (
-                                      SELECT FROM papir.digests LIMIT $2 + $3) AS p)
+                                      SELECT FROM papir.digests LIMIT $5) AS p)
                        END AS present)
             DELETE FROM papir.digests WHERE digest IN (
                 SELECT digest FROM papir.digests ORDER BY noted
@@ -533,6 +533,8 @@ impl Tables for Within<'_, '_> {
             return Ok(0);
         }
 
+        // No more rows than a sum of 64 signed bits can be asked for.
+        let counted = most.saturating_add(chunk).min(i64::MAX as u64);
         self.execute(
             FORGET,
             &[
@@ -540,6 +542,7 @@ impl Tables for Within<'_, '_> {
                 (&signed(most), Type::INT8),
                 (&signed(chunk), Type::INT8),
                 (&LEAST_DIGEST_BYTES, Type::INT8),
+                (&signed(counted), Type::INT8),
             ],
         )
     }
