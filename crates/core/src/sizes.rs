@@ -34,7 +34,7 @@ pub struct Sizes {
     pub database: u64,
     /// Other data that the server precomputes from the database and the reference string.
     pub material: u64,
-    /// The matrices that a device holds and answers from; 0 if the scheme does not use devices.
+    /// The matrices that a device holds and answers from (0 if the CPU does most of an answer).
     pub device: u64,
 }
 

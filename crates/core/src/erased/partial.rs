@@ -158,6 +158,7 @@ impl<S: Scheme> ShardOf<S> {
 
         envelope::seal(&header::<S>(Kind::Partial, self.version), &writer.finish())
     }
+
     /// Answers enveloped queries with enveloped partial answers; one result per query.
     fn partial_many(&self, queries: &[&[u8]], progress: &dyn Progress) -> Vec<Result<Vec<u8>>> {
         progress.stage("parse", queries.len() as u64);
