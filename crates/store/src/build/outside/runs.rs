@@ -13,9 +13,9 @@ use crate::file::{free_range, map_blob};
 /// Bytes of a block, a multiple of the least: a run's bytes wait in memory until they fill one.
 /// Whole pages of the file can be freed.
 const BLOCK_BYTES: [usize; 2] = [4096, 1 << 18];
-/// Buffers take at most this share of the memory of a build. Three kinds of runs exist together.
-/// For another placement seed, items and their entries exist twice, and the runs before them no
-/// more.
+/// The buffers of one kind of runs take at most this share of the memory of a build, unless blocks
+/// have the least length. Three kinds exist together, and four while items and their entries are
+/// hashed again for another placement seed.
 const SHARE: u64 = 16 * 3;
 
 /// Runs whose blocks follow each other in a file in the order in which they were filled. The file
