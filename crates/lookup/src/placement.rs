@@ -102,8 +102,8 @@ fn search(
 pub(crate) struct Regions<'a> {
     items: &'a [Item],
     grid: Grid,
-    /// Item numbers by region. Region r, counted from the first, has those at `starts[r]..starts[r
-    /// + 1]`.
+    /// Item numbers by region. Region r, counted from the first, has those at
+    /// `starts[r]..starts[r + 1]`.
     order: Vec<u32>,
     starts: Vec<usize>,
     /// Total bytes of the items of each region.

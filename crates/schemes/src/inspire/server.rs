@@ -59,7 +59,7 @@ impl Parted for Inspire {
             packs: "inspire/packs",
         },
     };
-    /// Is false, because RGSW encryptions of two points under one secret must not share masks.
+    /// False, because RGSW encryptions of two points under one secret must not share masks.
     const SHARES_KEYS: bool = false;
 
     fn layouts(params: &Params) -> (&Params, &Layout) {
