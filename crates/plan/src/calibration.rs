@@ -22,7 +22,8 @@ use papir_core::cost::{GROUP, Operation, Rates, Work};
 use papir_core::{Choice, Goal, Shape};
 
 use alone::{
-    compression_seconds, copy_seconds, evaluation_seconds, lookup_seconds, product_seconds,
+    ProductPasses, compression_seconds, copy_seconds, evaluation_seconds, lookup_seconds,
+    product_seconds,
 };
 
 /// A database to prepare and query.
@@ -87,6 +88,15 @@ pub struct Config {
 }
 
 impl Config {
+    /// The passes over the gates, a few in each measurement.
+    fn products(&self) -> ProductPasses {
+        ProductPasses {
+            gates: self.gates,
+            passes: self.runs.min(4),
+            repeats: self.repeats,
+        }
+    }
+
     /// Sizes for real measurements: 160 MiB, 64 MiB with 256 MiB of packing matrices, twice 160
     /// MiB, and 64 MiB of gates.
     pub const WHOLE: Self = Self {
@@ -122,7 +132,10 @@ pub fn calibrate<E: From<papir_core::Error>>(
 ) -> Result<Rates, E> {
     let observed = Observed::on(config, 1, &mut measure)?;
     let mut one = observed.one_thread();
-    one.set(Operation::WideProduct, product_seconds(config, 1)?);
+    one.set(
+        Operation::WideProduct,
+        product_seconds(config.products(), 1)?,
+    );
     // Refused here if a rate is not a number: the bounds below are multiples of these rates.
     let single = Rates::new(1, |op| one.of(op), |op| one.of(op))?;
 
@@ -137,7 +150,10 @@ pub fn calibrate<E: From<papir_core::Error>>(
     }
 
     let mut all = Observed::on(config, threads, &mut measure)?.all_threads(&one);
-    all.set(Operation::WideProduct, product_seconds(config, threads)?);
+    all.set(
+        Operation::WideProduct,
+        product_seconds(config.products(), threads)?,
+    );
 
     // All threads together are at least as fast as one, and at most `threads` times as fast.
     let rates = Rates::new(

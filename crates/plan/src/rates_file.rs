@@ -198,17 +198,27 @@ pub fn write(path: &Path, rates: &Rates, device: Option<&NamedDevice>) -> Result
 }
 
 /// Replaces a file by this text. A reader, and the disk after a crash, has the old text or the new
-/// one, never a part of it.
+/// one, never a part of it. The new file has the permissions of the old one.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     // A link keeps its target: without this the rename would replace the link.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let former = fs::metadata(path).ok();
+    if former.as_ref().is_some_and(|found| !found.is_file()) {
+        // A rename would put a file in the place of a device or a pipe.
+        return fs::write(path, text);
+    }
 
     // In the same folder, because a rename does not cross file systems.
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}{UNFINISHED}", std::process::id()));
     let unfinished = path.with_file_name(name);
 
-    let replaced = write_durably(&unfinished, text).and_then(|()| fs::rename(&unfinished, path));
+    let replaced = write_durably(&unfinished, text)
+        .and_then(|()| match former {
+            Some(former) => fs::set_permissions(&unfinished, former.permissions()),
+            None => Ok(()),
+        })
+        .and_then(|()| fs::rename(&unfinished, path));
     if replaced.is_err() {
         // A full disk has refused the text already; the error of that is the one to report.
         let _ = fs::remove_file(&unfinished);
@@ -384,6 +394,31 @@ mod tests {
         assert!(matches!(error, Error::Write { .. }), "{error}");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 3);
 
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_are_kept_and_special_files_stay() {
+        use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+
+        let folder = std::env::temp_dir().join(format!("papir-kept-{}", std::process::id()));
+        let path = folder.join("rates.json");
+        write(&path, &Rates::BUILT_IN, None).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        write(&path, &Rates::BUILT_IN, None).unwrap();
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
+
+        // A socket refuses to be written, and a rename would have removed it.
+        let socket = folder.join("socket");
+        let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert!(write(&socket, &Rates::BUILT_IN, None).is_err());
+        assert!(fs::metadata(&socket).unwrap().file_type().is_socket());
+
+        drop(listener);
         fs::remove_dir_all(folder).unwrap();
     }
 }

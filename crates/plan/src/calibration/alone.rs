@@ -14,26 +14,33 @@ use papir_schemes::depir::structure::levels::Steps;
 use papir_schemes::depir::structure::{Form, Points, Structure};
 use papir_schemes::pirouette::products::Products;
 
-use super::Config;
+/// Passes over gates in memory, each gate as one factor of an external product.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ProductPasses {
+    /// Number of gates.
+    pub(super) gates: usize,
+    /// Passes in one measurement.
+    pub(super) passes: usize,
+    /// Measurements, of which the shortest is kept.
+    pub(super) repeats: usize,
+}
 
 /// Measures the seconds of an external product modulo one prime on `threads` threads: elapsed time
 /// divided by the number of products of all threads.
-pub(super) fn product_seconds(config: Config, threads: usize) -> Result<f64, papir_core::Error> {
-    let Config {
-        gates,
-        runs,
-        repeats,
-        ..
-    } = config;
+pub(super) fn product_seconds(
+    sizes: ProductPasses,
+    threads: usize,
+) -> Result<f64, papir_core::Error> {
+    let gates = sizes.gates;
     let products = Products::new(gates)?;
-    let times = gates * runs.min(4);
+    let times = gates * sizes.passes;
 
     // The first pass warms the tables of the ring.
     std::hint::black_box(products.run(0, gates.min(64)));
 
     // The shortest time: other programs can only make it longer.
     let mut least = f64::INFINITY;
-    for _ in 0..repeats.max(1) {
+    for _ in 0..sizes.repeats.max(1) {
         let elapsed = pass_seconds(&products, gates, threads, times);
         least = least.min(elapsed / (threads * times) as f64);
     }
