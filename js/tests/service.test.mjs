@@ -139,7 +139,7 @@ test("a token is needed, and is not sent in the clear", async (t) => {
   await assert.rejects(connect(url), (error) => error instanceof NetworkError && error.status === 401);
   const database = await connect(url, { token });
   assert.equal(text(await database.get("apple")), "red");
-  await assert.rejects(connect("http://lookup.example", { token: "secret" }), { code: "token_in_clear" });
+  await assert.rejects(connect("http://lookup.example", { token: "secret", fetch }), { code: "token_in_clear" });
 });
 
 test("a service that lies is found out by the owner's key", async (t) => {

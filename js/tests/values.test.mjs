@@ -16,7 +16,7 @@ const { connect, PapirError } = await built("index.js");
 test("options that do not exist or have another type are refused by name", async () => {
   const refused = (given, pattern) => assert.throws(() => options("http://x", given), pattern);
   refused({ tokn: "a" }, /unknown option `tokn`: expected one of database, token/);
-  refused({ token: 7 }, /option `token`: expected a string, found 7/);
+  refused({ token: 7 }, /option `token`: expected a string, found number/);
   refused({ maxAge: -1 }, /expected a number of seconds/);
   refused({ witnesses: ["a", 1] }, /expected an array of strings/);
   await assert.rejects(connect(7), /expected an address as a string or a URL, found number/);

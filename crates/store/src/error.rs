@@ -132,7 +132,7 @@ pub enum Error {
     },
     /// A snapshot that does not fit into memory.
     #[error(
-        "{file} has {bytes} bytes, and {free} bytes of memory are free: expected as many, or a mapped file"
+        "{file} has {bytes} bytes, and only {free} bytes of memory are free: map the file instead"
     )]
     Memory {
         /// The snapshot.
@@ -143,7 +143,7 @@ pub enum Error {
         free: u64,
     },
     /// A file that does not fit on the disk.
-    #[error("{file} needs {needed} bytes of disk, and {free} are free: expected as many")]
+    #[error("{file} needs {needed} bytes of disk, and only {free} are free")]
     Disk {
         /// The file.
         file: String,
