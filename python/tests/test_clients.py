@@ -5,6 +5,7 @@ import logging
 import os
 import socket
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,11 @@ def test_retries_are_logged(nobody: str, caplog: pytest.LogCaptureFixture) -> No
     async def connect() -> None:
         await pypapir.aio.connect(nobody, patience=5)
 
-    for call in [lambda: pypapir.connect(nobody, patience=5), lambda: asyncio.run(connect())]:
+    calls: list[Callable[[], object]] = [
+        lambda: pypapir.connect(nobody, patience=5),
+        lambda: asyncio.run(connect()),
+    ]
+    for call in calls:
         caplog.clear()
         with pytest.raises(pypapir.NetworkError):
             call()

@@ -8,16 +8,16 @@ use crate::{root, source_folders};
 
 /// The most that each metric may count in the whole workspace. Lower a number when its count falls.
 const MAXIMA: &[(StyleMetric, usize)] = &[
-    (StyleMetric::AirlessFunctions, 108),
-    (StyleMetric::Airless, 98),
+    (StyleMetric::AirlessFunctions, 105),
+    (StyleMetric::Airless, 97),
     (StyleMetric::TupleLets, 2),
     (StyleMetric::Closures, 115),
     (StyleMetric::ClosuresOnce, 43),
-    (StyleMetric::FunctionTuples, 27),
+    (StyleMetric::FunctionTuples, 26),
     (StyleMetric::ClosureTuples, 3),
-    (StyleMetric::WideComments, 101),
+    (StyleMetric::WideComments, 96),
     (StyleMetric::TwinTypes, 195),
-    (StyleMetric::TripletTypes, 79),
+    (StyleMetric::TripletTypes, 78),
     (StyleMetric::LongFiles, 0),
 ];
 
