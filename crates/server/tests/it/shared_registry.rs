@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::support::clients::{
     Client, Query, SMALL, start_with, stateful, unregistered, unregistered_at, unregistered_of,
 };
-use crate::support::process::many_files;
+use crate::support::process::has_files_for;
 use crate::support::zip::{ZIP, zip};
 use crate::support::{Reply, Running, config, get, record, send};
 use papir_server::{
@@ -96,7 +96,9 @@ fn eventually(status: u16, mut request: impl FnMut() -> Reply) -> Reply {
 
 #[test]
 fn two_services_share_uploads_tickets_and_claims() {
-    let _files = many_files();
+    if !has_files_for("shared_registry::two_services_share_uploads_tickets_and_claims") {
+        return;
+    }
     let server = Server::start("");
     let one = serve(&server, stateful(300_000, 1));
     let two = serve(&server, stateful(300_000, 1));
@@ -153,7 +155,9 @@ fn two_services_share_uploads_tickets_and_claims() {
 /// Copies of a client's state are used at the same moment, at both services.
 #[test]
 fn of_many_queries_with_one_number_one_is_answered() {
-    let _files = many_files();
+    if !has_files_for("shared_registry::of_many_queries_with_one_number_one_is_answered") {
+        return;
+    }
     let server = Server::start("");
     let services = [
         serve(&server, stateful(SMALL, 1)),
@@ -203,7 +207,10 @@ fn of_many_queries_with_one_number_one_is_answered() {
 /// During a rolling update one service answers the new version and the other the old one.
 #[test]
 fn tickets_are_kept_for_versions_that_another_service_answers() {
-    let _files = many_files();
+    if !has_files_for("shared_registry::tickets_are_kept_for_versions_that_another_service_answers")
+    {
+        return;
+    }
     let server = Server::start("");
     let old = serve(&server, zip(1));
     let new = serve(&server, zip(2));
@@ -225,7 +232,9 @@ fn tickets_are_kept_for_versions_that_another_service_answers() {
 /// that, clients with tickets register anew.
 #[test]
 fn after_a_failover_no_ticket_is_used_twice() {
-    let _files = many_files();
+    if !has_files_for("shared_registry::after_a_failover_no_ticket_is_used_twice") {
+        return;
+    }
     let (primary, standby) = synchronous_pair();
     let address = primary.address_with(&standby, "papir");
     let service = start_with(registry(place(address)), zip(1));
@@ -263,7 +272,11 @@ fn after_a_failover_no_ticket_is_used_twice() {
 /// PostgreSQL stops between a query and its answer, or the outcome of the commit is not known.
 #[test]
 fn while_postgresql_is_away_nothing_is_answered_and_no_claim_is_lost() {
-    let _files = many_files();
+    if !has_files_for(
+        "shared_registry::while_postgresql_is_away_nothing_is_answered_and_no_claim_is_lost",
+    ) {
+        return;
+    }
     let server = Server::start("");
     let service = serve(&server, zip(1));
     let mut client = zip_client(&service);
@@ -339,7 +352,10 @@ fn servers_that_may_lose_commits_are_refused() {
 
 #[test]
 fn a_role_that_may_create_nothing_uses_the_tables_that_exist() {
-    let _files = many_files();
+    if !has_files_for("shared_registry::a_role_that_may_create_nothing_uses_the_tables_that_exist")
+    {
+        return;
+    }
     let server = Server::start("");
     drop(serve(&server, stateful(SMALL, 1)));
     server.sql("papir", "REVOKE CREATE ON SCHEMA papir FROM papir");
@@ -352,7 +368,10 @@ fn a_role_that_may_create_nothing_uses_the_tables_that_exist() {
 
 #[test]
 fn a_part_whose_response_was_lost_is_answered_by_any_service() {
-    let _files = many_files();
+    if !has_files_for("shared_registry::a_part_whose_response_was_lost_is_answered_by_any_service")
+    {
+        return;
+    }
     let server = Server::start("");
     let folder = TempDir::new().unwrap();
     let in_store = PostgresConfig {
@@ -383,7 +402,9 @@ fn a_part_whose_response_was_lost_is_answered_by_any_service() {
 
 #[test]
 fn long_keys_go_to_the_object_store() {
-    let _files = many_files();
+    if !has_files_for("shared_registry::long_keys_go_to_the_object_store") {
+        return;
+    }
     let server = Server::start("");
     let folder = TempDir::new().unwrap();
     let keys = Some(format!("file://{}", folder.path().display()));

@@ -1,7 +1,6 @@
 //! Tests that need their own process, for example for its log or its signals.
 
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -46,17 +45,12 @@ pub fn runs_alone(test: &str) -> bool {
 
 /// Open files that let tests with dozens of connections run side by side.
 const PLENTY_OF_FILES: usize = 1024;
-/// Held by one test with dozens of connections, where they cannot run side by side.
-static MANY_FILES: Mutex<()> = Mutex::new(());
 
-/// Waits for its turn to have dozens of files open, if this process may have few. The turn lasts as
-/// long as the guard.
-pub fn many_files() -> Option<MutexGuard<'static, ()>> {
-    if open_files() >= PLENTY_OF_FILES {
-        return None;
-    }
-    // A test that failed gives its files back too.
-    Some(MANY_FILES.lock().unwrap_or_else(PoisonError::into_inner))
+/// Returns whether this process runs a test with dozens of connections. If it may open few files,
+/// which other tests use too, the test runs in its own process, as [`runs_alone`] does it.
+#[track_caller]
+pub fn has_files_for(test: &str) -> bool {
+    open_files() >= PLENTY_OF_FILES || runs_alone(test)
 }
 
 /// Lets this process have as many files open as it may, connections included. Returns their number.
