@@ -14,7 +14,7 @@ const NOT_PRIVATE: &str = "NOT private";
 /// Rows of all tables for databases of this shape.
 ///
 /// # Errors
-/// Those of [`tables::all`].
+/// The errors of [`tables::all`].
 pub fn printed(shape: Shape) -> Result<Vec<PrintedRow>> {
     let mut printed = Vec::new();
 

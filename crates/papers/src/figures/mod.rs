@@ -111,7 +111,7 @@ fn at_1_gb(tables: &[&str]) -> Result<&'static [Block], DataFault> {
 /// Returns the figure with this name.
 ///
 /// # Errors
-/// Those of [`all`].
+/// The errors of [`all`].
 pub fn by_name(name: &str) -> Result<Option<&'static Figure>> {
     Ok(all()?.iter().find(|figure| figure.name == name))
 }

@@ -64,7 +64,7 @@ impl<'a> RowFigures<'a> {
     /// The figure of a column that counts something.
     ///
     /// # Errors
-    /// Those of [`RowFigures::number`]; [`DataFault`] for a fraction.
+    /// The errors of [`RowFigures::number`]; [`DataFault`] for a fraction.
     pub fn count(&self, column: &str) -> Result<u64, DataFault> {
         let number = self.number(column, "")?;
         if number < 0.0 || number.fract() != 0.0 {
@@ -89,7 +89,7 @@ impl<'a> RowFigures<'a> {
     /// The figure of the column with this meaning, in this unit; `None` without such a column.
     ///
     /// # Errors
-    /// Those of [`RowFigures::number`].
+    /// The errors of [`RowFigures::number`].
     pub fn role(&self, role: Role, unit: &str) -> Result<Option<f64>, DataFault> {
         let mut columns = self.table.columns.iter();
         match columns.find(|column| column.role == Some(role)) {
@@ -101,7 +101,7 @@ impl<'a> RowFigures<'a> {
     /// The figures of all parts of the server time in milliseconds, in the order of the columns.
     ///
     /// # Errors
-    /// Those of [`RowFigures::number`].
+    /// The errors of [`RowFigures::number`].
     pub fn parts(&self) -> Result<Vec<f64>, DataFault> {
         let columns = self.table.columns.iter();
         columns

@@ -72,7 +72,7 @@ pub fn papers() -> Result<&'static [Paper], DataFault> {
 /// The table of a paper, as the paper numbers it.
 ///
 /// # Errors
-/// Those of [`papers`]; [`DataFault`] if there is no such table.
+/// The errors of [`papers`]; [`DataFault`] if there is no such table.
 pub fn table(paper: &str, table: &str) -> Result<&'static PaperTable, DataFault> {
     let found = papers()?
         .iter()

@@ -45,18 +45,37 @@ pub fn all() -> Result<&'static [Table]> {
 /// Returns the table with this name.
 ///
 /// # Errors
-/// Those of [`all`].
+/// The errors of [`all`].
 pub fn by_name(name: &str) -> Result<Option<&'static Table>> {
     Ok(all()?.iter().find(|table| table.name == name))
 }
 
-/// The blocks of a database in some tables.
+/// The blocks of a database in some tables. A name that no table has is a fault.
 pub(crate) fn blocks_of(database: &str, names: &[&str]) -> Result<Vec<Block>, DataFault> {
-    let tables = once(&TABLES)?.iter();
-    let named = tables.filter(|table| names.contains(&table.name));
+    let tables = once(&TABLES)?;
+    for name in names {
+        if !tables.iter().any(|table| table.name == *name) {
+            return Err(DataFault::new(*name, "the name of a table"));
+        }
+    }
+
+    let named = tables.iter().filter(|table| names.contains(&table.name));
     let blocks = named.flat_map(|table| table.blocks);
     Ok(blocks
         .filter(|block| block.database == database)
         .copied()
         .collect())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_a_table_that_does_not_exist_are_a_fault() {
+        let fault = blocks_of("1 GB", &["inspire-2", "inspire-99"]).unwrap_err();
+        assert_eq!(fault.found, "inspire-99");
+        assert!(!blocks_of("1 GB", &["inspire-2"]).unwrap().is_empty());
+    }
 }

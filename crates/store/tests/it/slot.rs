@@ -82,7 +82,7 @@ impl Place {
         Served::open(&self.file()).word(word)
     }
 
-    /// Where the slot begins.
+    /// The position in the log at which the slot begins.
     fn confirmed(&self) -> String {
         self.sql("SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 'words'")
     }

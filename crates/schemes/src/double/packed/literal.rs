@@ -66,7 +66,7 @@ const DIGITS: [DigitShape; 8] = [
         body: 1,
     },
 ];
-/// How many numbers of units are compared for each doubling.
+/// Candidates compared for each doubling of the number of units.
 const PER_OCTAVE: f64 = 2.0;
 
 /// The scheme of a variant.

@@ -24,7 +24,7 @@ use crate::shared::units::MAX_COLUMNS;
 
 /// Degree d of the ring.
 pub(super) const DEGREE: usize = RlweLiteral::DEFAULT.degree;
-/// How many numbers of packs in a column are compared for each doubling.
+/// Candidates compared for each doubling of the number of packs in a column.
 const PER_OCTAVE: f64 = 4.0;
 
 /// Number of answers that share the masks of a version, when parameters are compared.
