@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use tokio::task::JoinError;
+
 /// Errors of starting or stopping a service, and of replacing a database.
 ///
 /// Errors of a request are JSON responses instead.
@@ -167,5 +169,16 @@ impl Error {
             return false;
         };
         matches!(&**source, papir_store::Error::Remote(error) if error.is_temporary())
+    }
+
+    /// Returns whether work was cancelled because the runtime is ending, which is no fault.
+    pub fn is_cancelled(&self) -> bool {
+        let Self::Io { source, .. } = self else {
+            return false;
+        };
+        let cause = source
+            .get_ref()
+            .and_then(|cause| cause.downcast_ref::<JoinError>());
+        cause.is_some_and(JoinError::is_cancelled)
     }
 }

@@ -43,10 +43,11 @@
 //! | `clients`, `psi` | registered clients; private set intersection |
 //! | `admission`, `catalog`, `metrics`, `traces` | limits and batching; databases and their versions; metrics; spans |
 //! | `access`, `listen` | tokens and trusted proxies; sockets, TLS and connections |
-//! | `shares` | holders of a bounded resource, and which gives way |
+//! | `shares`, `background` | holders of a bounded resource, and which gives way; outcomes of background work |
 
 mod access;
 mod admission;
+mod background;
 mod catalog;
 mod clients;
 mod duration;

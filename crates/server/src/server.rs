@@ -266,7 +266,9 @@ async fn reload_on_hangup(
         report(observer, State::Reloading);
         tracing::info!("SIGHUP: reloading all snapshots");
 
-        if let Err(error) = handle.reload().await {
+        if let Err(error) = handle.reload().await
+            && !error.is_cancelled()
+        {
             tracing::error!(%error, "not reloaded");
         }
         report(observer, State::Ready);

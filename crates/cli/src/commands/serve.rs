@@ -378,7 +378,10 @@ impl Served {
 
     /// Loads the newest version. Waits until it is served.
     fn load(&self) {
-        if let Err(error) = self.runtime.block_on(self.handle.load(&self.name)) {
+        let loaded = self.runtime.block_on(self.handle.load(&self.name));
+        if let Err(error) = loaded
+            && !error.is_cancelled()
+        {
             tracing::error!(database = self.name, %error, "not loaded");
         }
     }

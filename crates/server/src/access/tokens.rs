@@ -10,6 +10,7 @@ use subtle::ConstantTimeEq;
 
 use super::grant::Grant;
 use super::token_file::{TokenEntry, TokenFile};
+use crate::background::unless_cancelled;
 use crate::error::Error;
 
 /// Interval between checks for changed files.
@@ -122,8 +123,12 @@ impl Tokens {
                     tokens.reload();
                 }
             });
-            // An error means that the runtime is shutting down.
-            let _ = checking.await;
+            let Some(ended) = unless_cancelled(checking.await) else {
+                return std::future::pending().await;
+            };
+            if let Err(error) = ended {
+                tracing::error!(%error, "token files not checked");
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::app::App;
+use crate::background::unless_cancelled;
 
 /// Interval between runs. An expired version is refused at once, and freed within this time.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -27,7 +28,10 @@ pub(crate) fn start(app: &Arc<App>) {
                 app.metrics.tidy();
                 app.registry.iter().for_each(|registry| registry.recover());
             });
-            if let Err(error) = running.await {
+            let Some(ended) = unless_cancelled(running.await) else {
+                return;
+            };
+            if let Err(error) = ended {
                 tracing::error!(%error, "housekeeping failed");
             }
         }

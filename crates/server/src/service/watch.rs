@@ -7,6 +7,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::app::App;
 use super::reload::{Loads, load_with};
+use crate::background::unless_cancelled;
 use crate::catalog::{Files, Identity};
 use crate::psi::Psi;
 
@@ -64,7 +65,13 @@ impl Watch {
             let changed_set = checked.psi.as_ref().and_then(Psi::changed);
             (changed, changed_set)
         });
-        let (changed, changed_set) = checking.await.unwrap_or_default();
+        let Some(checked) = unless_cancelled(checking.await) else {
+            return std::future::pending().await;
+        };
+        let (changed, changed_set) = checked.unwrap_or_else(|error| {
+            tracing::error!(%error, "snapshots not checked");
+            Default::default()
+        });
 
         let names = self.settled(changed);
         let before = std::mem::replace(&mut self.changed_set, changed_set);
@@ -85,7 +92,9 @@ impl Watch {
             }
         });
 
-        if let Err(error) = loaded.await {
+        if let Err(error) = loaded.await
+            && !error.is_cancelled()
+        {
             tracing::error!(%error, "not loaded");
         }
     }
@@ -112,7 +121,10 @@ async fn poll_stores(app: &Arc<App>, every: Duration) {
             }
         });
 
-        if let Err(error) = polling.await {
+        let Some(ended) = unless_cancelled(polling.await) else {
+            return std::future::pending().await;
+        };
+        if let Err(error) = ended {
             tracing::error!(%error, "stores not polled");
         }
     }
