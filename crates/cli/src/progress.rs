@@ -42,6 +42,14 @@ impl Progress for Bars {
     fn advance(&self, steps: u64) {
         self.0.inc(steps);
     }
+
+    fn notice(&self, line: &str) {
+        // Suspended: bar and line would overwrite each other.
+        self.0.suspend(|| {
+            // Nobody may read it.
+            let _ = writeln!(std::io::stderr(), "papir: {line}");
+        });
+    }
 }
 
 impl Drop for Bars {

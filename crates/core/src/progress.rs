@@ -6,6 +6,10 @@ pub trait Progress: Sync {
     fn stage(&self, name: &str, total: u64);
     /// Reports that `steps` more steps of the current stage are done.
     fn advance(&self, steps: u64);
+
+    /// Reports an event that a person should know about, in one line without its end. Ignored by
+    /// default.
+    fn notice(&self, _line: &str) {}
 }
 
 /// A [`Progress`] that ignores all reports.

@@ -171,6 +171,7 @@ pub(super) fn prepare(
         packs.len(),
         |pack| masks.of_pack(pack),
         &mut InMemory,
+        progress,
     )?;
 
     let exceptions = Blob::copy_of(bytemuck::cast_slice(&exceptions));

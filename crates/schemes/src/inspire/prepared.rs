@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use papir_core::codec::Reader;
 use papir_core::device::{Device, HeldPacks, TileShape, Words};
-use papir_core::scratch::Scratch;
+use papir_core::scratch::{Scratch, find_usable};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
     AlignedBytes, Blob, BlobSlice, Error, NoProgress, Progress, Records, Result, Shape, check_read,
@@ -110,7 +110,7 @@ impl Prepared {
         let PartsLayout { params, layout } = of_parts;
 
         // An interrupted setup continues from the encodings that it kept.
-        let found = Self::find_encoded(&sections, layout, seeds.len(), scratch)?;
+        let found = Self::find_encoded(&sections, layout, seeds.len(), scratch, progress)?;
         let (tiles, exceptions) = match found {
             Some(encoded) => encoded,
             None => Self::encode_parts(&sections, layout, &seeds, records, scratch, progress)?,
@@ -123,8 +123,14 @@ impl Prepared {
 
         progress.stage("pack", layout.packs() as u64);
         let masks = pack_masks(of_parts, &seeds, &tiles, &exceptions, progress);
-        let packs =
-            PreparedPacks::prepare(sections.packs, &packing, layout.packs(), masks, scratch)?;
+        let packs = PreparedPacks::prepare(
+            sections.packs,
+            &packing,
+            layout.packs(),
+            masks,
+            scratch,
+            progress,
+        )?;
 
         let copies = Copies::default();
         Ok(Self {
@@ -176,38 +182,41 @@ impl Prepared {
     }
 
     /// Finds the matrices and exceptions that [`Self::encode_parts`] kept. Returns `None` if one of
-    /// them is missing.
+    /// them is missing or unusable.
     fn find_encoded(
         sections: &Sections,
         layout: &Layout,
         parts: usize,
-        scratch: &dyn Scratch,
+        scratch: &mut dyn Scratch,
+        progress: &dyn Progress,
     ) -> Result<Option<(BlobSlice<i16>, Exceptions)>> {
         let bytes = parts * layout.matrix_bytes() as usize;
-        // Matrices of another length are of other parameters.
-        let Some(tiles) = scratch
-            .find(sections.database)?
-            .filter(|tiles| tiles.len() == bytes)
-        else {
+        let tiles = find_usable(scratch, sections.database, progress, |tiles| {
+            // Matrices of another length are of other parameters.
+            Error::check_length(sections.database, tiles.len(), bytes)?;
+            BlobSlice::new(tiles, sections.database)
+        })?;
+        let Some(tiles) = tiles else {
             return Ok(None);
         };
 
         let mut exceptions = Vec::with_capacity(parts);
         for part in 0..parts {
-            let Some(kept) = scratch.find(&part_name(sections, part))? else {
+            let name = part_name(sections, part);
+            let of_part = find_usable(scratch, &name, progress, |kept| {
+                let of_part = kept.slice_of(sections.exceptions)?;
+                // Other machines may have made this part, and the storage may have damaged it.
+                check_exceptions(layout, &(0..layout.columns), of_part)?;
+                Ok(of_part.to_vec())
+            })?;
+            let Some(of_part) = of_part else {
                 return Ok(None);
             };
-            let of_part = kept.slice_of(sections.exceptions)?;
-            // Other machines may have made this part, and the storage may have damaged it.
-            check_exceptions(layout, &(0..layout.columns), of_part)?;
-            exceptions.push(of_part.to_vec());
+            exceptions.push(of_part);
         }
 
         let exceptions = Exceptions::new(&exceptions, sections.exceptions)?;
-        Ok(Some((
-            BlobSlice::new(tiles, sections.database)?,
-            exceptions,
-        )))
+        Ok(Some((tiles, exceptions)))
     }
 
     /// Writes all sections.

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use papir_core::device::{Device, Words};
-use papir_core::scratch::{Piece, Scratch};
+use papir_core::scratch::{Piece, Scratch, find_usable};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Result, parallel};
+use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Progress, Result, parallel};
 use papir_lattice::packing::inspiring::{OnlineKey as Expanded, multiply};
 use papir_lattice::packing::{
     Bodies, LweMasks, OnlineKey, Packing, PackingError, Preprocessed, RingPacking, RoundedKey,
@@ -71,16 +71,17 @@ impl<P: RingPacking> Clone for PreparedPacks<P> {
 }
 
 impl<P: RingPacking> PreparedPacks<P> {
-    /// Finds packs in `scratch`, or prepares them from their masks in memory of `scratch`. Residues
-    /// that are found and not reduced give [`Error::Malformed`]. Random masks cause no error.
+    /// Finds packs in `scratch`, or prepares them from their masks in memory of `scratch`. Packs
+    /// with residues that are not reduced are prepared again. Random masks cause no error.
     pub(crate) fn prepare(
         names: Names,
         packing: &Packing<P>,
         packs: usize,
         masks: impl Fn(usize) -> LweMasks + Sync,
         scratch: &mut dyn Scratch,
+        progress: &dyn Progress,
     ) -> Result<Self> {
-        if let Some(found) = Self::find(names, packing, packs, scratch)? {
+        if let Some(found) = Self::find(names, packing, packs, scratch, progress)? {
             return Ok(found);
         }
 
@@ -98,25 +99,31 @@ impl<P: RingPacking> PreparedPacks<P> {
         })
     }
 
-    /// Finds packs that tasks prepared. Returns `None` if a part is missing or has another length.
+    /// Finds packs that tasks prepared. Returns `None` if a part is missing or unusable.
     fn find(
         names: Names,
         packing: &Packing<P>,
         packs: usize,
-        scratch: &dyn Scratch,
+        scratch: &mut dyn Scratch,
+        progress: &dyn Progress,
     ) -> Result<Option<Self>> {
         // Parts of other lengths are of other parameters.
-        let words = find_part(scratch, names.words, word_bytes(packing, packs))?;
-        let residue_bytes = packs * 4 * pack_residues(packing);
-        let residues = find_part(scratch, names.packs, residue_bytes)?;
-        let (Some(words), Some(residues)) = (words, residues) else {
+        let words = find_usable(scratch, names.words, progress, |words| {
+            Error::check_length(names.words, words.len(), word_bytes(packing, packs))?;
+            BlobSlice::new(words, names.words)
+        })?;
+        let packs = find_usable(scratch, names.packs, progress, |residues| {
+            let bytes = packs * 4 * pack_residues(packing);
+            Error::check_length(names.packs, residues.len(), bytes)?;
+            read_packs(packing, residues.slice_of(names.packs)?, names.packs)
+        })?;
+        let (Some(words), Some(packs)) = (words, packs) else {
             return Ok(None);
         };
 
-        let packs = read_packs(packing, residues.slice_of(names.packs)?, names.packs)?;
         Ok(Some(Self {
             names,
-            words: BlobSlice::new(words, names.words)?,
+            words,
             packs,
             held: Held::default(),
         }))
@@ -339,12 +346,6 @@ pub(crate) fn ranged<T: bytemuck::AnyBitPattern>(
     // packs.
     Error::check_length(name, source.length(name)?, expected)?;
     BlobSlice::new(source.get_range(name, bytes)?, name)
-}
-
-/// Finds a part of this length. Returns `None` if it is missing or has another length.
-fn find_part(scratch: &dyn Scratch, name: &str, bytes: usize) -> Result<Option<Blob>> {
-    let found = scratch.find(name)?;
-    Ok(found.filter(|part| part.len() == bytes))
 }
 
 /// Residues of a pack's mask and last digits.

@@ -4,6 +4,7 @@
 //! preparation continues with the first missing part. Checksums detect accidental damage, not
 //! tampering: anyone who can write to the folder controls the contents of the parts.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -65,7 +66,8 @@ impl ScratchFolder {
         self.folder.join(format!("{name}.papir-part"))
     }
 
-    /// Reads the part of a name; `None` if its file is missing or belongs to another part.
+    /// Reads the part of a name; `None` if its file is missing or belongs to another part. An
+    /// error means that its file is damaged.
     fn read(&self, name: &str) -> CoreResult<Option<Blob>> {
         let Ok(map) = map(&self.path(name)) else {
             return Ok(None);
@@ -81,9 +83,12 @@ impl ScratchFolder {
 }
 
 impl Scratch for ScratchFolder {
-    /// Finds a part. A damaged file counts as missing, so that it is made again.
     fn find(&self, name: &str) -> CoreResult<Option<Blob>> {
-        Ok(self.read(name).unwrap_or_default())
+        self.read(name)
+    }
+
+    fn discard(&mut self, name: &str) -> CoreResult<()> {
+        remove_part(&self.path(name))
     }
 
     fn keep(&mut self, name: &str, part: AlignedBytes) -> CoreResult<Blob> {
@@ -113,9 +118,20 @@ impl Scratch for ScratchFolder {
     }
 }
 
+/// Removes the file of a part, if it exists.
+pub(super) fn remove_part(path: &Path) -> CoreResult<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed.map_err(|source| io("removing", path, source)),
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use papir_core::NoProgress;
+    use papir_core::scratch::find_usable;
+
     use super::*;
 
     fn part(byte: u8) -> AlignedBytes {
@@ -147,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_torn_and_foreign_files_count_as_missing() {
+    fn damaged_torn_and_foreign_files_are_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let mut scratch = ScratchFolder::open(folder.path()).unwrap();
         scratch.keep("a", part(1)).unwrap();
@@ -159,11 +175,9 @@ mod tests {
 
         for wrong in [&damaged[..], &bytes[..bytes.len() / 2], b"half", b""] {
             std::fs::write(&path, wrong).unwrap();
-            assert!(
-                scratch.find("a").unwrap().is_none(),
-                "{} bytes",
-                wrong.len()
-            );
+            let found = find_usable(&mut scratch, "a", &NoProgress, Ok).unwrap();
+            assert!(found.is_none(), "{} bytes", wrong.len());
+            assert_eq!(path.exists(), wrong.is_empty(), "a damaged file is removed");
         }
 
         std::fs::write(scratch.path("b"), &bytes).unwrap();

@@ -28,6 +28,7 @@ use papir_schemes::registry;
 use serde::{Deserialize, Serialize};
 
 use super::random::{BuildRng, SEED_BYTES};
+use super::scratch::remove_part;
 use crate::error::io;
 use crate::file::map_blob;
 use crate::source::FileRecords;
@@ -186,6 +187,7 @@ impl Plan {
     ) -> CoreResult<Vec<String>> {
         // Written at every start: a build that continues may have other numbers of tasks.
         self.write(folder)?;
+        self.forget_incomplete(folder, progress)?;
         // These files are written last of all that a task writes, so that a task that was killed
         // counts as missing.
         let done = (0..self.prepare).all(|task| folder.join(self.slices_file(task)).exists());
@@ -198,6 +200,75 @@ impl Plan {
             runner.run(&tasks, progress)?;
         }
         self.names(folder)
+    }
+
+    /// Makes tasks of an interrupted build run again whose pieces are neither there nor joined.
+    fn forget_incomplete(&self, folder: &Path, progress: &dyn Progress) -> CoreResult<()> {
+        let mut forgotten = 0;
+        for task in 0..self.prepare {
+            let path = folder.join(self.slices_file(task));
+            if path.exists() && !self.has_pieces(folder, task)? {
+                remove_part(&path)?;
+                forgotten += 1;
+            }
+        }
+
+        if forgotten > 0 {
+            let event = "of an interrupted build are incomplete, and are prepared again";
+            progress.notice(&format!("the slices of {forgotten} tasks {event}"));
+        }
+        Ok(())
+    }
+
+    /// Returns whether each piece of a task that has ended is there, or joined to its part.
+    fn has_pieces(&self, folder: &Path, task: usize) -> CoreResult<bool> {
+        let path = folder.join(self.slices_file(task));
+        let bytes = fs::read(&path).map_err(|source| io("reading", &path, source))?;
+        let names = String::from_utf8_lossy(&bytes);
+
+        let has_all = names.lines().all(|part| {
+            let joined = folder.join(part.replace('/', "-"));
+            joined.is_file() || folder.join(self.piece_file(part, task)).is_file()
+        });
+        Ok(has_all && !names.is_empty())
+    }
+
+    /// Encodes the columns of a task.
+    fn encode_columns(
+        &self,
+        folder: &Path,
+        task: usize,
+        progress: &dyn Progress,
+    ) -> CoreResult<()> {
+        let scheme = self.scheme()?.require_divided()?;
+        let tasks = scheme.tasks()?;
+        let parameters = &self.parameters;
+        // Before the records are opened: the number comes from the caller of the task.
+        let columns = range(tasks.column_ranges(parameters, self.encode)?, task)?;
+
+        let records = self.records()?;
+        let encoded = tasks.encode(parameters, columns, &records, &mut self.rng(), progress)?;
+        publish(folder, &self.columns_file(task), encoded.as_ref())
+    }
+
+    /// Prepares the slices of a task from the encoded columns.
+    fn prepare_slices(
+        &self,
+        folder: &Path,
+        task: usize,
+        progress: &dyn Progress,
+    ) -> CoreResult<Vec<Piece>> {
+        let scheme = self.scheme()?.require_divided()?;
+        let parameters = &self.parameters;
+        let division = scheme.describe(parameters)?.division;
+        let slices = range(division.split(self.prepare)?, task)?;
+        // Mapped: together they are as long as the matrix, and a task reads its rows of each.
+        let encoded = (0..self.encode)
+            .map(|task| map_blob(&folder.join(self.columns_file(task))))
+            .collect::<CoreResult<Vec<Blob>>>()?;
+
+        let tasks = scheme.tasks()?;
+        tasks.prepare(parameters, slices, &encoded, &mut self.rng(), progress)
     }
 
     /// Writes the pieces of a part to its file.
@@ -253,24 +324,14 @@ impl Plan {
 /// [`CoreError::OutOfBounds`] for a task that does not exist, and [`CoreError::Io`].
 pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreResult<()> {
     let plan = Plan::read(folder)?;
-    let name = plan.columns_file(task);
-    if folder.join(&name).exists() {
+    if folder.join(plan.columns_file(task)).exists() {
         return Ok(());
     }
-
-    let scheme = plan.scheme()?.require_divided()?;
-    let tasks = scheme.tasks()?;
-    let parameters = &plan.parameters;
-    // Before the records are opened: the number comes from the caller of the task.
-    let columns = range(tasks.column_ranges(parameters, plan.encode)?, task)?;
-
-    let records = plan.records()?;
-    let encoded = tasks.encode(parameters, columns, &records, &mut plan.rng(), progress)?;
-    publish(folder, &name, encoded.as_ref())
+    plan.encode_columns(folder, task, progress)
 }
 
 /// Prepares the slices of a task of the build in this folder, once all columns are encoded. Does
-/// nothing if they are prepared already.
+/// nothing if they are prepared already. Encodes the columns again if they are damaged.
 ///
 /// # Errors
 /// The errors of [`ErasedTasks::prepare`](papir_core::erased::ErasedTasks::prepare) and
@@ -282,19 +343,20 @@ pub fn prepare_task(folder: &Path, task: usize, progress: &dyn Progress) -> Core
         return Ok(());
     }
 
-    let scheme = plan.scheme()?.require_divided()?;
-    let parameters = &plan.parameters;
-    let division = scheme.describe(parameters)?.division;
-    let slices = range(division.split(plan.prepare)?, task)?;
-    // Mapped: together they are as long as the matrix, and a task reads its rows of each.
-    let encoded = (0..plan.encode)
-        .map(|task| map_blob(&folder.join(plan.columns_file(task))))
-        .collect::<CoreResult<Vec<Blob>>>()?;
+    let pieces = match plan.prepare_slices(folder, task, progress) {
+        // The columns may be of an interrupted build, and damaged meanwhile. They are replaced one
+        // by one, never removed: another task may be about to read them.
+        Err(reason @ (CoreError::Length { .. } | CoreError::Malformed { .. })) => {
+            let event = "of an interrupted build are unusable, and are encoded again";
+            progress.notice(&format!("the columns {event}: {reason}"));
+            for columns in 0..plan.encode {
+                plan.encode_columns(folder, columns, progress)?;
+            }
+            plan.prepare_slices(folder, task, progress)?
+        }
+        prepared => prepared?,
+    };
 
-    let pieces =
-        scheme
-            .tasks()?
-            .prepare(parameters, slices, &encoded, &mut plan.rng(), progress)?;
     let mut parts = Vec::with_capacity(pieces.len());
     for Piece { part, bytes } in pieces {
         publish(folder, &plan.piece_file(&part, task), &bytes)?;

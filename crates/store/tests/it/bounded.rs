@@ -244,6 +244,7 @@ const STAGE: &str = "PAPIR_STORE_TEST_KILLED_STAGE";
 struct Stages {
     last: Option<String>,
     seen: Mutex<Vec<String>>,
+    notices: Mutex<Vec<String>>,
 }
 
 impl Progress for Stages {
@@ -255,21 +256,29 @@ impl Progress for Stages {
     }
 
     fn advance(&self, _steps: u64) {}
+
+    fn notice(&self, line: &str) {
+        self.notices.lock().unwrap().push(line.to_owned());
+    }
 }
 
 fn observed(options: &BuildOptions, last: Option<String>, seed: u8) -> Vec<String> {
-    let options = BuildOptions {
-        memory: Some(least_memory()),
-        ..options.clone()
-    };
     let stages = Stages {
         last,
         ..Stages::default()
     };
-    Build::new(&options)
-        .run(&mut Run::new(&mut rng(seed), &stages))
-        .unwrap();
+    build_with(options, &stages, seed);
     stages.seen.into_inner().unwrap()
+}
+
+fn build_with(options: &BuildOptions, stages: &Stages, seed: u8) {
+    let options = BuildOptions {
+        memory: Some(least_memory()),
+        ..options.clone()
+    };
+    Build::new(&options)
+        .run(&mut Run::new(&mut rng(seed), stages))
+        .unwrap();
 }
 
 fn kill_at(source: &Path, stage: &str) {
@@ -322,6 +331,51 @@ fn a_killed_build_continues_with_the_first_missing_part() {
         assert_eq!(seen, all[skipped..], "{stage}");
         assert!(sections(&options.out) == expected, "{stage}");
         assert!(!folder_of(&options).exists(), "{stage}");
+    }
+}
+
+/// Names of the finished parts in the folder of a build.
+fn parts(folder: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for file in fs::read_dir(folder).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let is_other = name == "lock" || name == "build.json";
+        if !is_other && !name.ends_with(".unfinished") && !name.ends_with(".runs") {
+            names.push(name);
+        }
+    }
+    names
+}
+
+#[test]
+fn each_damaged_part_is_reported_and_made_again() {
+    let folder = folder();
+    let source = source(folder.path(), "words.csv", words(5000));
+    let options = words_options(&source);
+    in_memory(&options).unwrap();
+    let expected = sections(&options.out);
+    fs::remove_file(&options.out).unwrap();
+
+    kill_at(&source, "pack");
+    let names = parts(&folder_of(&options));
+    let database = names.iter().filter(|name| name.ends_with("database"));
+    assert_eq!(database.count(), 1, "{names:?}");
+    assert!(names.contains(&"content".to_owned()), "{names:?}");
+
+    for name in names {
+        kill_at(&source, "pack");
+        fs::write(folder_of(&options).join(&name), b"?").unwrap();
+
+        let stages = Stages::default();
+        build_with(&options, &stages, 6);
+        let notices = stages.notices.into_inner().unwrap();
+        assert_eq!(notices.len(), 1, "{name}: {notices:?}");
+        let notice = notices[0].replace('/', "-");
+        assert!(notice.starts_with(&format!("the part {name} ")), "{notice}");
+
+        assert!(sections(&options.out) == expected, "{name}");
+        assert!(!folder_of(&options).exists(), "{name}");
+        fs::remove_file(&options.out).unwrap();
     }
 }
 

@@ -299,6 +299,39 @@ fn a_build_continues_with_the_tasks_that_are_missing() {
     assert_eq!(by_key(&snapshot, "word-12299").unwrap(), b"x".repeat(299));
 }
 
+#[test]
+fn damaged_files_of_tasks_are_made_again() {
+    let folder = large_folder();
+    let options = words(folder.path());
+    let failing = Arc::new(Threads {
+        fails_at: Some(1),
+        ..Threads::default()
+    });
+    let again = Arc::new(Threads::default());
+
+    // Encoded columns, the file that ends a task, and one of its pieces.
+    for damaged in [
+        "columns-0-of-2",
+        "slices-0-of-3",
+        "inspire-database.slices-0-of-3",
+    ] {
+        build_narrow(&by_tasks(&options, 3, &failing), 1).unwrap_err();
+        let tasks = failing.seen.lock().unwrap()[0].clone();
+        let path = tasks.folder.join(damaged);
+        assert!(path.exists(), "{damaged}: {:?}", files(&tasks.folder));
+        if damaged.starts_with("inspire") {
+            fs::remove_file(&path).unwrap();
+        } else {
+            fs::write(&path, b"?").unwrap();
+        }
+
+        build_narrow(&by_tasks(&options, 3, &again), 9).unwrap();
+        let snapshot = Snapshot::open(&options.out).unwrap();
+        assert_eq!(by_key(&snapshot, "word-12299").unwrap(), b"x".repeat(299));
+        assert!(!tasks.folder.exists());
+    }
+}
+
 /// Ends a build where its records are encoded.
 struct EndsAtEncoding;
 

@@ -90,7 +90,7 @@ impl Structure {
     ) -> Result<Self> {
         progress.stage("tables", form.levels(simplex).direct.len() as u64);
         Self::with(simplex, coefficients, form, |layout, residues| {
-            let table = Table::find_or_make(simplex, layout, residues, scratch)?;
+            let table = Table::find_or_make(simplex, layout, residues, scratch, progress)?;
             progress.advance(1);
             Ok(table)
         })

@@ -5,7 +5,7 @@
 //! a few nanoseconds for each entry. An entry has one byte if the prime is below 2⁸, otherwise two.
 
 use papir_core::scratch::{Scratch, find_or_make};
-use papir_core::{Blob, Error, Result};
+use papir_core::{Blob, Error, Progress, Result};
 use papir_kernels::{Backend, small_prime};
 
 use crate::depir::simplex::{Simplex, for_each_row, terms};
@@ -137,6 +137,7 @@ impl Table {
         layout: &Layout,
         coefficients: &[u16],
         scratch: &mut dyn Scratch,
+        progress: &dyn Progress,
     ) -> Result<Option<Blob>> {
         let Some(bytes) = layout.bytes().filter(|&bytes| bytes > 0) else {
             return Ok(None);
@@ -149,7 +150,7 @@ impl Table {
             powers: Powers::new(layout.prime, simplex.degree),
         };
 
-        let entries = find_or_make(scratch, &name, bytes as usize, |entries| {
+        let entries = find_or_make(scratch, &name, bytes as usize, progress, |entries| {
             fill.rows(simplex, coefficients, 0, &mut entries.bytes_mut());
             Ok(())
         });

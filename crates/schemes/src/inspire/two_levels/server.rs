@@ -266,9 +266,13 @@ impl Server {
         let layout = params.layout();
         check_source(NAME, layout.shape(), records)?;
 
-        let tiles = find_or_make(scratch, DATABASE, layout.matrix_bytes() as usize, |tiles| {
-            encode(layout, &seed, records, tiles, progress)
-        })?;
+        let tiles = find_or_make(
+            scratch,
+            DATABASE,
+            layout.matrix_bytes() as usize,
+            progress,
+            |tiles| encode(layout, &seed, records, tiles, progress),
+        )?;
 
         let packings = Packings::new(&params, &seed)?;
         let setup = LevelSetup {
@@ -319,7 +323,14 @@ impl Server {
         let digits = BlobSlice::new(digits.into(), DIGITS)?;
         let masks = row_masks(params, seed, 1, &digits, progress);
         let of_pack = move |pack| masks.of_pack(pack);
-        let second = PreparedPacks::prepare(PACKS, packings.packing(1), packs, of_pack, scratch)?;
+        let second = PreparedPacks::prepare(
+            PACKS,
+            packings.packing(1),
+            packs,
+            of_pack,
+            scratch,
+            progress,
+        )?;
 
         let matrices = BlobSlice::new(matrices.into(), MATRICES)?;
         Ok(Self {

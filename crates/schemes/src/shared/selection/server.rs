@@ -92,6 +92,7 @@ impl<V: PackedVariant> PackedMatrix<V> {
             count,
             |pack| masks.of_pack(pack),
             &mut InMemory,
+            progress,
         )?;
 
         Ok(Self::assemble(params, seed, tiles, packing, packs))

@@ -17,6 +17,7 @@ use super::runs::RunFile;
 use crate::build::options::BuildOptions;
 use crate::build::parts::{RowColumns, RowParts};
 use crate::build::random::{BuildRng, SEED_BYTES};
+use crate::build::scratch::remove_part;
 use crate::build::tasks::{Plan, TaskOptions, UNFINISHED, Work};
 use crate::error::{Error, Result, io};
 use crate::file::{check_disk, create_mapped, is_standard_input, map_blob};
@@ -254,6 +255,10 @@ impl Scratch for BuildFolder {
         } else {
             Ok(None)
         }
+    }
+
+    fn discard(&mut self, name: &str) -> CoreResult<()> {
+        remove_part(&self.path(name))
     }
 
     fn zeroed(&mut self, name: &str, bytes: usize) -> CoreResult<AlignedBytes> {

@@ -39,7 +39,7 @@ pub(in crate::build) fn read(
     }
     // The random bytes that the source took are drawn again there, so that the setup draws the same
     // ones after it.
-    if let Some(content) = stored::find(folder, rng)? {
+    if let Some(content) = stored::find(folder, rng, progress)? {
         return Ok(content);
     }
 

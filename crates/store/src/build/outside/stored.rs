@@ -1,7 +1,7 @@
 //! The records of an interrupted build, with their numbers.
 
-use papir_core::scratch::Scratch;
-use papir_core::{AlignedBytes, Blob, Error as CoreError, Shape};
+use papir_core::scratch::{Scratch, find_usable};
+use papir_core::{AlignedBytes, Blob, Error as CoreError, Progress, Result as CoreResult, Shape};
 use papir_lookup::outside::{BUCKETS, IDS};
 use papir_lookup::{BucketTarget, KeywordLayout, TableReport};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,11 @@ const LAYOUT: &str = "layout";
 /// Name of the part that is kept last.
 const CONTENT: &str = "content";
 
+/// Bytes of the encoded id of a key.
+const ID_BYTES: u64 = 16;
+/// A bound above the random bytes of a source, which takes 32 for each try to place its keys.
+const MOST_DRAWN: u64 = 1 << 16;
+
 /// The numbers of a [`Content`].
 #[derive(Serialize, Deserialize)]
 struct Stored {
@@ -31,6 +36,29 @@ struct Stored {
     /// Random bytes drawn until now.
     drawn: u64,
     keys: Option<StoredKeys>,
+}
+
+impl Stored {
+    /// Parses the part. Refuses numbers that no build keeps.
+    fn read(json: &[u8]) -> CoreResult<Self> {
+        let stored: Self = serde_json::from_slice(json)
+            .map_err(|error| CoreError::malformed("the content", error, "that of this version"))?;
+        stored.shape()?;
+
+        // Drawn again one by one: a number without a bound would hold up the build for ever.
+        if stored.drawn > MOST_DRAWN {
+            let expected = format!("at most {MOST_DRAWN}");
+            let what = "the number of random bytes of a source";
+            return Err(CoreError::out_of_bounds(what, stored.drawn, expected));
+        }
+        Ok(stored)
+    }
+
+    /// The shape of the records.
+    fn shape(&self) -> CoreResult<Shape> {
+        let (records, bytes) = self.records;
+        Shape::of_bytes(records, bytes)
+    }
 }
 
 /// The numbers of [`Keys`].
@@ -116,17 +144,19 @@ pub(super) fn keep(content: &Content<'_>, folder: &mut BuildFolder, rng: &BuildR
     Ok(())
 }
 
-/// Finds the content of an interrupted build, and draws the random bytes that it has drawn.
-pub(super) fn find(folder: &BuildFolder, rng: &mut BuildRng) -> Result<Option<Content<'static>>> {
-    let Some(json) = folder.find(CONTENT)? else {
-        return Ok(None);
-    };
-    // Of another version of the program, or damaged: the source is read again.
-    let Ok(stored) = serde_json::from_slice::<Stored>(&json) else {
+/// Finds the content of an interrupted build, and draws the random bytes that it has drawn. Returns
+/// `None` if a part is missing or unusable: the source is then read again, which makes all of them.
+pub(super) fn find(
+    folder: &mut BuildFolder,
+    rng: &mut BuildRng,
+    progress: &dyn Progress,
+) -> Result<Option<Content<'static>>> {
+    let stored = find_usable(folder, CONTENT, progress, |json| Stored::read(&json))?;
+    let Some(stored) = stored else {
         return Ok(None);
     };
 
-    let shape = Shape::of_bytes(stored.records.0, stored.records.1)?;
+    let shape = stored.shape()?;
     let name = if stored.keys.is_some() {
         BUCKETS
     } else {
@@ -135,16 +165,20 @@ pub(super) fn find(folder: &BuildFolder, rng: &mut BuildRng) -> Result<Option<Co
 
     let keyword = match stored.keys {
         None => None,
-        Some(keys) => match (folder.find(LAYOUT)?, folder.find(IDS)?) {
-            (Some(layout), Some(ids)) => Some(keys.keys(KeywordLayout::decode(&layout)?, ids)),
-            _ => return Ok(None),
-        },
+        Some(keys) => {
+            let found = find_keys(keys, shape, folder, progress)?;
+            let Some(keys) = found else {
+                return Ok(None);
+            };
+            Some(keys)
+        }
     };
 
     // Compared in length: everything that indexes the records relies on their shape.
-    let packed = folder
-        .find(name)?
-        .filter(|packed| packed.len() as u64 == shape.total_bytes());
+    let packed = find_usable(folder, name, progress, |packed| {
+        CoreError::check_length("the records", packed.len(), shape.total_bytes() as usize)?;
+        Ok(packed)
+    })?;
     let Some(packed) = packed else {
         return Ok(None);
     };
@@ -165,4 +199,49 @@ pub(super) fn find(folder: &BuildFolder, rng: &mut BuildRng) -> Result<Option<Co
         skipped,
         keyword,
     }))
+}
+
+/// Finds layout and ids of the keys. Returns `None` if one of them is missing or unusable.
+fn find_keys(
+    keys: StoredKeys,
+    shape: Shape,
+    folder: &mut BuildFolder,
+    progress: &dyn Progress,
+) -> Result<Option<Keys>> {
+    let layout = find_usable(folder, LAYOUT, progress, |layout| {
+        read_layout(&layout, shape)
+    })?;
+    let ids = find_usable(folder, IDS, progress, |ids| {
+        let expected = keys.entries.saturating_mul(ID_BYTES);
+        CoreError::check_length("the ids of keys", ids.len(), expected as usize)?;
+        Ok(ids)
+    })?;
+
+    match (layout, ids) {
+        (Some(layout), Some(ids)) => Ok(Some(keys.keys(layout, ids))),
+        _ => Ok(None),
+    }
+}
+
+/// Decodes the layout of a table with buckets of this shape.
+fn read_layout(bytes: &[u8], shape: Shape) -> CoreResult<KeywordLayout> {
+    let layout = KeywordLayout::decode(bytes)
+        .map_err(|error| CoreError::malformed("the layout of keys", error, "one of this build"))?;
+
+    let found = Shape::of_bytes(layout.records(), layout.record_bytes() as u64)?;
+    if found != shape {
+        let described = |shape: Shape| {
+            format!(
+                "{} buckets of {} bytes",
+                shape.records(),
+                shape.record_bytes()
+            )
+        };
+        return Err(CoreError::malformed(
+            "the layout of keys",
+            described(found),
+            described(shape),
+        ));
+    }
+    Ok(layout)
 }
