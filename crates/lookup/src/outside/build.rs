@@ -34,7 +34,8 @@ pub struct SpilledTable {
 }
 
 /// Bytes in storage of a value of one chunk besides the value, once as an item and once in its
-/// bucket: an id, three numbers, and the tags.
+/// bucket: an id, three numbers, and the tags. Items that are hashed again take more, and ask for
+/// it.
 const ITEM_BYTES: u64 = ID_BYTES as u64 + 4 + 2 * LEAST_TAG_BYTES as u64;
 
 /// Name of the part of the [`Scratch`] with the buckets.

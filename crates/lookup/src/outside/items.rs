@@ -24,6 +24,10 @@ use crate::weights::Weights;
 /// run.
 const BATCH: usize = 1 << 14;
 
+/// Bytes by which an item in storage may grow under another seed: its number is then the difference
+/// from any other, and may take five bytes where it took one.
+const MOST_GROWTH: u64 = 4;
+
 /// Names of the runs of items and of their entries. Items that are hashed again are written to the
 /// runs of the other names.
 const NAMES: [[&str; 2]; 2] = [["items", "chunks"], ["items-again", "chunks-again"]];
@@ -110,6 +114,8 @@ pub(super) struct ItemRuns {
     entry: Vec<u8>,
     /// For each run, the number of the entry of its last item.
     numbers: Vec<u32>,
+    /// Bytes of all items and their entries.
+    bytes: u64,
     pub(super) weights: Weights,
 }
 
@@ -127,6 +133,7 @@ impl ItemRuns {
             entries: storage.runs(entries)?,
             entry: Vec::new(),
             numbers: vec![0; RUNS],
+            bytes: 0,
             weights: Weights::default(),
         })
     }
@@ -164,6 +171,8 @@ impl ItemRuns {
         self.items.append(run, &fields)?;
         self.entries.append(run, &[&self.entry])?;
 
+        let length: usize = fields.iter().map(|field| field.len()).sum();
+        self.bytes += (length + self.entry.len()) as u64;
         self.weights.add(item);
         Ok(())
     }
@@ -208,14 +217,28 @@ impl ItemRuns {
         }
     }
 
+    /// The bytes of storage that [`Self::hashed_again`] takes besides these items, at most.
+    fn room_to_hash_again(&self) -> u64 {
+        let growth = MOST_GROWTH * self.weights.items;
+        // Where runs are freed, a run takes the space of the one that it is made of.
+        let copied = if self.items.frees() && self.entries.frees() {
+            self.bytes / RUNS as u64
+        } else {
+            self.bytes
+        };
+        copied + growth
+    }
+
     /// The same items under other seeds. Frees each run once its items are written again, so that
-    /// both together take little more space than one.
+    /// both together take little more space than one. Asks for that space first: the room for the
+    /// first try does not include it.
     pub(super) fn hashed_again(
         mut self,
         seeds: Seeds,
         storage: &mut dyn Storage,
         progress: &dyn Progress,
     ) -> Result<Self> {
+        storage.check_room(self.room_to_hash_again())?;
         let hashing = Hashing {
             seeds,
             ..self.hashing
@@ -363,7 +386,7 @@ impl Window for Whole<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use papir_core::{NoProgress, Result as CoreResult};
+    use papir_core::{Error as CoreError, NoProgress, Result as CoreResult};
 
     use super::*;
     use crate::arrange::items_of;
@@ -376,6 +399,22 @@ mod tests {
     impl Storage for Heap {
         fn runs(&mut self, _kind: &'static str) -> CoreResult<Box<dyn Runs>> {
             Ok(Box::new(HeapRuns::default()))
+        }
+    }
+
+    /// Storage in memory with this room.
+    struct Limited(u64);
+
+    impl Storage for Limited {
+        fn runs(&mut self, kind: &'static str) -> CoreResult<Box<dyn Runs>> {
+            Heap.runs(kind)
+        }
+
+        fn check_room(&self, bytes: u64) -> CoreResult<()> {
+            if bytes <= self.0 {
+                return Ok(());
+            }
+            Err(CoreError::malformed("the room", bytes, self.0))
         }
     }
 
@@ -450,6 +489,50 @@ mod tests {
                 assert_eq!(found.1, expected.1);
             }
         }
+    }
+
+    #[test]
+    fn room_is_asked_for_before_items_are_hashed_again() {
+        let first = items(2);
+        let room = first.room_to_hash_again();
+        assert_eq!(room, first.bytes + MOST_GROWTH * first.weights.items);
+        let refused = first.hashed_again(seeds(3), &mut Limited(room - 1), &NoProgress);
+        assert!(refused.is_err());
+
+        let again = items(2).hashed_again(seeds(3), &mut Limited(room), &NoProgress);
+        assert!(again.unwrap().bytes <= room);
+    }
+
+    #[test]
+    fn items_that_are_hashed_again_grow_within_their_bound() {
+        let format = EntryFormat {
+            tag_bytes: TAG_BYTES,
+            length_bytes: 1,
+            chunk_bytes: 16,
+        };
+        let hashing = Hashing {
+            seeds: seeds(2),
+            format,
+        };
+
+        let mut first = ItemRuns::new(hashing, &mut Heap).unwrap();
+        for entry in 0..20_000u32 {
+            let mut id = [0; ID_BYTES];
+            id[..4].copy_from_slice(&entry.to_le_bytes());
+            let pair = Pair {
+                id: KeyId(id),
+                value: &[][..],
+            };
+            for item in items_of(entry, &pair, &format, &hashing.seeds) {
+                first.add(&pair.id, &item, pair.value).unwrap();
+            }
+        }
+
+        let before = first.bytes;
+        let most = before + MOST_GROWTH * first.weights.items;
+        let again = first.hashed_again(seeds(3), &mut Heap, &NoProgress);
+        let bytes = again.unwrap().bytes;
+        assert!(before < bytes && bytes <= most, "{before}, {bytes}, {most}");
     }
 
     #[test]
