@@ -8,8 +8,9 @@
 //! | read and partition rows | [`add_rows`], a task a part | `rows-PART`, `summary-PART.json` |
 //! | map the parts | the build | |
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use papir_core::{Blob, Error as CoreError, NoProgress, Progress, Result as CoreResult};
@@ -22,7 +23,7 @@ use super::lengths::StoredLengths;
 use super::outside::{check_memory, most_bytes};
 use super::tasks::{RunTasks, publish, publish_with};
 use crate::error::{Error, Result, io};
-use crate::file::map_blob;
+use crate::file::{free_range, map_blob};
 use crate::source::{Columns, Deletes, Format, Given, Request, Selection, rows_each};
 
 /// The file with the columns and the seed.
@@ -109,6 +110,7 @@ impl RowParts {
         CoreError::check_length(NAME, rows.len(), ends.last().copied().unwrap_or_default())?;
 
         let runs = Box::new(PartFile {
+            file: file_that_frees(&path, rows.len() as u64),
             path,
             rows,
             ends,
@@ -181,6 +183,7 @@ fn write_runs(folder: &Path, name: &str, mut runs: Box<dyn ReadRuns>) -> Result<
         for run in 0..RUNS {
             let mut bytes = Vec::new();
             runs.read(run, &mut bytes).map_err(std::io::Error::other)?;
+            runs.free(run);
             file.write_all(&bytes)?;
             end += bytes.len();
             ends.push(end);
@@ -212,22 +215,41 @@ fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T> {
     Ok(found)
 }
 
+/// Bytes of a hole that shows whether a file system makes holes.
+const HOLE_BYTES: u64 = 4096;
+
+/// Opens a file of this length, if its file system gives back the space of a range.
+fn file_that_frees(path: &Path, bytes: u64) -> Option<File> {
+    let file = File::options().read(true).write(true).open(path).ok()?;
+    // Behind the last byte, so this changes nothing.
+    free_range(&file, bytes, HOLE_BYTES).then_some(file)
+}
+
 /// The runs of a part, in a file that is removed with them. Its pages are not memory of the build.
 struct PartFile {
     path: PathBuf,
+    /// The same file, to give back the space of runs; `None` if its file system cannot.
+    file: Option<File>,
     rows: Blob,
     ends: Vec<usize>,
     /// The most bytes of a run of all parts.
     most: u64,
 }
 
+impl PartFile {
+    /// The bytes of a run in the file. Ends come from a file, so they may be out of order or beyond
+    /// it.
+    fn range(&self, run: usize) -> Range<usize> {
+        let start = run.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start..self.ends[run]
+    }
+}
+
 impl ReadRuns for PartFile {
     fn read(&mut self, run: usize, out: &mut Vec<u8>) -> CoreResult<()> {
-        // Ends come from a file, so they may be out of order or beyond it.
-        let start = run.checked_sub(1).map_or(0, |before| self.ends[before]);
         let found = self
             .rows
-            .get(start..self.ends[run])
+            .get(self.range(run))
             .ok_or_else(|| CoreError::malformed(NAME, "runs out of order", "ascending ends"))?;
 
         // The runs of all parts are joined in `out` before they are sorted.
@@ -235,10 +257,75 @@ impl ReadRuns for PartFile {
         out.extend_from_slice(found);
         Ok(())
     }
+
+    fn free(&mut self, run: usize) {
+        let range = self.range(run);
+        if let Some(file) = &self.file
+            && !range.is_empty()
+        {
+            // Space that stays is taken only until the file is removed.
+            free_range(file, range.start as u64, range.len() as u64);
+        }
+    }
+
+    fn frees(&self) -> bool {
+        self.file.is_some()
+    }
 }
 
 impl Drop for PartFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn rows_that_are_read_give_back_their_space() {
+        const RUN_BYTES: usize = 1 << 16;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(rows_of("0"));
+        let rows: Vec<u8> = (0..4).flat_map(|run| [run; RUN_BYTES]).collect();
+        fs::write(&path, &rows).unwrap();
+        File::open(&path).unwrap().sync_all().unwrap();
+
+        // A file system without holes, such as some of a network.
+        let file = file_that_frees(&path, rows.len() as u64);
+        assert_eq!(fs::read(&path).unwrap(), rows, "nothing is freed yet");
+        if file.is_none() {
+            return;
+        }
+
+        let mut part = PartFile {
+            file,
+            rows: map_blob(&path).unwrap(),
+            path: path.clone(),
+            ends: (1..=4).map(|run| run * RUN_BYTES).collect(),
+            most: u64::MAX,
+        };
+        assert!(part.frees());
+        let before = fs::metadata(&path).unwrap().blocks();
+        for run in 0..3 {
+            let mut bytes = Vec::new();
+            part.read(run, &mut bytes).unwrap();
+            assert_eq!(bytes, [run as u8; RUN_BYTES]);
+            part.free(run);
+        }
+
+        part.file.as_ref().unwrap().sync_all().unwrap();
+        let after = fs::metadata(&path).unwrap().blocks();
+        assert!(after <= before / 2, "{before} blocks before, {after} after");
+        let mut last = Vec::new();
+        part.read(3, &mut last).unwrap();
+        assert_eq!(last, [3; RUN_BYTES]);
+
+        drop(part);
+        assert!(!path.exists());
     }
 }
