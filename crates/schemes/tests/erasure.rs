@@ -659,6 +659,40 @@ fn freed_memory_holds_no_record_of_several_chunks() {
     }
 }
 
+/// A record of NewtonPIR that is refused, because the last chunk of its answer is damaged.
+#[test]
+fn freed_memory_holds_no_refused_record() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let shape = Shape::of_bytes(20, 200).unwrap();
+    let records = scattered_records(shape);
+    let index = 7;
+    let begin = records.get(index).unwrap()[..16].to_vec();
+
+    let rng = &mut ChaCha20Rng::from_seed([5; 32]);
+    let scheme = short::with_short_modulus("newtonsym");
+    let candidate = scheme.candidate(shape, Choice::Goal(Goal::Balanced));
+    let parameters = candidate.unwrap().parameters;
+    let server = scheme
+        .setup_candidate(&parameters, &records, rng, &NoProgress)
+        .unwrap();
+    let client = scheme.client(&server.public()).unwrap();
+    let (secret, query) = client.query(None, &[index], rng).unwrap();
+    let session = ErasedSession {
+        keys: None,
+        ticket: None,
+    };
+    let mut answer = server.answer(session, &query).unwrap();
+
+    // The last number, of 256 bits. The other chunks still give most of the record.
+    let number = answer.len() - 32;
+    answer[number] ^= 1;
+    let (refused, seen) = freed(vec![("the record's first bytes", begin)], || {
+        client.extract(secret, &answer)
+    });
+    assert!(matches!(refused, Err(papir_core::Error::NotDecodable)));
+    assert!(seen.is_empty(), "a refused answer frees {seen:?}");
+}
+
 /// The items of the party that answers a request for an intersection.
 #[test]
 fn freed_memory_holds_no_item_of_an_intersection() {

@@ -14,6 +14,7 @@ use zeroize::Zeroizing;
 
 use super::fhe::RANK;
 use papir_schemes::shared::messages::{SHAPE_BYTES, read_shape, write_shape};
+use papir_schemes::shared::units::decoded;
 
 /// The reason why the scheme is not private, for errors.
 pub(super) const REASON: &str = "whoever sees a query computes its index from it";
@@ -194,7 +195,7 @@ impl<V: Variant> NewtonParams<V> {
         numbers
     }
 
-    /// Joins the chunks of a record, each the bytes of a number below n.
+    /// Joins the chunks of a record, each the bytes of a number below n. Erases a refused record.
     ///
     /// # Errors
     /// [`Error::NotDecodable`] if the chunks do not form a record.
@@ -224,11 +225,7 @@ impl<V: Variant> NewtonParams<V> {
         let exact = extract_bits(record, 0, self.shape.record_bits());
         beyond |= exact.iter().zip(record).fold(0, |or, (a, b)| or | (a ^ b));
 
-        if beyond == 0 {
-            Ok(exact)
-        } else {
-            Err(Error::NotDecodable)
-        }
+        decoded(exact, beyond == 0)
     }
 
     /// Bytes of a query's payload: n, u, v and c.

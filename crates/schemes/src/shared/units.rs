@@ -162,7 +162,10 @@ impl Units {
 /// The selection is an argument, so that it comes before the refusal: an answer that does not
 /// decode takes no less time than one that does. A refused selection is erased, because an answer
 /// with a single altered word may still give most bytes of the record.
-pub(crate) fn decoded<T: Zeroize>(mut selected: T, decodes: bool) -> Result<T> {
+///
+/// # Errors
+/// [`Error::NotDecodable`].
+pub fn decoded<T: Zeroize>(mut selected: T, decodes: bool) -> Result<T> {
     if decodes {
         return Ok(selected);
     }
