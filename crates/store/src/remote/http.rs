@@ -10,11 +10,13 @@ use reqwest::{Client, ClientBuilder, NoProxy, Proxy, Url};
 use rustls::ClientConfig;
 
 use super::address::StoreProxy;
+use super::resolver::ShufflingResolver;
 
 /// Makes the HTTP clients of one store.
 ///
 /// The library's own clients trust a server's own certificate only if it may not sign others, and
-/// ignore the ports of excluded hosts. These verify and exclude as all of papir's connections do.
+/// ignore the ports of excluded hosts. These verify and exclude as all of papir's connections do,
+/// and shuffle the addresses of a host as the library's do.
 pub(super) struct StoreConnector {
     tls: ClientConfig,
     proxy: ConnectorProxy,
@@ -119,6 +121,10 @@ impl HttpConnector for StoreConnector {
         }
         if let Some(most) = options.get_config_value(&ClientConfigKey::PoolMaxIdlePerHost) {
             builder = builder.pool_max_idle_per_host(most.parse::<usize>().map_err(failed)?);
+        }
+
+        if is_set(options, ClientConfigKey::RandomizeAddresses) {
+            builder = builder.dns_resolver(ShufflingResolver);
         }
 
         let client = self.proxied(builder, options)?.build().map_err(failed)?;

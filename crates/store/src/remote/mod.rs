@@ -47,6 +47,8 @@ mod pull;
 #[cfg(feature = "cloud")]
 mod push;
 #[cfg(feature = "cloud")]
+mod resolver;
+#[cfg(feature = "cloud")]
 mod worker;
 
 #[cfg(not(feature = "cloud"))]
