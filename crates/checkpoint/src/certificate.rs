@@ -21,9 +21,8 @@
 
 use std::fmt;
 
-use papir_core::Formats;
+use papir_core::{Formats, decimal};
 
-use crate::checkpoint::decimal;
 use crate::error::{Error, Result};
 use crate::key::{SigningKey, VerifyingKey};
 use crate::name::KeyName;

@@ -6,6 +6,8 @@
 //! root in base64
 //! ```
 
+use papir_core::decimal;
+
 use crate::base64;
 use crate::error::{Error, Result};
 use crate::merkle::Hash;
@@ -66,17 +68,6 @@ impl Checkpoint {
 
 fn bad(found: &str) -> Error {
     Error::malformed("a checkpoint", found, "lines of origin, size and root")
-}
-
-/// Parses a decimal number; `None` for a sign, a leading zero, or a number of 2⁶⁴ or more.
-pub(crate) fn decimal(text: &str) -> Option<u64> {
-    // `parse` takes a sign and leading zeros, which would give one number several texts.
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let leading_zero = text.len() > 1 && text.starts_with('0');
-    if !digits || leading_zero {
-        return None;
-    }
-    text.parse().ok()
 }
 
 #[cfg(test)]

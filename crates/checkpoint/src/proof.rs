@@ -13,12 +13,11 @@
 //! EXTRA is binary: format, 1 (1 byte); the owner's public key as text, the leaf, each with its
 //! length (8); the number of certificates (1), and each with its length (8).
 
-use papir_core::Formats;
 use papir_core::codec::{Reader, Writer};
+use papir_core::{Formats, decimal};
 
 use crate::base64;
 use crate::certificate::{Certificate, MAX_CERTIFICATES};
-use crate::checkpoint::decimal;
 use crate::error::{Error, Result};
 use crate::key::VerifyingKey;
 use crate::leaf::Leaf;

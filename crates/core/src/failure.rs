@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Error;
+use crate::{Error, decimal};
 
 /// The largest allowed probability that an honest answer does not decode: 2⁻¹²⁸ to 2⁻⁴⁰, the
 /// default.
@@ -68,7 +68,7 @@ impl FromStr for FailureBound {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let bits = text.strip_prefix("2^-").and_then(|bits| bits.parse().ok());
+        let bits = text.strip_prefix("2^-").and_then(decimal);
         let bound = bits.and_then(|bits| Self::of_bits(bits).ok());
         bound.ok_or_else(|| Error::malformed("a failure probability", text, "2^-40 to 2^-128"))
     }
@@ -94,6 +94,8 @@ mod tests {
             "2^-129",
             "2^-40.5",
             "2^--40",
+            "2^-+40",
+            "2^-040",
             "1e-12",
             "2^-99999999999999999999",
         ] {

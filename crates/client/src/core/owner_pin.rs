@@ -9,7 +9,7 @@
 //! ```
 
 use papir_checkpoint::{Seen, VerifyingKey, hex};
-use papir_core::{Error, Formats, Result};
+use papir_core::{Error, Formats, Result, decimal};
 
 /// Format numbers of pinned owner's keys.
 pub(crate) const OWNER_PIN_FORMATS: Formats = Formats {
@@ -55,7 +55,7 @@ impl PinnedOwner {
         // Checked before the other lines, whose number another format may change.
         let format = lines
             .first()
-            .and_then(|line| line.strip_prefix(HEADER)?.parse().ok());
+            .and_then(|line| decimal(line.strip_prefix(HEADER)?)?.try_into().ok());
         OWNER_PIN_FORMATS.check(format.ok_or_else(|| bad_pin("another text"))?)?;
 
         let [_, key, first, sequence, leaf] = lines[..] else {
@@ -63,7 +63,7 @@ impl PinnedOwner {
         };
         let key = parse_key(key)?;
         let first = parse_key(first)?;
-        let sequence = sequence.parse().map_err(|_| bad_pin("another sequence"))?;
+        let sequence = decimal(sequence).ok_or_else(|| bad_pin("another sequence"))?;
         let leaf = of_hex(leaf).ok_or_else(|| bad_pin("another hash"))?;
         Ok(Self {
             key,
@@ -136,7 +136,11 @@ mod tests {
             ("pin-1", "pone-1"),
             ("c74f", "c74e"),
             ("af0c", "af0d"),
+            ("pin-1", "pin-01"),
+            ("pin-1", "pin-+1"),
             ("\n7\n", "\n-7\n"),
+            ("\n7\n", "\n+7\n"),
+            ("\n7\n", "\n07\n"),
             ("1f1f", "1f1"),
             ("1f", "1g"),
         ] {

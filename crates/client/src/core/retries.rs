@@ -127,7 +127,13 @@ fn code_of(response: &Response) -> Option<String> {
 /// The wait that `Retry-After` advises in seconds, at most [`MAX_ADVICE`]; `None` without valid
 /// advice.
 pub(crate) fn advised(response: &Response) -> Option<Duration> {
-    let seconds = response.header(header::RETRY_AFTER)?.parse().ok()?;
+    let text = response.header(header::RETRY_AFTER)?;
+    // HTTP allows leading zeros, but no sign.
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+
+    let seconds = text.parse().ok()?;
     Some(Duration::from_secs(seconds).min(MAX_ADVICE))
 }
 
@@ -180,6 +186,26 @@ mod tests {
             (advised(&page), advised(&response(429, "busy"))),
             (None, Some(MAX_ADVICE))
         );
+    }
+
+    #[test]
+    fn advice_is_a_number_of_seconds() {
+        for (text, expected) in [
+            ("2", Some(2)),
+            ("002", Some(2)),
+            ("+2", None),
+            ("-2", None),
+            ("2s", None),
+            ("", None),
+            ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+        ] {
+            let response = Response {
+                headers: vec![("retry-after".into(), text.into())],
+                ..response(429, "busy")
+            };
+            let expected = expected.map(Duration::from_secs);
+            assert_eq!(advised(&response), expected, "{text:?}");
+        }
     }
 
     #[test]

@@ -6,13 +6,13 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Extension, Path, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use papir_protocol::limit::PART_BYTES;
 use papir_protocol::{ClientList, ClientStatus, ErrorBody, header as names};
 
 use super::body::{self, Whole};
-use super::headers::{NamePath, byte_count, database_name, named_version};
+use super::headers::{NamePath, announced_length, byte_count, database_name, named_version};
 use super::problem::Problem;
 use super::routes::Routes;
 use crate::admission::{ClientKey, ClientSlot};
@@ -276,7 +276,7 @@ async fn begin(
     if expected > PART_BYTES as u64 {
         return Err(ClientError::TooLongForOneRequest { limit: PART_BYTES }.into());
     }
-    let announced = byte_count(headers, header::CONTENT_LENGTH.as_str())?;
+    let announced = announced_length(headers);
     registry.check_keys_length(database, announced.unwrap_or(expected))?;
 
     Ok(Begun::InOneRequest(registration))

@@ -10,7 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::authorization::authorize;
-use super::headers::credentials;
+use super::headers::{announced_length, credentials};
 use super::problem::Problem;
 use super::routes::Routes;
 use super::unread::ResponseReader;
@@ -208,11 +208,9 @@ fn check_known(app: &App, name: Option<&str>, grant: &Grant) -> Result<(), Probl
 fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
     let headers = request.headers();
     let path = request.uri().path();
-    let announced = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse().ok());
     // With both headers the length is not that of the body, so it could be understated.
-    let announced = announced.filter(|_| !headers.contains_key(header::TRANSFER_ENCODING));
+    let announced =
+        announced_length(headers).filter(|_| !headers.contains_key(header::TRANSFER_ENCODING));
 
     if let Some(cost) = psi::cost(path, announced) {
         return cost;

@@ -2,9 +2,9 @@
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
-use axum::http::header::IF_NONE_MATCH;
+use axum::http::header::{CONTENT_LENGTH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use papir_core::Version;
+use papir_core::{Version, decimal};
 use papir_protocol::{header, limit, media};
 
 use super::problem::Problem;
@@ -40,7 +40,14 @@ pub(super) fn parse_header<T>(
 
 /// A header that holds a number of bytes.
 pub(super) fn byte_count(headers: &HeaderMap, name: &'static str) -> Result<Option<u64>, Problem> {
-    parse_header(headers, name, "a number of bytes", |text| text.parse().ok())
+    parse_header(headers, name, "a number of bytes", decimal)
+}
+
+/// The length of the body that a request announces. The HTTP library has checked its digits, which
+/// may start with zeros.
+pub(super) fn announced_length(headers: &HeaderMap) -> Option<u64> {
+    let length = headers.get(CONTENT_LENGTH)?;
+    length.to_str().ok()?.parse().ok()
 }
 
 /// The database version that a request is for, if it names one.
@@ -95,14 +102,51 @@ pub(super) fn credentials(headers: &HeaderMap) -> Result<Credentials, Problem> {
     })
 }
 
-/// Parses ticket numbers; `None` if one does not parse, or if they are too many.
+/// Parses ticket numbers, with spaces around commas; `None` if one does not parse, or if they are
+/// too many.
 fn ticket_numbers(text: &str) -> Option<Vec<u64>> {
     // Reads one number more than allowed, to detect a longer list without parsing all of it.
     let numbers: Option<Vec<u64>> = text
         .split(',')
         .take(limit::TICKETS + 1)
-        .map(|number| number.trim().parse().ok())
+        .map(|number| decimal(number.trim_matches(' ')))
         .collect();
 
     numbers.filter(|numbers| numbers.len() <= limit::TICKETS)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticket_numbers_have_one_text() {
+        assert_eq!(ticket_numbers("7"), Some(vec![7]));
+        assert_eq!(
+            ticket_numbers("7, 0 ,18446744073709551615").unwrap().len(),
+            3
+        );
+
+        for other in ["", "+7", "-7", "07", "7,+8", "7,", "7;8", "7\t", "7 8"] {
+            assert_eq!(ticket_numbers(other), None, "{other:?}");
+        }
+        let many = ["7"; limit::TICKETS + 1];
+        assert_eq!(ticket_numbers(&many.join(",")), None);
+    }
+
+    #[test]
+    fn numbers_of_bytes_have_one_text() {
+        let name = "papir-upload-offset";
+        let count = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, HeaderValue::from_static(value));
+            byte_count(&headers, name).ok().flatten()
+        };
+
+        assert_eq!(count("4096"), Some(4096));
+        for other in ["+4096", "-1", "04096", "4 096", ""] {
+            assert_eq!(count(other), None, "{other:?}");
+        }
+    }
 }

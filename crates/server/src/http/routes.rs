@@ -33,7 +33,7 @@ const CLIENT_ID: &str = "^[0-9a-fA-F]{32}$";
 /// Form of a database's version.
 const VERSION: &str = "^[0-9a-fA-F]{16}$";
 /// Form of ticket numbers, separated by commas.
-const TICKETS: &str = "^ *[0-9]+ *(, *[0-9]+ *)*$";
+const TICKETS: &str = "^ *(0|[1-9][0-9]*) *(, *(0|[1-9][0-9]*) *)*$";
 
 /// Forms of parameters by name. A request with a value of another form is refused.
 const PATTERNS: [(&str, &str); 5] = [

@@ -96,6 +96,8 @@ fn refuses_wrong_headers(server: &Running, id: &str, query: &[u8]) {
         (vec![own], (400, "ticket_count")),
         (vec![own, ("papir-ticket", "0,1")], (400, "ticket_count")),
         (vec![own, ("papir-ticket", "-1")], (400, "malformed")),
+        (vec![own, ("papir-ticket", "+0")], (400, "malformed")),
+        (vec![own, ("papir-ticket", "00")], (400, "malformed")),
         (
             vec![own, ("papir-ticket", "18446744073709551615")],
             (410, "ticket_used"),
