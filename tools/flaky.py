@@ -176,13 +176,14 @@ def browser_tests():
 def prepared(condition):
     """What a condition needs while its tests run: a folder for temporary files, and a load."""
     folder = Path(tempfile.mkdtemp(prefix="papir-flaky-"))
-    beside = subprocess.Popen(condition.beside) if condition.beside else None
     if condition.small_disk:
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK}", "papir-test", folder], check=True)
     # PostgreSQL is started as a user of its own.
     folder.chmod(0o755)
     if condition.owner is not None:
         os.chown(folder, condition.owner, condition.owner)
+    # Last before what ends it again.
+    beside = subprocess.Popen(condition.beside) if condition.beside else None
     try:
         yield folder
     finally:

@@ -96,7 +96,8 @@ fn stopped_while_loading(store: &str, signal: Signal) -> Duration {
     let address = lasting_address();
     let ready = format!("http://{address}/readyz");
     let serve = ["serve", "s3://bucket/words.papir", "--cache", &cache];
-    let mut child = program()
+    let mut command = program();
+    command
         .args(serve)
         .args(["--listen", &address])
         .envs([
@@ -106,9 +107,8 @@ fn stopped_while_loading(store: &str, signal: Signal) -> Duration {
             ("AWS_SECRET_ACCESS_KEY", "test"),
             ("AWS_REGION", "us-east-1"),
         ])
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+        .stdout(Stdio::null());
+    let mut child = papir_testkit::GuardedChild::spawn(&mut command).unwrap();
 
     // A service listens before it loads.
     until("the service is loading", || {

@@ -2,10 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use papir_testkit::GuardedChild;
 use serde_json::Value;
 
 use crate::support::{Folder, PATIENCE, fails_with, fetch, has_metric, papir, program, succeeds};
@@ -14,7 +15,7 @@ const OPEN: &str = "--allow-not-private";
 
 /// A running server whose log goes to a file.
 struct Logged {
-    child: Child,
+    _child: GuardedChild,
     url: String,
     log: String,
 }
@@ -22,13 +23,13 @@ struct Logged {
 impl Logged {
     fn start(folder: &Folder, arguments: &[&str]) -> Self {
         let log = folder.path("log");
-        let mut child = program()
+        let mut command = program();
+        command
             .args([&["serve", "--listen", "127.0.0.1:0", OPEN], arguments].concat())
             .env("PAPIR_LOG", "info")
             .stdout(Stdio::piped())
-            .stderr(File::create(&log).unwrap())
-            .spawn()
-            .unwrap();
+            .stderr(File::create(&log).unwrap());
+        let mut child = GuardedChild::spawn(&mut command).unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap())
             .read_line(&mut line)
@@ -38,7 +39,11 @@ impl Logged {
             .strip_prefix("listening on ")
             .expect("the service does not start")
             .to_owned();
-        Self { child, url, log }
+        Self {
+            _child: child,
+            url,
+            log,
+        }
     }
 
     fn log(&self) -> String {
@@ -69,14 +74,6 @@ impl Logged {
             );
             sleep(Duration::from_millis(20));
         }
-    }
-}
-
-impl Drop for Logged {
-    fn drop(&mut self) {
-        // The process may have exited already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

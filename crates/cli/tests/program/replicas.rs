@@ -290,12 +290,14 @@ impl Nginx {
             .args(["-p", &prefix, "-e", "error.log", "-c", &file])
             .spawn()
             .expect("this test needs nginx: install it (apt-get install nginx-light)");
-        until("nginx starts", || TcpStream::connect(&address).is_ok());
-        Self {
+        // First, so that it is stopped if it does not answer.
+        let nginx = Self {
             url: format!("http://{address}"),
             process,
             _folder: folder,
-        }
+        };
+        until("nginx starts", || TcpStream::connect(&address).is_ok());
+        nginx
     }
 }
 

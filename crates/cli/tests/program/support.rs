@@ -8,11 +8,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+#[cfg(unix)]
+use std::process::Child;
+use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use papir_testkit::GuardedChild;
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -224,7 +227,7 @@ impl Folder {
 
 /// A running `papir serve` on a free port; stopped when dropped.
 pub(crate) struct Service {
-    child: Child,
+    child: GuardedChild,
     pub(crate) url: String,
 }
 
@@ -265,13 +268,13 @@ impl Service {
         } else {
             &["--listen", "127.0.0.1:0"]
         };
-        let mut child = program()
+        let mut service = program();
+        service
             .args([command, listen, more].concat())
             .env("PAPIR_LOG", "off")
             .envs(environment.iter().copied())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stdout(Stdio::piped());
+        let mut child = GuardedChild::spawn(&mut service).unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap())
             .read_line(&mut line)
@@ -310,14 +313,6 @@ impl Service {
     /// Waits until the process exits by itself; returns its exit code.
     pub(crate) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        // The process may have exited already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -12,6 +12,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
+use papir_testkit::GuardedChild;
 use prost::Message;
 use rustix::process::Signal;
 
@@ -360,14 +361,14 @@ fn a_collector_is_trusted_by_the_option_of_the_service() {
     let collector = serve(&folder, &own);
 
     for (more, expected) in [(&["--ca", &own.0][..], "404"), (&[], "certificate")] {
-        let mut child = program()
+        let mut command = program();
+        command
             .args(["serve", &words, OPEN, "--listen", "127.0.0.1:0"])
             .args(["--otlp", &collector.url])
             .args(more)
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stderr(Stdio::piped());
+        let mut child = GuardedChild::spawn(&mut command).unwrap();
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut line).unwrap();
@@ -380,8 +381,6 @@ fn a_collector_is_trusted_by_the_option_of_the_service() {
             failure.clear();
             assert_ne!(log.read_line(&mut failure).unwrap(), 0, "no failure");
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
         assert!(failure.contains(expected), "{more:?}: {failure}");
     }
 }

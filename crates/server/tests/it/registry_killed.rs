@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::thread;
 
 use crate::support::clients::{
@@ -14,6 +14,7 @@ use crate::support::zip::{ZIP, prepared_zip};
 use crate::support::{record, send};
 use papir_core::erased::ErasedClientScheme;
 use papir_server::Database;
+use papir_testkit::GuardedChild;
 use tempfile::TempDir;
 
 /// Bytes of keys, whether answers block, and the registry's directory. Set in the service's process
@@ -27,23 +28,23 @@ const ANSWERING: &str = "answering";
 
 /// A service in its own process.
 struct Service {
-    child: Child,
+    child: GuardedChild,
     lines: std::io::Lines<BufReader<ChildStdout>>,
     url: String,
 }
 
 impl Service {
     fn start(directory: &Path, keys_bytes: u64, waits: bool) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
             .args(["--exact", "registry_killed::service_process", "--nocapture"])
             .env(
                 SERVICE,
                 format!("{keys_bytes} {waits} {}", directory.display()),
             )
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stdout(Stdio::piped());
+        let mut child = GuardedChild::spawn(&mut command).unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let url = lines
             .by_ref()
@@ -68,12 +69,6 @@ impl Service {
     fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = (self.child.kill(), self.child.wait());
     }
 }
 

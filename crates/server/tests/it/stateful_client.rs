@@ -20,6 +20,7 @@ use crate::support::{self, Running, config, entries, get, key, record, rng, send
 use papir_client::{Connection, Options, Passphrase, Schemes, StateEntry};
 use papir_core::erased::Erased;
 use papir_server::{Database, RegistryConfig, ServerConfig};
+use papir_testkit::GuardedChild;
 use papir_testkit::stateful::{self, Stateful};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -334,16 +335,16 @@ fn a_killed_client_never_reuses_a_ticket() {
             Verdict::Pass
         });
         victim.store(STARTING, Ordering::SeqCst);
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
             .args([
                 "--exact",
                 "stateful_client::a_killed_client_never_reuses_a_ticket",
             ])
             .env(KILLED, format!("{} {}", tap.url(), state.display()))
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+            .stderr(Stdio::null());
+        let mut child = GuardedChild::spawn(&mut command).unwrap();
         victim.store(child.id(), Ordering::SeqCst);
         assert!(
             !child.wait().unwrap().success(),

@@ -2,13 +2,14 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use crate::common::{by_key, folder, keyed, rng, run, source};
 use papir_core::{NoProgress, Progress, Run};
 use papir_store::{Snapshot, UpdateOptions, update};
+use papir_testkit::GuardedChild;
 
 /// Environment variables of the process to be killed: the snapshot that it updates, and the number
 /// of progress events after which it waits.
@@ -58,8 +59,9 @@ fn update_to_be_killed(file: &Path) {
 }
 
 /// Starts an update that waits at an event; `None` if it ends before.
-fn waiting(file: &Path, moment: usize) -> Option<Child> {
-    let mut child = Command::new(std::env::current_exe().unwrap())
+fn waiting(file: &Path, moment: usize) -> Option<GuardedChild> {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
         .args([
             "--exact",
             "killed::a_killed_update_leaves_a_whole_snapshot",
@@ -68,9 +70,8 @@ fn waiting(file: &Path, moment: usize) -> Option<Child> {
         .env(FILE, file)
         .env(MOMENT, moment.to_string())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+        .stderr(Stdio::null());
+    let mut child = GuardedChild::spawn(&mut command).unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let is_waiting = lines.map_while(Result::ok).any(|line| line == WAITING);
     if is_waiting {
