@@ -7,6 +7,10 @@ const ENDS = /([`"\n])/;
  * A password may have characters that should have been escaped.
  */
 const LOGIN = /(:\/\/[^\s/?#:@[]*:)(?:[^\s/?#]*|(?!\d*[,;:.)]*(?:[/?#\s]|$)).*)@/gs;
+/** A user without a password in an address, which is often a token. */
+const USER = /:\/\/[^\s/?#:[]+(:?@)/g;
+/** Ends of texts before an address whose user is a name: databases. */
+const OF_NAMES = ["postgres", "postgresql"];
 /** Parameters with secrets. */
 const PARAMETER = /((?:passphrase|password|secret|token)=)(?:'[^']*'?|[^\s&`"]+)/gi;
 /** An access token of a service. */
@@ -25,7 +29,14 @@ export function withoutPasswords(text) {
 function withoutLogins(text) {
   // Cut there, so that each match ends at once: a text with many addresses would take long.
   const end = text.lastIndexOf("@") + 1;
-  return text.slice(0, end).replace(LOGIN, `$1${HIDDEN}@`) + text.slice(end);
+  const logins = text.slice(0, end).replace(USER, withoutUser).replace(LOGIN, `$1${HIDDEN}@`);
+  return logins + text.slice(end);
+}
+
+/** The replacement for a match of `USER`. */
+function withoutUser(match, end, place, text) {
+  const hasName = OF_NAMES.some((scheme) => text.startsWith(scheme, place - scheme.length));
+  return hasName ? match : `://${HIDDEN}${end}`;
 }
 
 /** An error of papir. Its `code` is a short stable name; `retryable` says whether the same call may succeed later. */

@@ -156,4 +156,7 @@ def test_errors_and_logs_have_no_passwords(nobody: str, caplog: pytest.LogCaptur
     with pytest.raises(pypapir.Error) as malformed:
         pypapir.connect("https://h/?token=secret")
     assert "token=***" in str(malformed.value)
-    assert "secret" not in f"{refused.value} {malformed.value} {caplog.text}"
+    with pytest.raises(pypapir.Error) as named:
+        pypapir.connect("https://secret@h/?x")
+    assert "https://***@h" in str(named.value)
+    assert "secret" not in f"{refused.value} {malformed.value} {named.value} {caplog.text}"

@@ -2,6 +2,8 @@
 
 /// The replacement for a password.
 const HIDDEN: &str = "***";
+/// Addresses whose users are names. Elsewhere a user without a password is often a token.
+const OF_NAMES: [&str; 2] = ["postgres://", "postgresql://"];
 /// Names of parameters with secrets, or the ends of the names.
 const PARAMETERS: [&str; 4] = ["passphrase=", "password=", "secret=", "token="];
 /// The beginning of every access token that a service makes.
@@ -11,7 +13,8 @@ const TOKEN_DIGITS: usize = 64;
 
 /// A text for errors and logs without passwords: those before the host of an address, as in
 /// `http://user:password@host`, and those of parameters, as in `?password=…` or `?token=…`. Access
-/// tokens are removed, too. A name without a password stays.
+/// tokens are removed, too, and so is a user without a password, as in `https://token@host`, except
+/// in the address of a database.
 pub fn without_passwords(text: &str) -> String {
     without_tokens(&without_parameters(&without_logins(text)))
 }
@@ -39,10 +42,13 @@ fn push_without_logins(shown: &mut String, text: &str) {
         rest = address;
 
         if let Some(end) = end_of_user(address) {
-            let (user, after) = address.split_at(end);
-            match user.split_once(':') {
+            let (login, after) = address.split_at(end);
+            let has_name = OF_NAMES.iter().any(|scheme| before.ends_with(scheme));
+            match login.split_once(':') {
+                Some((_, "")) if !has_name => *shown += &format!("{HIDDEN}:{HIDDEN}"),
                 Some((name, _)) => *shown += &format!("{name}:{HIDDEN}"),
-                None => shown.push_str(user),
+                None if has_name || login.is_empty() => shown.push_str(login),
+                None => shown.push_str(HIDDEN),
             }
             rest = after;
         }
@@ -173,6 +179,32 @@ mod tests {
             ),
         ] {
             assert_eq!(without_passwords(text), expected);
+        }
+    }
+
+    #[test]
+    fn users_that_may_be_tokens_are_hidden() {
+        for (text, expected) in [
+            (
+                "https://ghp_secret@h/a: refused",
+                "https://***@h/a: refused",
+            ),
+            ("https://sec@ret@h", "https://***@h"),
+            ("https://secret:@h:80", "https://***:***@h:80"),
+            ("socks5://secret@h:1", "socks5://***@h:1"),
+            (
+                "http://h/?to=https://secret@i and s3://secret@b",
+                "http://h/?to=https://***@i and s3://***@b",
+            ),
+            ("postgres://papir:@db", "postgres://papir:***@db"),
+            (
+                "postgresql://papir@db,db2/shop",
+                "postgresql://papir@db,db2/shop",
+            ),
+            ("https://@h", "https://@h"),
+        ] {
+            assert_eq!(without_passwords(text), expected);
+            assert_eq!(without_passwords(expected), expected, "once more");
         }
     }
 
