@@ -89,6 +89,7 @@ const EXAMPLES: &str = "Examples:
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     let until_stdin_ends = arguments.until_stdin_ends;
     let settings = settings(&arguments)?;
+    settings.check_ca(arguments.follow.as_deref())?;
     if arguments.check_config {
         return check(&settings);
     }
@@ -107,6 +108,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 /// Serves a set for private set intersection.
 pub(crate) fn psi(set: PathBuf, given: Settings) -> Outcome {
     let settings = given.or(Settings::defaults());
+    settings.check_ca(None)?;
     let output = Output::of(&settings)?;
     let config = ServerConfig {
         psi: Some(set),

@@ -87,7 +87,7 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     tls_key: Option<PathBuf>,
     /// Certificates in PEM of authorities that sign clients' certificates. Connections without a
-    /// valid one are then refused. Reloaded on SIGHUP, like the next.
+    /// valid one are then refused; --ca checks no client. Reloaded on SIGHUP, like the next.
     #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_CLIENT_CA")]
     #[serde(skip_serializing_if = "Option::is_none")]
     client_ca: Option<PathBuf>,
@@ -188,9 +188,10 @@ pub(crate) struct Settings {
           default_missing_value = FIND_PAGE)]
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PathBuf>,
-    /// Certificates in PEM to trust, and no others, in connections to object stores, PostgreSQL,
-    /// the collector of traces and an https:// proxy: of issuers, or the server's own if it is
-    /// self-signed [default: those in SSL_CERT_FILE and SSL_CERT_DIR, else those of the system].
+    /// Certificates in PEM to trust, and no others, in the service's own connections, to object
+    /// stores, PostgreSQL, the collector of traces and an https:// proxy: of issuers, or the
+    /// server's own if it is self-signed [default: those in SSL_CERT_FILE and SSL_CERT_DIR, else
+    /// those of the system]. For the certificates of clients, see --client-ca.
     #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_CA")]
     #[serde(skip_serializing_if = "Option::is_none")]
     ca: Option<PathBuf>,

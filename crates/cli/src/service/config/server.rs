@@ -11,7 +11,7 @@ use papir_server::{
     ClientFiles, ClientLimits, DatabaseConfig, Login, PostgresConfig, Protection, RegistryConfig,
     RegistryPlace, ServerConfig, Sources, TlsFiles, TokenSource,
 };
-use papir_store::remote::StoreProxy;
+use papir_store::remote::{Location, StoreProxy};
 
 use super::{FIND_PAGE, Settings};
 use crate::arguments::duration::Span;
@@ -156,6 +156,31 @@ impl Settings {
         }
     }
 
+    /// Refuses certificates for the service's own connections if it makes none: whoever gives them
+    /// may mean those of clients, of which none would be checked. `source` is the source of changes
+    /// that the service follows.
+    pub(crate) fn check_ca(&self, source: Option<&Path>) -> Result<(), Failure> {
+        if self.ca.is_none() || self.connects(source) {
+            return Ok(());
+        }
+        Err(Failure::new(
+            "ca without a connection: it is for those that the service makes, to object stores, \
+             PostgreSQL or --otlp; to check the certificates of clients, give --client-ca FILE",
+        ))
+    }
+
+    /// Returns whether the service connects to other services.
+    fn connects(&self, source: Option<&Path>) -> bool {
+        let mut places: Vec<&Path> = Vec::new();
+        places.extend(self.databases.iter().map(|one| one.path.as_path()));
+        places.extend(self.registry.as_deref());
+        places.extend(self.registry_keys.as_deref().map(Path::new));
+        places.extend(source);
+
+        let mut texts = places.into_iter().filter_map(Path::to_str);
+        self.otlp.is_some() || texts.any(is_remote)
+    }
+
     /// The files to serve; for databases in object stores, their copies in the cache.
     fn databases(&self) -> Result<(Vec<DatabaseConfig>, Sources), Failure> {
         let network = self.network();
@@ -271,6 +296,12 @@ impl Settings {
     }
 }
 
+/// Returns whether a place is reached by a connection. A store in a folder needs none.
+fn is_remote(place: &str) -> bool {
+    let is_store = Location::is_address(place) && !place.starts_with("file:");
+    is_store || Login::is_address(place)
+}
+
 /// Logs a failure of the device.
 fn log_gpu_failure(failure: GpuFailure<'_>) {
     let GpuFailure { error, lost } = failure;
@@ -367,6 +398,37 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(message.contains("share/papir/page"), "{message}");
+    }
+
+    #[test]
+    fn certificates_to_trust_need_a_connection() {
+        let words = "ca = \"a\"\n[[database]]\npath = \"words.papir\"\n";
+        for text in [
+            words.to_owned(),
+            format!("registry = \"/var/lib/papir\"\n{words}"),
+            words.replace("words.papir", "file:///srv/words.papir"),
+        ] {
+            let message = parse(&text).check_ca(None).unwrap_err().to_string();
+            assert!(message.contains("give --client-ca FILE"), "{message}");
+            assert!(
+                parse(&text.replace("ca = \"a\"", ""))
+                    .check_ca(None)
+                    .is_ok()
+            );
+        }
+
+        for text in [
+            format!("otlp = \"https://collector:4318\"\n{words}"),
+            format!("registry = \"postgres://papir@db/papir\"\n{words}"),
+            format!("registry-keys = \"s3://bucket/papir\"\n{words}"),
+            words.replace("words.papir", "gs://bucket/words.papir"),
+        ] {
+            assert!(parse(&text).check_ca(None).is_ok(), "{text}");
+        }
+        let followed = Path::new("postgres://papir@db/shop");
+        assert!(parse(words).check_ca(Some(followed)).is_ok());
+        let followed = Path::new("changes.jsonl");
+        assert!(parse(words).check_ca(Some(followed)).is_err());
     }
 
     #[test]
