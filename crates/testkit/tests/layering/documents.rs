@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::{members, root, under};
+use super::{members, root, sources, under};
 
 /// The list of the decisions, by subject.
 const DECISIONS: &str = "docs/decisions/README.md";
+/// The specification of all formats.
+const FORMATS: &str = "docs/formats.md";
 /// Crates for development, which the picture of the layers leaves out.
 const UNDRAWN: &[&str] = &["features", "fuzz", "house", "reference", "testkit"];
 
@@ -73,6 +75,66 @@ fn the_picture_of_the_layers_has_every_crate_and_no_other() {
         }
     }
     assert_eq!(found, expected);
+}
+
+/// The literals in a source file that name a part of a database or a stream of a seed, as in
+/// `inspire/packs`. Numbered names, as in `inspire/rgsw/1`, are described together.
+fn part_names(source: &str) -> BTreeSet<&str> {
+    let code = source
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    let literals = code.flat_map(|line| line.split('"').skip(1).step_by(2));
+
+    let mut names = BTreeSet::new();
+    for literal in literals {
+        let Some((scheme, part)) = literal.split_once('/') else {
+            continue;
+        };
+        let is_name = |word: &str| {
+            word.starts_with(|first: char| first.is_ascii_lowercase())
+                && word
+                    .bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        };
+        if is_name(scheme) && is_name(part) {
+            names.insert(literal);
+        }
+    }
+    names
+}
+
+#[test]
+fn the_formats_name_every_part_and_stream_of_a_scheme() {
+    let formats = fs::read_to_string(root().join(FORMATS)).unwrap();
+
+    let mut count = 0;
+    for folder in ["crates/schemes/src", "crates/research/src"] {
+        for path in sources(&root().join(folder)) {
+            let file = path.strip_prefix(root()).unwrap();
+            if file.to_string_lossy().contains("tests") {
+                continue;
+            }
+
+            let source = fs::read_to_string(&path).unwrap();
+            for name in part_names(&source) {
+                let is_there = formats.contains(&format!("`{name}`"));
+                assert!(is_there, "{FORMATS} lacks `{name}` of {}", file.display());
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 60, "{count} names");
+}
+
+#[test]
+fn names_of_parts_are_found_in_code_and_not_in_comments() {
+    let source = r#"
+        // "a/comment"
+        const A: &str = "inspire/packs"; f("zip/lwe-matrix", "a text", "x/y z", "inspire/rgsw/1");
+        format!("depir/tables/{chunk}")
+    "#;
+    let found = part_names(source);
+    assert_eq!(found, BTreeSet::from(["inspire/packs", "zip/lwe-matrix"]));
 }
 
 /// The text of a section of ARCHITECTURE, from its first words to the next heading.
