@@ -43,7 +43,8 @@
 //! | `clients`, `psi` | registered clients; private set intersection |
 //! | `admission`, `catalog`, `metrics`, `traces` | limits and batching; databases and their versions; metrics; spans |
 //! | `access`, `listen` | tokens and trusted proxies; sockets, TLS and connections |
-//! | `shares`, `background` | holders of a bounded resource, and which gives way; outcomes of background work |
+//! | `shares` | holders of a bounded resource, and which gives way |
+//! | `background` | outcomes of background work |
 
 mod access;
 mod admission;

@@ -230,18 +230,18 @@ fn read_layout(bytes: &[u8], shape: Shape) -> CoreResult<KeywordLayout> {
 
     let found = Shape::of_bytes(layout.records(), layout.record_bytes() as u64)?;
     if found != shape {
-        let described = |shape: Shape| {
-            format!(
-                "{} buckets of {} bytes",
-                shape.records(),
-                shape.record_bytes()
-            )
-        };
+        let what = "the layout of keys";
         return Err(CoreError::malformed(
-            "the layout of keys",
+            what,
             described(found),
             described(shape),
         ));
     }
     Ok(layout)
+}
+
+/// The shape of buckets, for errors.
+fn described(shape: Shape) -> String {
+    let bytes = shape.record_bytes();
+    format!("{} buckets of {bytes} bytes", shape.records())
 }
