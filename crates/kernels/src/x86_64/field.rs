@@ -150,7 +150,8 @@ impl<L: WideLanes<N>, const N: usize> Field<L, N> {
     #[inline(always)]
     pub(super) fn last(
         self,
-        (u, v): (L::Vector, L::Vector),
+        u: L::Vector,
+        v: L::Vector,
         [s, w]: [Factors<L::Vector>; 2],
     ) -> (L::Vector, L::Vector) {
         // A lazy product takes any word: sum and difference, below 4q, are not reduced first.

@@ -94,7 +94,7 @@ fn inverse_last_radix2<L: WideLanes<N>, const N: usize>(
 ) {
     let (low, high) = vectors.split_at_mut(vectors.len() / 2);
     for (a, b) in low.iter_mut().zip(high) {
-        let (u, v) = field.last((field.lanes.load(a), field.lanes.load(b)), last);
+        let (u, v) = field.last(field.lanes.load(a), field.lanes.load(b), last);
         field.lanes.store(a, u);
         field.lanes.store(b, v);
     }
@@ -205,8 +205,8 @@ impl<L: WideLanes<N>, const N: usize> Radix4<L::Vector> for Last<L, N> {
         } = self.0;
         let (a, b) = field.inverse((a, b), left);
         let (c, e) = field.inverse((c, e), right);
-        let (a, c) = field.last((a, c), self.1);
-        let (b, e) = field.last((b, e), self.1);
+        let (a, c) = field.last(a, c, self.1);
+        let (b, e) = field.last(b, e, self.1);
         [a, b, c, e]
     }
 }

@@ -55,7 +55,7 @@ pub(super) trait InverseButterflies: Butterflies {
     ) -> (Self::Vector, Self::Vector);
 
     /// The last butterfly, where v is given negated; it also divides by d and reduces.
-    fn last(self, pair: (Self::Vector, Self::Vector)) -> (Self::Vector, Self::Vector);
+    fn last(self, u: Self::Vector, v: Self::Vector) -> (Self::Vector, Self::Vector);
 }
 
 /// All stages of the forward transform except those on blocks of [`BLOCK`] registers. There is at
@@ -327,7 +327,7 @@ struct Last<F, T>(F, T);
 impl<F: InverseButterflies> Stages<F::Vector, 2> for Last<F, [F::Root; 1]> {
     #[inline(always)]
     fn apply(&self, [a, b]: [F::Vector; 2]) -> [F::Vector; 2] {
-        let (a, b) = self.0.last((a, b));
+        let (a, b) = self.0.last(a, b);
         [a, b]
     }
 }
@@ -341,8 +341,8 @@ impl<F: InverseButterflies> Stages<F::Vector, 4> for Last<F, [F::Root; 3]> {
         let (c, e) = field.inverse::<true>((c, e), right);
         let a = field.settle(a);
         let c = field.settle(c);
-        let (a, c) = field.last((a, c));
-        let (b, e) = field.last((b, e));
+        let (a, c) = field.last(a, c);
+        let (b, e) = field.last(b, e);
         [a, b, c, e]
     }
 }
@@ -351,10 +351,10 @@ impl<F: InverseButterflies> Stages<F::Vector, 8> for Last<F, [F::Root; 7]> {
     #[inline(always)]
     fn apply(&self, x: [F::Vector; 8]) -> [F::Vector; 8] {
         let [a, b, c, e, f, g, h, i] = inner_stages(self.0, x, self.1);
-        let (a, f) = self.0.last((a, f));
-        let (b, g) = self.0.last((b, g));
-        let (c, h) = self.0.last((c, h));
-        let (e, i) = self.0.last((e, i));
+        let (a, f) = self.0.last(a, f);
+        let (b, g) = self.0.last(b, g);
+        let (c, h) = self.0.last(c, h);
+        let (e, i) = self.0.last(e, i);
         [a, b, c, e, f, g, h, i]
     }
 }

@@ -242,7 +242,7 @@ impl<const INPUT: bool> InverseButterflies for Direction<'_, INPUT> {
     }
 
     #[inline(always)]
-    fn last(self, (u, v): Pair) -> Pair {
+    fn last(self, u: __m256d, v: __m256d) -> Pair {
         let Self {
             field,
             last: [scale, root],

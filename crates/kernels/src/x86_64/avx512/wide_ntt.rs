@@ -242,7 +242,7 @@ impl InverseButterflies for Direction<'_> {
     }
 
     #[inline(always)]
-    fn last(self, (u, v): Pair) -> Pair {
+    fn last(self, u: __m512i, v: __m512i) -> Pair {
         let Self {
             field,
             last: [scale, root],
@@ -305,13 +305,14 @@ fn inverse_block<const NEGATE: bool>(
 #[inline(always)]
 fn inverse_pairs(direction: Direction, pairs: &mut [Pair; PAIRS], roots: [Factors; PAIRS]) {
     for (pair, root) in pairs.iter_mut().zip(roots) {
-        *pair = plain_inverse(direction, direction.pick(*pair, &SPLIT), root);
+        let (u, v) = direction.pick(*pair, &SPLIT);
+        *pair = plain_inverse(direction, u, v, root);
     }
 }
 
 /// [`InverseButterflies::inverse`] for a v that is not negated, also in [0, 2q).
 #[inline(always)]
-fn plain_inverse(direction: Direction, (u, v): Pair, w: Factors) -> Pair {
+fn plain_inverse(direction: Direction, u: __m512i, v: __m512i, w: Factors) -> Pair {
     let Direction { field, .. } = direction;
     let difference = field.lanes.sub(field.lanes.add(u, field.twice), v);
     (
