@@ -28,5 +28,5 @@ mod steps;
 
 pub use exponents::{ExponentMatrix, Exponents};
 pub use plan::{Plan, Shape};
-pub use shifted::{Place, multiply_shifted};
+pub use shifted::{Place, ShiftedFactors, multiply_shifted};
 pub use steps::Products;

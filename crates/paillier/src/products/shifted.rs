@@ -14,9 +14,21 @@ pub struct Place {
     pub position: u32,
 }
 
-/// Multiplies each of `starts` by its factors, each divided by `divisor` and raised to a power of
-/// two by its place. `step` is the number of bits between positions. Calls `pause` between steps of
-/// some milliseconds.
+/// Factors of several products, each divided by the divisor and raised to a power of two by its
+/// place.
+#[derive(Clone, Copy, Debug)]
+pub struct ShiftedFactors<'a> {
+    /// The factors, before the division.
+    pub factors: &'a [Ciphertext],
+    /// The place of each factor.
+    pub places: &'a [Place],
+    /// The ciphertext d that divides all factors.
+    pub divisor: &'a Ciphertext,
+    /// Number of bits between positions.
+    pub step: u32,
+}
+
+/// Multiplies each of `starts` by its factors. Calls `pause` between steps of some milliseconds.
 ///
 /// Products are combined by Horner's rule, all at once, so that the lanes of a squaring are shared:
 /// up to eight products cost as much as one.
@@ -27,10 +39,15 @@ pub struct Place {
 pub fn multiply_shifted(
     public: &PublicKey,
     starts: &[Ciphertext],
-    (places, factors): (&[Place], &[Ciphertext]),
-    (divisor, step): (&Ciphertext, u32),
+    shifted: ShiftedFactors<'_>,
     mut pause: impl FnMut(),
 ) -> Result<Vec<Ciphertext>> {
+    let ShiftedFactors {
+        factors,
+        places,
+        divisor,
+        step,
+    } = shifted;
     Error::check_length("factors", factors.len(), places.len())?;
     if let Some(place) = places.iter().find(|place| place.product >= starts.len()) {
         let expected = format!("below {}", starts.len());

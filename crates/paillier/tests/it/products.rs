@@ -2,7 +2,7 @@
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use papir_paillier::products::{ExponentMatrix, Place, Products, multiply_shifted};
+use papir_paillier::products::{ExponentMatrix, Place, Products, ShiftedFactors, multiply_shifted};
 use papir_paillier::{Ciphertext, Error, Params, PublicKey, SecretKey, random_ciphertexts};
 use papir_ring::prg::Seed;
 
@@ -155,15 +155,26 @@ fn shifted_products_match_separate_exponentiations() {
             &public.multiply_plain(&quotient, &power),
         );
     }
+
+    let shifted = ShiftedFactors {
+        factors,
+        places: &places,
+        divisor: &divisor[0],
+        step: 3,
+    };
     let mut pauses = 0;
-    let found = multiply_shifted(public, starts, (&places, factors), (&divisor[0], 3), || {
-        pauses += 1
-    });
+    let found = multiply_shifted(public, starts, shifted, || pauses += 1);
     assert_eq!(found.unwrap(), expected);
     assert_eq!(pauses, 131);
 
-    let one = |places: &[Place], divisor| {
-        multiply_shifted(public, starts, (places, &factors[..1]), (divisor, 3), || {}).map(drop)
+    let one = |places: &[Place], divisor: &Ciphertext| {
+        let shifted = ShiftedFactors {
+            factors: &factors[..1],
+            places,
+            divisor,
+            step: 3,
+        };
+        multiply_shifted(public, starts, shifted, || {}).map(drop)
     };
     assert!(matches!(one(&[], &divisor[0]), Err(Error::Length { .. })));
     let beyond = [Place {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, BlobSlice, Progress, Result, parallel};
-use papir_paillier::products::{Exponents, Place, Products, multiply_shifted};
+use papir_paillier::products::{Exponents, Place, Products, ShiftedFactors, multiply_shifted};
 use papir_paillier::{Ciphertext, PublicKey};
 
 use super::compression::{ALIGNMENT, Compression, DIGEST_BYTES};
@@ -502,13 +502,13 @@ impl<'a> Difference<'a> {
         let mut factors = multiply(public, &key, self, progress)?;
         let divisor = factors.split_off(self.places.len());
 
-        let changed = multiply_shifted(
-            public,
-            &starts,
-            (&self.places, &factors),
-            (&divisor[0], SLOT_BITS),
-            || progress.advance(0),
-        );
+        let shifted = ShiftedFactors {
+            factors: &factors,
+            places: &self.places,
+            divisor: &divisor[0],
+            step: SLOT_BITS,
+        };
+        let changed = multiply_shifted(public, &starts, shifted, || progress.advance(0));
         progress.advance(self.ciphertexts.len() as u64);
         let changed = changed.map_err(malformed(TICKET))?;
         Ok(words_of(&changed))
