@@ -62,7 +62,7 @@ impl Params {
     /// # Errors
     /// The errors of [`Params::new`].
     pub fn with_blocks(shape: Shape, unit_words: usize, blocks: usize) -> Result<Self> {
-        Self::failing_less(shape, (unit_words, blocks), FailureBound::DEFAULT)
+        Self::failing_less(shape, unit_words, blocks, FailureBound::DEFAULT)
     }
 
     /// Creates the parameters of [`Params::with_blocks`] within this bound on the failure
@@ -72,7 +72,8 @@ impl Params {
     /// The errors of [`Params::new`].
     pub fn failing_less(
         shape: Shape,
-        (unit_words, blocks): (usize, usize),
+        unit_words: usize,
+        blocks: usize,
         failure: FailureBound,
     ) -> Result<Self> {
         let layout = Layout::new(shape, unit_words, blocks)?;
@@ -138,7 +139,7 @@ impl Params {
         std::iter::successors(Some(1u64), |t| Some(2 * t))
             // The second bound is t² ≤ 16·units: up to four times the square root.
             .take_while(move |&t| t <= units && t <= units.div_ceil(t).saturating_mul(16))
-            .map(move |t| Self::failing_less(shape, (unit_words, t as usize), failure))
+            .map(move |t| Self::failing_less(shape, unit_words, t as usize, failure))
     }
 
     /// Returns names and values of the parameters, for a description.
