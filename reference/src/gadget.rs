@@ -10,9 +10,8 @@ pub fn centre(x: i128, q: i128) -> i128 {
 pub fn chinese_remainder(r1: u32, q1: u32, r2: u32, q2: u32) -> i128 {
     let q1 = i128::from(q1);
     let q2 = i128::from(q2);
-    let fits = |x: &i128| x % q2 == i128::from(r2);
-    let candidates = (0..q2).map(|k| i128::from(r1) + k * q1);
-    candidates.into_iter().find(fits).unwrap_or(-1)
+    let mut candidates = (0..q2).map(|k| i128::from(r1) + k * q1);
+    candidates.find(|x| x % q2 == i128::from(r2)).unwrap_or(-1)
 }
 
 /// Digits of round(x / 2^drop), least significant first, in [−B/2, B/2) for B = 2^log_base.

@@ -62,15 +62,14 @@ pub fn shift(a: &[u64], k: usize, q: u64) -> Poly {
 /// g⁻¹(a): ℓ polynomials of digits modulo q.
 pub fn digits(a: &[u64], q: u64, base: Gadget) -> Vec<Poly> {
     let q = i128::from(q);
-    let digits_of = |&x: &u64| {
-        gadget::digits(
-            gadget::centre(x.into(), q),
-            base.log_base,
-            base.drop,
-            base.levels,
-        )
-    };
-    let all: Vec<Vec<i128>> = a.iter().map(digits_of).collect();
+    let all: Vec<Vec<i128>> = a
+        .iter()
+        .map(|&x| {
+            let centred = gadget::centre(x.into(), q);
+            gadget::digits(centred, base.log_base, base.drop, base.levels)
+        })
+        .collect();
+
     (0..base.levels)
         .map(|level| {
             all.iter()
@@ -100,20 +99,27 @@ pub fn switch(
     (product(key.0), product(key.1))
 }
 
+/// Exponents of the automorphisms in a chain: powers of the generator, times rho.
+#[derive(Clone, Copy)]
+struct ChainExponents {
+    generator: usize,
+    rho: usize,
+}
+
 /// COLLAPSEHALF with ρ = τ_rho, and COLLAPSEPARTIAL. Returns the component under ρ(s) and the new
 /// body.
 fn collapse_chain(
     mut components: Vec<Poly>,
     mut body: Poly,
     key: (&[Poly], &[Poly]),
-    (generator, rho): (usize, usize),
+    chain: ChainExponents,
     q: u64,
     gadget: Gadget,
 ) -> (Poly, Poly) {
-    let powers = powers(generator, components.len(), body.len());
+    let powers = powers(chain.generator, components.len(), body.len());
     while components.len() > 1 {
         let last = components.pop().unwrap_or_default();
-        let e = powers[components.len() - 1] * rho % (2 * body.len());
+        let e = powers[components.len() - 1] * chain.rho % (2 * body.len());
         let (a, b) = switch(&last, key, e, q, gadget);
         body = add(&body, &b, q);
         let next = components.len() - 1;
@@ -144,15 +150,20 @@ pub fn inverse_of_power_of_two(n: usize, q: u64) -> u64 {
 
 /// Line 2 of TRANSFORM and TRANSFORMPARTIAL: factor·Σᵢ a\[i\]·X^{−i} for every mask.
 pub fn reflect(masks: &[Vec<u64>], factor: u64, q: u64) -> Vec<Poly> {
-    let reflect_one = |mask: &Vec<u64>| {
-        let d = mask.len();
-        let terms = mask
-            .iter()
-            .enumerate()
-            .map(|(i, &x)| shift(&constant(x, d, factor, q), 2 * d - i, q));
-        terms.fold(vec![0; d], |sum, term| add(&sum, &term, q))
-    };
-    masks.iter().map(reflect_one).collect()
+    masks
+        .iter()
+        .map(|mask| reflect_one(mask, factor, q))
+        .collect()
+}
+
+/// factor·Σᵢ a\[i\]·X^{−i} for one mask.
+fn reflect_one(mask: &[u64], factor: u64, q: u64) -> Poly {
+    let d = mask.len();
+    let terms = mask
+        .iter()
+        .enumerate()
+        .map(|(i, &x)| shift(&constant(x, d, factor, q), 2 * d - i, q));
+    terms.fold(vec![0; d], |sum, term| add(&sum, &term, q))
 }
 
 /// Σ_k X^k·τ_e(ãₖ).
@@ -184,8 +195,18 @@ pub fn pack(
             .map(|e| component(&reflected, e * rho % (2 * d), q))
             .collect()
     };
-    let (a1, body) = collapse_chain(half(1), bodies.to_vec(), key_g, (g, 1), q, gadget);
-    let (a2, body) = collapse_chain(half(h), body, key_g, (g, h), q, gadget);
+
+    let first = ChainExponents {
+        generator: g,
+        rho: 1,
+    };
+    let second = ChainExponents {
+        generator: g,
+        rho: h,
+    };
+    let (a1, body) = collapse_chain(half(1), bodies.to_vec(), key_g, first, q, gadget);
+    let (a2, body) = collapse_chain(half(h), body, key_g, second, q, gadget);
+    // a₁ is under s and a₂ under h(s), so only the second is switched.
     let (a, b) = switch(&a2, key_h, 1, q, gadget);
     (add(&a1, &a, q), add(&body, &b, q))
 }
@@ -209,11 +230,16 @@ pub fn partial_pack(
         .collect();
     let mut body = bodies.to_vec();
     body.resize(d, 0);
-    collapse_chain(components, body, key_g, (g, 1), q, gadget)
+
+    let chain = ChainExponents {
+        generator: g,
+        rho: 1,
+    };
+    collapse_chain(components, body, key_g, chain, q, gadget)
 }
 
 /// x·factor as a constant polynomial.
-fn constant(x: u64, d: usize, factor: u64, q: u64) -> Poly {
+pub(crate) fn constant(x: u64, d: usize, factor: u64, q: u64) -> Poly {
     let mut poly = vec![0; d];
     poly[0] = (u128::from(x) * u128::from(factor) % u128::from(q)) as u64;
     poly

@@ -86,31 +86,29 @@ pub fn automorphism(a: &[u32], e: usize, q: u32) -> Vec<u32> {
 pub fn monomial_dft_i32(polys: &[Vec<i32>]) -> Vec<Vec<i32>> {
     let n = polys.len();
     let d = polys[0].len();
-    let transform = |c: usize| {
-        let mut sum = vec![0i32; d];
+    let mut sums = vec![vec![0i32; d]; n];
+    for (c, sum) in sums.iter_mut().enumerate() {
         for (f, poly) in polys.iter().enumerate() {
             let term = rotate_i32(poly, 2 * d / n * c * f);
             for (sum, term) in sum.iter_mut().zip(term) {
                 *sum = sum.wrapping_add(term);
             }
         }
-        sum
-    };
-    (0..n).map(transform).collect()
+    }
+    sums
 }
 
 /// [`monomial_dft_i32`] modulo q.
 pub fn monomial_dft_mod(polys: &[Vec<u32>], q: u32) -> Vec<Vec<u32>> {
     let n = polys.len();
     let d = polys[0].len();
-    let transform = |c: usize| {
-        let zero = vec![0; d];
-        let terms = polys.iter().enumerate();
-        terms.fold(zero, |sum, (f, poly)| {
-            add(&sum, &rotate_mod(poly, 2 * d / n * c * f, q), q)
-        })
-    };
-    (0..n).map(transform).collect()
+    let mut sums = vec![vec![0; d]; n];
+    for (c, sum) in sums.iter_mut().enumerate() {
+        for (f, poly) in polys.iter().enumerate() {
+            *sum = add(sum, &rotate_mod(poly, 2 * d / n * c * f, q), q);
+        }
+    }
+    sums
 }
 
 #[cfg(test)]

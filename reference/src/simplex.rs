@@ -6,26 +6,31 @@ pub fn exponents(variables: usize, degree: usize) -> Vec<Vec<usize>> {
     if variables == 0 {
         return vec![Vec::new()];
     }
-    let first = |exponent: usize| {
-        let rest = exponents(variables - 1, degree - exponent);
-        rest.into_iter()
-            .map(move |rest| [vec![exponent], rest].concat())
-    };
-    (0..=degree).flat_map(first).collect()
+
+    let mut all = Vec::new();
+    for exponent in 0..=degree {
+        for rest in exponents(variables - 1, degree - exponent) {
+            all.push([vec![exponent], rest].concat());
+        }
+    }
+    all
+}
+
+/// x^exponent modulo q.
+fn power(x: u64, exponent: u64, q: u64) -> u64 {
+    (0..exponent).fold(1, |power, _| power * x % q)
 }
 
 /// The value modulo q, at a point, of the polynomial of total degree `degree` with these
 /// coefficients.
 pub fn value(coefficients: &[u32], degree: usize, point: &[u32], q: u32) -> u32 {
     let q = u64::from(q);
-    let power =
-        |x: u32, exponent: usize| (0..exponent).fold(1, |power, _| power * u64::from(x) % q);
     let mut sum = 0;
     for (&coefficient, exponents) in coefficients.iter().zip(exponents(point.len(), degree)) {
         let factors = point
             .iter()
             .zip(exponents)
-            .map(|(&x, exponent)| power(x, exponent));
+            .map(|(&x, exponent)| power(x.into(), exponent as u64, q));
         sum = (sum + factors.fold(u64::from(coefficient), |term, factor| term * factor % q)) % q;
     }
     sum as u32
@@ -34,13 +39,14 @@ pub fn value(coefficients: &[u32], degree: usize, point: &[u32], q: u32) -> u32 
 /// The points of the cube {0, …, degree}^variables, in lexicographic order.
 pub fn cube_points(variables: usize, degree: usize) -> Vec<Vec<usize>> {
     let side = degree + 1;
-    let point = |position: usize| {
-        (0..variables)
-            .rev()
-            .map(move |i| position / side.pow(i as u32) % side)
-            .collect()
-    };
-    (0..side.pow(variables as u32)).map(point).collect()
+    (0..side.pow(variables as u32))
+        .map(|position| {
+            (0..variables)
+                .rev()
+                .map(|i| position / side.pow(i as u32) % side)
+                .collect()
+        })
+        .collect()
 }
 
 /// Interpolates values on the cube modulo a prime q: the coefficients of the polynomial of degree
@@ -62,7 +68,6 @@ pub fn individual_degrees(values: &[u32], variables: usize, degree: usize, q: u3
 
 /// The coefficients of the polynomial in one variable with these values at 0, 1, ….
 fn lagrange(values: &[u64], q: u64) -> Vec<u64> {
-    let inverse = |x: u64| (0..q - 2).fold(1, |power, _| power * x % q);
     let mut sum = vec![0; values.len()];
     for (i, &value) in values.iter().enumerate() {
         let mut term = vec![1];
@@ -77,7 +82,9 @@ fn lagrange(values: &[u64], q: u64) -> Vec<u64> {
                 .collect();
             scale = scale * ((q + i as u64 - j as u64) % q) % q;
         }
-        let factor = value * inverse(scale) % q;
+
+        // q is prime, so that x^(q − 2) is 1/x.
+        let factor = value * power(scale, q - 2, q) % q;
         sum.iter_mut()
             .zip(&term)
             .for_each(|(sum, c)| *sum = (*sum + c * factor) % q);
@@ -88,18 +95,19 @@ fn lagrange(values: &[u64], q: u64) -> Vec<u64> {
 /// The value at a point of a polynomial with coefficients in the order of [`cube_points`].
 pub fn cube_value(coefficients: &[u32], degree: usize, point: &[u32], q: u32) -> u32 {
     let q = u64::from(q);
-    let term = |(exponents, &coefficient): (Vec<usize>, &u32)| {
+    let terms = cube_points(point.len(), degree)
+        .into_iter()
+        .zip(coefficients);
+
+    let mut sum = 0;
+    for (exponents, &coefficient) in terms {
         let factors = exponents
             .into_iter()
             .zip(point)
             .flat_map(|(e, &x)| vec![u64::from(x); e]);
-        factors.fold(u64::from(coefficient), |term, x| term * x % q)
-    };
-    let terms = cube_points(point.len(), degree)
-        .into_iter()
-        .zip(coefficients)
-        .map(term);
-    (terms.sum::<u64>() % q) as u32
+        sum += factors.fold(u64::from(coefficient), |term, x| term * x % q);
+    }
+    (sum % q) as u32
 }
 
 #[cfg(test)]
