@@ -49,18 +49,20 @@ impl Target {
 /// The kind of an outcome: `accepted`, or the error's first words that consist only of letters, so
 /// that values from the input do not count.
 pub fn outcome<T, E: std::fmt::Display>(result: &Result<T, E>) -> String {
-    let is_word = |word: &&str| {
-        word.chars()
-            .all(|c| c.is_ascii_alphabetic() || ",.:;".contains(c))
-    };
     match result {
         Ok(_) => "accepted".to_owned(),
         Err(error) => error
             .to_string()
             .split(' ')
-            .filter(is_word)
+            .filter(|word| is_word(word))
             .take(12)
             .collect::<Vec<_>>()
             .join(" "),
     }
+}
+
+/// Returns true for letters and punctuation only.
+fn is_word(word: &str) -> bool {
+    word.chars()
+        .all(|c| c.is_ascii_alphabetic() || ",.:;".contains(c))
 }

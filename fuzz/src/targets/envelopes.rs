@@ -12,15 +12,16 @@ const KINDS: [Kind; 4] = [Kind::Public, Kind::Query, Kind::Answer, Kind::Keys];
 
 /// Envelopes, unchanged and with a repaired checksum.
 pub(super) fn envelope() -> Target {
-    let header = |kind| Header {
-        kind,
-        scheme: 3,
-        version: Version([7; 8]),
-    };
-    let seeds = KINDS
-        .map(|kind| envelope::seal(&header(kind), b"some payload"))
-        .to_vec();
-    Target::new(seeds, |input| {
+    let seeds = KINDS.map(|kind| {
+        let header = Header {
+            kind,
+            scheme: 3,
+            version: Version([7; 8]),
+        };
+        envelope::seal(&header, b"some payload")
+    });
+
+    Target::new(seeds.to_vec(), |input| {
         let opened = KINDS.map(|kind| envelope::open(input, kind, 3));
         assert!(
             opened.iter().flatten().count() <= 1,

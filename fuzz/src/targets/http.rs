@@ -117,12 +117,15 @@ fn code(answer: &[u8]) -> String {
     code.unwrap_or_default().to_owned()
 }
 
+/// A request for a path.
+fn get(path: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nHost: papir\r\nConnection: close\r\n\r\n").into_bytes()
+}
+
 /// Complete requests.
 pub(super) fn requests() -> Target {
     let service = Service::start();
-    let get = |path: &str| {
-        format!("GET {path} HTTP/1.1\r\nHost: papir\r\nConnection: close\r\n\r\n").into_bytes()
-    };
+
     let mut seeds: Vec<Vec<u8>> = [
         "/healthz",
         "/v1/databases",
@@ -136,13 +139,19 @@ pub(super) fn requests() -> Target {
         b"POST /v1/databases/words/query HTTP/1.1\r\nHost: p\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
             .to_vec(),
     );
+
     // Seeds that close their connection: an answer is certain only if the client waits for it.
     let closing: Vec<Vec<u8>> = seeds[..seeds.len() - 1].to_vec();
-    let then = move |input: &[u8]| match closing.iter().any(|seed| seed == input) {
-        true => After::Wait,
-        false => After::Cut,
-    };
-    Target::new(seeds, move |input| service.send(input, then(input))).with_words(&[
+
+    Target::new(seeds, move |input| {
+        let then = if closing.iter().any(|seed| seed == input) {
+            After::Wait
+        } else {
+            After::Cut
+        };
+        service.send(input, then)
+    })
+    .with_words(&[
         "HTTP/1.1\r\n",
         "\r\n\r\n",
         "Content-Length: ",

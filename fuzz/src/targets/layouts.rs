@@ -11,12 +11,14 @@ const RECORD_BYTES: usize = 1 << 16;
 
 /// The layout of some keys whose values have different lengths.
 pub(super) fn small_layout() -> KeywordLayout {
-    let entry = |i: u64| Entry {
-        key: i.to_le_bytes().to_vec(),
-        value: vec![1; i as usize % 50],
-        line: i,
-    };
-    let entries = (0..200).map(entry).collect();
+    let entries = (0..200u64)
+        .map(|i| Entry {
+            key: i.to_le_bytes().to_vec(),
+            value: vec![1; i as usize % 50],
+            line: i,
+        })
+        .collect();
+
     build(
         entries,
         &TableOptions::default(),

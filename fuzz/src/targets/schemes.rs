@@ -65,14 +65,9 @@ impl Prepared {
     fn all() -> &'static [Self] {
         static ALL: OnceLock<Vec<Prepared>> = OnceLock::new();
         ALL.get_or_init(|| {
-            let anonymous = |scheme: &&&'static dyn ErasedScheme| {
-                scheme
-                    .plan(shape(), Goal::Balanced)
-                    .is_ok_and(|plan| !plan.limits.client_keys)
-            };
             registry::all()
                 .iter()
-                .filter(anonymous)
+                .filter(|scheme| is_anonymous(**scheme))
                 .map(|scheme| Self::new(*scheme))
                 .collect()
         })
@@ -87,19 +82,26 @@ impl Prepared {
     }
 }
 
+/// Returns true for a scheme whose clients register no keys.
+fn is_anonymous(scheme: &dyn ErasedScheme) -> bool {
+    scheme
+        .plan(shape(), Goal::Balanced)
+        .is_ok_and(|plan| !plan.limits.client_keys)
+}
+
 /// A target of all schemes. The first byte of an input selects the scheme.
 fn for_all_schemes(
-    seed: impl Fn(&Prepared) -> Vec<Vec<u8>>,
+    seeds_of: impl Fn(&Prepared) -> Vec<Vec<u8>>,
     mut run: impl FnMut(&Prepared, &[u8]) -> String + 'static,
 ) -> Target {
     let databases = Prepared::all();
-    let numbered = |(number, database): (usize, &Prepared)| {
-        seed(database)
-            .into_iter()
-            .map(move |bytes| [&[number as u8][..], &bytes].concat())
-            .collect::<Vec<_>>()
-    };
-    let seeds = databases.iter().enumerate().flat_map(numbered).collect();
+    let mut seeds = Vec::new();
+    for (number, database) in databases.iter().enumerate() {
+        for bytes in seeds_of(database) {
+            seeds.push([&[number as u8][..], &bytes].concat());
+        }
+    }
+
     Target::new(seeds, move |input| {
         let (number, rest) = input.split_first().unwrap_or((&0, &[]));
         let database = &databases[usize::from(*number) % databases.len()];
@@ -107,17 +109,19 @@ fn for_all_schemes(
     })
 }
 
+/// The public part, unless it is too long.
+fn public_seeds(database: &Prepared) -> Vec<Vec<u8>> {
+    let payload = repair::payload(&database.server.public());
+    if payload.len() <= PUBLIC_BYTES {
+        vec![payload]
+    } else {
+        Vec::new()
+    }
+}
+
 /// Public parts.
 pub(super) fn public() -> Target {
-    let seed = |database: &Prepared| {
-        let payload = repair::payload(&database.server.public());
-        if payload.len() <= PUBLIC_BYTES {
-            vec![payload]
-        } else {
-            Vec::new()
-        }
-    };
-    for_all_schemes(seed, |database, payload| {
+    for_all_schemes(public_seeds, |database, payload| {
         client_of(&*database.scheme, database.header(Kind::Public), payload)
     })
 }
@@ -170,10 +174,14 @@ fn client_of(scheme: &dyn ErasedScheme, header: Header, payload: &[u8]) -> Strin
     outcome(&client)
 }
 
+/// The honest query.
+fn query_seeds(database: &Prepared) -> Vec<Vec<u8>> {
+    vec![repair::payload(&database.query)]
+}
+
 /// Queries.
 pub(super) fn query() -> Target {
-    let seed = |database: &Prepared| vec![repair::payload(&database.query)];
-    for_all_schemes(seed, |database, payload| {
+    for_all_schemes(query_seeds, |database, payload| {
         let query = repair::seal(database.header(Kind::Query), payload);
         let answer = database.server.answer(ErasedSession::default(), &query);
         if let Ok(answer) = &answer {
@@ -183,21 +191,21 @@ pub(super) fn query() -> Target {
     })
 }
 
+/// The answer to the honest query.
+fn answer_seeds(database: &Prepared) -> Vec<Vec<u8>> {
+    let answer = database
+        .server
+        .answer(ErasedSession::default(), &database.query)
+        .unwrap();
+    vec![repair::payload(&answer)]
+}
+
 /// Answers.
 pub(super) fn answer() -> Target {
-    let seed = |database: &Prepared| {
-        let answer = database
-            .server
-            .answer(ErasedSession::default(), &database.query)
-            .unwrap();
-        vec![repair::payload(&answer)]
-    };
-    for_all_schemes(seed, |database, payload| {
+    for_all_schemes(answer_seeds, |database, payload| {
         let (secret, _) = database.client.query(None, &[0], &mut rng()).unwrap();
-        let records = database.client.extract(
-            secret,
-            &repair::seal(database.header(Kind::Answer), payload),
-        );
+        let answer = repair::seal(database.header(Kind::Answer), payload);
+        let records = database.client.extract(secret, &answer);
         if let Ok(records) = &records {
             assert!(records.iter().all(|record| record.len() == 8));
         }
@@ -205,22 +213,23 @@ pub(super) fn answer() -> Target {
     })
 }
 
+/// The sections that are short enough, each after its number.
+fn section_seeds(database: &Prepared) -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for (number, section) in database.sections.values().enumerate() {
+        if section.len() <= SECTION_BYTES {
+            seeds.push([&[number as u8][..], section].concat());
+        }
+    }
+    seeds
+}
+
 /// Prepared sections with one of them mutated.
 pub(super) fn sections() -> Target {
-    let seed = |database: &Prepared| {
-        let numbered = |(number, section): (usize, &Blob)| {
-            (section.len() <= SECTION_BYTES).then(|| [&[number as u8][..], section].concat())
-        };
-        database
-            .sections
-            .values()
-            .enumerate()
-            .filter_map(numbered)
-            .collect()
-    };
-    for_all_schemes(seed, |database, input| {
+    for_all_schemes(section_seeds, |database, input| {
         let (number, bytes) = input.split_first().unwrap_or((&0, &[]));
         let position = usize::from(*number) % database.sections.len();
+
         let changed = database
             .sections
             .keys()
