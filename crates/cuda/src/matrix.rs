@@ -191,9 +191,10 @@ impl HeldMatrix for Matrix {
         let mut all = Vec::with_capacity(vectors.len());
         while all.len() < vectors.len() {
             let rest = &vectors[all.len()..];
-            let words = |count| digits.words(self.shape, count).iter().sum();
             all.extend(self.gpu.run(|_, workspace| {
-                let count = workspace.fitting(rest.len(), words)?;
+                let count = workspace.fitting(rest.len(), |count| {
+                    digits.words(self.shape, count).iter().sum()
+                })?;
                 self.pass(workspace, &rest[..count], bits)
             })?);
         }

@@ -94,6 +94,15 @@ impl Plain {
             _ => unreachable!("as many bytes as a word has"),
         }
     }
+
+    /// A row times a vector, modulo 2^`bits`.
+    fn sum(&self, row: usize, vector: &[u64], bits: u32) -> u64 {
+        let terms = vector.iter().enumerate();
+        let sum = terms.fold(0u64, |sum, (c, x)| {
+            sum.wrapping_add(self.word(row, c).wrapping_mul(*x))
+        });
+        sum & ((1 << bits) - 1)
+    }
 }
 
 impl HeldMatrix for Plain {
@@ -102,16 +111,14 @@ impl HeldMatrix for Plain {
             return Err(failure("lost"));
         }
         self.device.0.products.fetch_add(1, Ordering::Relaxed);
-        let sum = |row: usize, vector: &[u64]| {
-            let terms = vector.iter().enumerate();
-            let sum = terms.fold(0u64, |sum, (c, x)| {
-                sum.wrapping_add(self.word(row, c).wrapping_mul(*x))
-            });
-            sum & ((1 << bits) - 1)
-        };
+
+        let rows = 0..self.shape.rows;
         Ok(vectors
             .iter()
-            .map(|vector| (0..self.shape.rows).map(|row| sum(row, vector)).collect())
+            .map(|vector| {
+                let rows = rows.clone();
+                rows.map(|row| self.sum(row, vector, bits)).collect()
+            })
             .collect())
     }
 }

@@ -250,7 +250,6 @@ fn folder() -> TempDir {
 /// root, must be able to enter all folders above.
 fn is_usable(folder: &Path) -> bool {
     let socket = folder.join(SOCKET);
-    let is_reachable = |above: &Path| fs::metadata(above).unwrap().mode() & 0o001 != 0;
 
     socket
         .to_str()
@@ -258,14 +257,23 @@ fn is_usable(folder: &Path) -> bool {
         && (!is_root(folder) || folder.ancestors().skip(1).all(is_reachable))
 }
 
+/// Returns true if every user may enter this folder.
+fn is_reachable(folder: &Path) -> bool {
+    fs::metadata(folder).unwrap().mode() & 0o001 != 0
+}
+
 /// A path as the host in a URL.
 fn percent_encoded(path: &str) -> String {
-    let encode = |byte: u8| match byte {
+    path.bytes().map(encoded_byte).collect()
+}
+
+/// A byte of a host in a URL: itself, or its code after a percent sign.
+fn encoded_byte(byte: u8) -> String {
+    match byte {
         b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
         _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
         _ => format!("%{byte:02X}"),
-    };
-    path.bytes().map(encode).collect()
+    }
 }
 
 fn is_root(own: &Path) -> bool {

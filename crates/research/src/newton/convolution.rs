@@ -90,18 +90,19 @@ impl<'a> Convolution<'a> {
 
         for (part, values) in values.chunks_mut(ROWS).enumerate() {
             let primes = self.system.primes_of(part);
-            // Numbers come in pairs that start at an even place, so the second one is always
-            // negated.
-            let alternating = |numbers: [&[i32]; 2]| {
-                let [first, mut second] = self.system.residues_by(&powers, part, numbers);
-                let odd = second.iter_mut().zip(primes);
-                odd.for_each(|(residue, prime)| {
-                    *residue = if *residue == 0 { 0 } else { prime - *residue }
-                });
-                [first, second]
-            };
-
-            self.take_residues(alternating, sequence, &mut residues);
+            self.take_residues(
+                |numbers| {
+                    // Numbers come in pairs that start at an even place, so the second one is
+                    // always negated.
+                    let [first, mut second] = self.system.residues_by(&powers, part, numbers);
+                    for (residue, prime) in second.iter_mut().zip(primes) {
+                        *residue = if *residue == 0 { 0 } else { prime - *residue };
+                    }
+                    [first, second]
+                },
+                sequence,
+                &mut residues,
+            );
             self.transform(part, &residues, values);
             progress.advance(1);
         }
@@ -188,9 +189,7 @@ impl<'a> Convolution<'a> {
 
     /// Transforms blocks of residues modulo the primes of one part.
     fn transform(&self, part: usize, residues: &[[u32; ROWS]], values: &mut [Vec<u32>]) {
-        // `half` is a power of two, so the mask moves each block to a place of twice its length.
         let half = self.half();
-        let place = |k: usize| k + (k & !(half - 1));
         values.par_iter_mut().for_each(|values| values.fill(0));
         // A block of residues stays in the cache while all primes use it.
         for (block, residues) in residues.chunks(BLOCK).enumerate() {
@@ -199,7 +198,9 @@ impl<'a> Convolution<'a> {
                 .enumerate()
                 .for_each(|(lane, values)| {
                     for (k, residues) in (block * BLOCK..).zip(residues) {
-                        values[place(k)] = residues[lane];
+                        // `half` is a power of two: the mask moves each block to a place of twice
+                        // its length.
+                        values[k + (k & !(half - 1))] = residues[lane];
                     }
                 });
         }

@@ -209,13 +209,16 @@ fn random_changes(fixture: &mut Fixture<'_>) -> Vec<Change> {
     let mut indices = fixture.indices(2);
     indices.push(indices[0]);
     let bits = fixture.shape.record_bits();
-    let change = |index| {
-        let mut bytes = vec![0; fixture.shape.record_bytes()];
-        fixture.rng.fill_bytes(&mut bytes);
-        Change {
-            index,
-            record: extract_bits(&bytes, 0, bits),
-        }
-    };
-    indices.into_iter().map(change).collect()
+
+    indices
+        .into_iter()
+        .map(|index| {
+            let mut bytes = vec![0; fixture.shape.record_bytes()];
+            fixture.rng.fill_bytes(&mut bytes);
+            Change {
+                index,
+                record: extract_bits(&bytes, 0, bits),
+            }
+        })
+        .collect()
 }

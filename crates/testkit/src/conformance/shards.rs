@@ -125,10 +125,12 @@ fn check_refusals(
     combiner: &dyn ErasedCombiner,
 ) {
     let query = fixture.send(&[0]).query;
-    let partial = |shard: &ErasedShard| shard.partial_many(&[&query], &NoProgress).remove(0);
     let honest: Vec<Vec<u8>> = shards
         .iter()
-        .map(|shard| partial(shard).expect("a partial answer"))
+        .map(|shard| {
+            let partial = shard.partial_many(&[&query], &NoProgress).remove(0);
+            partial.expect("a partial answer")
+        })
         .collect();
     let payload = &honest[0][24..honest[0].len() - 8];
     let seal = |kind, version, payload: &[u8]| {

@@ -30,10 +30,9 @@ pub(crate) fn pass_many(
     outs: &mut [&mut [u64]],
 ) {
     if bits > PRODUCT_BITS {
-        let pass = |tiles: &[i32], cols, ys: [&[i32]; 2], outs: [&mut [i64]; 2]| {
+        return in_halves(tiles, cols, ys, bits, outs, |tiles, cols, ys, outs| {
             mat32::pass(tiles, cols, ys, outs);
-        };
-        return in_halves(tiles, cols, ys, bits, outs, pass);
+        });
     }
 
     // Tiles of equal size: 13 vectors make tiles of 7 and 6, not of 12 and 1.

@@ -125,23 +125,22 @@ fn draw_panel(
         .build_cartesian_2d(-0.5..places.len() as f64 - 0.5, 0.0..1.05 * highest)
         .map_err(drawing_error)?;
 
-    let label = |place: &f64| name_of(*place, &places);
-    let mut mesh = chart.configure_mesh();
-    mesh.y_labels(6)
-        .y_label_formatter(&whole_label)
-        .max_light_lines(0);
-    // Places are names and no quantities, so lines between them would mislead.
-    mesh.disable_x_mesh()
-        .x_labels(places.len() + 1)
-        .x_label_formatter(&label);
-
     let axis = if places.iter().any(Option::is_some) {
         "N/t"
     } else {
         ""
     };
 
-    mesh.x_desc(axis)
+    chart
+        .configure_mesh()
+        .y_labels(6)
+        .y_label_formatter(&whole_label)
+        .max_light_lines(0)
+        // Places are names and no quantities, so lines between them would mislead.
+        .disable_x_mesh()
+        .x_labels(places.len() + 1)
+        .x_label_formatter(&|place| name_of(*place, &places))
+        .x_desc(axis)
         .y_desc(quantity.unit)
         .draw()
         .map_err(drawing_error)?;

@@ -156,8 +156,9 @@ pub fn log2_value(simplex: Simplex, log2_coefficient: f64, largest: f64) -> f64 
     let Simplex { variables, degree } = simplex;
     // The largest power is factored out: 27 bits to the power of the largest degree exceed an f64.
     let top = degree as f64 * largest.log2();
-    let part = |d: usize| terms(variables - 1, d) as f64 * largest.powi(d as i32 - degree as i32);
-    log2_coefficient + top + (0..=degree).map(part).sum::<f64>().log2()
+    let parts = (0..=degree)
+        .map(|d| terms(variables - 1, d) as f64 * largest.powi(d as i32 - degree as i32));
+    log2_coefficient + top + parts.sum::<f64>().log2()
 }
 
 /// Returns the first odd primes whose product is at least four times a number of `bits` bits. This

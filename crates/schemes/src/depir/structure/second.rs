@@ -65,20 +65,23 @@ impl<'a> Second<'a> {
         let mut leaves: Vec<Leaf<'_>> = self.small.iter().map(Leaf::new).collect();
         let mut buffers = Buffers::default();
 
-        let mut leaf = |prefix: &[u16], points: &Group<'_>| {
-            let prefix = Prefix {
-                first: first.map(|_| prefix[0]),
-                others: &prefix[usize::from(first.is_some())..],
-            };
-            self.group(&mut leaves, prefix, points, &mut buffers, &mut effort);
-            // Values of a group are in the order of its points.
-            for (&point, &value) in points.order.iter().zip(&buffers.lifted) {
-                values[point as usize] = value as u16;
-            }
-        };
-
-        let enough = |shared, points| self.is_enough(shared, points);
-        walk(self.prime, &points, &mut prefix, &enough, &mut leaf);
+        walk(
+            self.prime,
+            &points,
+            &mut prefix,
+            &|shared, points| self.is_enough(shared, points),
+            &mut |prefix: &[u16], points: &Group<'_>| {
+                let prefix = Prefix {
+                    first: first.map(|_| prefix[0]),
+                    others: &prefix[usize::from(first.is_some())..],
+                };
+                self.group(&mut leaves, prefix, points, &mut buffers, &mut effort);
+                // Values of a group are in the order of its points.
+                for (&point, &value) in points.order.iter().zip(&buffers.lifted) {
+                    values[point as usize] = value as u16;
+                }
+            },
+        );
 
         (values, effort)
     }

@@ -130,13 +130,21 @@ impl First {
         bodies: Vec<Bodies>,
         keys: &[&OnlineKey<Expanded>],
     ) -> Result<Vec<Bodies>> {
-        let multiply = |vectors: &[&[u64]], bits| {
-            let held = self.held[1].products(vectors, bits);
-            held.unwrap_or_else(|| multiply(&self.matrices, vectors, bits))
-        };
         packing
-            .pack_bodies_by(multiply, &[], bodies, keys)
+            .pack_bodies_by(
+                |vectors, bits| self.pack_products(vectors, bits),
+                &[],
+                bodies,
+                keys,
+            )
             .map_err(refused(NAME))
+    }
+
+    /// Multiplies the packing matrices by vectors, on the device that holds them if there is one.
+    fn pack_products(&self, vectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
+        self.held[1]
+            .products(vectors, bits)
+            .unwrap_or_else(|| multiply(&self.matrices, vectors, bits))
     }
 }
 

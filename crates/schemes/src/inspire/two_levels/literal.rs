@@ -53,8 +53,10 @@ pub struct Literal {
 impl Literal {
     /// Returns the distinct values of γ₀, γ₁, γ₂, in this order. Each has one key.
     pub fn distinct_gammas(&self) -> Vec<usize> {
-        let first = |&i: &usize| !self.gammas[..i].contains(&self.gammas[i]);
-        (0..3).filter(first).map(|i| self.gammas[i]).collect()
+        (0..self.gammas.len())
+            .filter(|&i| !self.gammas[..i].contains(&self.gammas[i]))
+            .map(|i| self.gammas[i])
+            .collect()
     }
 
     /// Returns the number of coefficients of key material: α·ℓ·d.
@@ -143,8 +145,12 @@ impl Literal {
     /// Checks that every γ is a power of two from 2 to d/2.
     pub(super) fn check_gammas(&self) -> Result<()> {
         let most = self.rlwe.degree / 2;
-        let fits = |gamma: usize| gamma.is_power_of_two() && (2..=most).contains(&gamma);
-        match self.gammas.into_iter().find(|&gamma| !fits(gamma)) {
+        let misfit = self
+            .gammas
+            .into_iter()
+            .find(|gamma| !gamma.is_power_of_two() || !(2..=most).contains(gamma));
+
+        match misfit {
             None => Ok(()),
             Some(gamma) => {
                 let expected = format!("a power of two from 2 to {most}");

@@ -292,10 +292,15 @@ pub(super) fn respond(
     let bits = params.literal().query_bits[1];
 
     let mut words = vec![0; packing.words(packs)];
-    let pack_digits = |pack: usize| &digits[pack * gamma * columns..][..gamma * columns];
-    let masks = |pack| masks.of_words(ring, pack_digits(pack), columns);
     let prepared = packing
-        .prepare_all(packs, masks, &mut words)
+        .prepare_all(
+            packs,
+            |pack| {
+                let pack_digits = &digits[pack * gamma * columns..][..gamma * columns];
+                masks.of_words(ring, pack_digits, columns)
+            },
+            &mut words,
+        )
         .map_err(refused(NAME))?;
 
     // The sums need the query alone, unlike the masks above, which need the digits alone: both meet

@@ -312,22 +312,25 @@ impl Server {
 
         progress.stage("pack", (count(wanted) + packs) as u64);
         let first = row_masks(params, seed, 0, &tiles, progress);
-        let of_block = move |block| first.of_pack(block);
-        let packing = packings.packing(0);
-        let prepared = packing
-            .prepare_where(wanted.len(), |i| wanted[i], of_block, matrices.slice_mut())
+        let prepared = packings
+            .packing(0)
+            .prepare_where(
+                wanted.len(),
+                |i| wanted[i],
+                move |block| first.of_pack(block),
+                matrices.slice_mut(),
+            )
             .map_err(refused(NAME))?;
         write_digits(params, &prepared, digits.slice_mut());
 
         // Each pack of the second level has digits of all units, so all are prepared again.
         let digits = BlobSlice::new(digits.into(), DIGITS)?;
         let masks = row_masks(params, seed, 1, &digits, progress);
-        let of_pack = move |pack| masks.of_pack(pack);
         let second = PreparedPacks::prepare(
             PACKS,
             packings.packing(1),
             packs,
-            of_pack,
+            move |pack| masks.of_pack(pack),
             scratch,
             progress,
         )?;
