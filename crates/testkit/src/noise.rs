@@ -20,15 +20,19 @@ impl Moments {
         let mut sum = 0f64;
         let mut squares = 0f64;
         let mut max = 0f64;
+
         for value in values {
             count += 1;
             sum += value;
             squares += value * value;
             max = max.max(value.abs());
         }
+
         assert!(count > 0, "no values measured");
+
         let mean = sum / count as f64;
         let variance = squares / count as f64 - mean * mean;
+
         Self {
             count,
             mean,

@@ -45,6 +45,7 @@ impl Server {
             folder: folder(),
             _turn: Some(turn),
         };
+
         let data = server.data();
         // The same cluster on each machine, whatever its locale, and small.
         let cluster = ["--locale=C", "--encoding=UTF8", "--wal-segsize=1"];
@@ -53,8 +54,11 @@ impl Server {
             "initdb",
             &[&["-D", &data, "--no-sync"][..], &cluster, &access].concat(),
         );
+
         fs::write(server.path("data/pg_hba.conf"), ACCESS).unwrap();
         server.configure(settings);
+
+        // The role needs a running server, and its database needs the role.
         server.control("start");
         server.sql(
             "postgres",
@@ -70,11 +74,13 @@ impl Server {
             folder: folder(),
             _turn: None,
         };
+
         let host = self
             .socket_folder()
             .replace('\\', r"\\")
             .replace('\'', r"\'");
         let source = format!("host='{host}' user=postgres application_name=standby");
+
         run(
             "pg_basebackup",
             &[
@@ -88,6 +94,7 @@ impl Server {
                 "fast",
             ],
         );
+
         standby.configure(settings);
         standby.control("start");
         standby
@@ -166,6 +173,7 @@ impl Server {
     fn control(&self, action: &str) {
         let data = self.data();
         let log = self.path("log");
+
         run(
             "pg_ctl",
             &[
@@ -283,10 +291,12 @@ fn is_root(own: &Path) -> bool {
 /// Runs one of PostgreSQL's programs.
 fn run(program: &str, arguments: &[&str]) -> Output {
     let probe = TempDir::new().unwrap();
+
     let mut command = Command::new(programs().join(program));
     if is_root(probe.path()) {
         command.uid(NOBODY).gid(NOBODY);
     }
+
     // Messages, sorting and servers do not depend on the person who runs the tests.
     command.env("LC_ALL", "C");
     for (name, _) in std::env::vars_os() {
@@ -294,6 +304,7 @@ fn run(program: &str, arguments: &[&str]) -> Output {
             command.env_remove(name);
         }
     }
+
     // A started server must not hold the pipes of this process.
     let quiet = program == "pg_ctl";
     let output = |quiet: bool| if quiet { Stdio::null() } else { Stdio::piped() };
@@ -301,11 +312,13 @@ fn run(program: &str, arguments: &[&str]) -> Output {
         .args(arguments)
         .current_dir("/")
         .stdin(Stdio::null());
+
     let child = command
         .stdout(output(quiet))
         .stderr(output(quiet))
         .spawn()
         .unwrap();
+
     let output = child.wait_with_output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(
@@ -325,12 +338,14 @@ fn programs() -> PathBuf {
         .flatten();
     let mut installed: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
     installed.sort();
+
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = installed
         .into_iter()
         .rev()
         .chain(std::env::split_paths(&path))
         .collect();
+
     folders.retain(|folder| folder.join("initdb").is_file());
     folders
         .into_iter()

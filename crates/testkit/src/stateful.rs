@@ -333,6 +333,7 @@ impl StatefulServer {
     ) -> Result<StatefulAnswer> {
         let keys = session.require_keys()?;
         let ticket = session.require_ticket()?;
+
         if ticket.tag != keys.tag() {
             return Err(Error::malformed(
                 "a ticket",
@@ -340,6 +341,7 @@ impl StatefulServer {
                 "one of this client",
             ));
         }
+
         if ticket.number != query.number {
             return Err(Error::malformed(
                 "a query's ticket",
@@ -347,6 +349,7 @@ impl StatefulServer {
                 ticket.number,
             ));
         }
+
         let record = self.records.get(query.index)?;
         Ok(StatefulAnswer {
             number: query.number,
@@ -474,8 +477,11 @@ impl Client<Stateful> for StatefulClient {
             scheme: Stateful::NAME,
             what: "client state",
         })?;
+
+        // Counted at once: a number that was sent is never used again, whatever follows.
         let number = state.next;
         state.next += 1;
+
         let pad = Zeroizing::new(stream(&state.key, number, self.params.record_bytes()));
         Ok((
             StatefulSecret { number, pad },

@@ -20,12 +20,16 @@ pub(super) fn check(fixture: &mut Fixture<'_>) {
         );
         return;
     }
+
     let placed = check_answers(fixture, &plain);
     let products = plain.products();
     assert!(products > 0, "the device multiplied nothing");
+
     plain.fail(true);
     check_same(fixture, &*placed, 2);
     assert_eq!(plain.products(), products, "the failing device multiplied");
+
+    // Full, it refuses a database instead of holding a part of it.
     plain.fill();
     let error = fixture.server.on_device(&plain).err();
     assert!(matches!(error, Some(Error::Device { .. })), "{error:?}");
@@ -48,8 +52,10 @@ pub(super) fn check_answers(
         .server
         .require_on_device(&recorded)
         .expect("a database on a device");
+
     let held = recorded.held.into_inner().expect("a lock");
     assert_eq!(held, matrices, "held matrices differ from the planned ones");
+
     let bytes: usize = held
         .iter()
         .map(|shape| shape.rows / 64 * shape.group_bytes())
@@ -59,11 +65,13 @@ pub(super) fn check_answers(
         planned == 0 || planned == bytes as u64,
         "{planned} bytes planned, {bytes} held"
     );
+
     assert_eq!(placed.version(), fixture.server.version());
     assert!(
         placed.public() == fixture.server.public(),
         "another public part"
     );
+
     check_same(fixture, &*placed, 1);
     check_same(fixture, &*placed, 3);
     placed
@@ -78,16 +86,19 @@ fn check_same(fixture: &mut Fixture<'_>, placed: &dyn ErasedServer, count: usize
         .take(count)
         .map(|&index| fixture.send(&[index]).query)
         .collect();
+
     let batch: Vec<_> = queries
         .iter()
         .map(|query| (ErasedSession::default(), query.as_slice()))
         .collect();
+
     let [found, expected] = [placed, &*fixture.server].map(|server| {
         let answers = server.answer_many(&batch, &NoProgress).into_iter();
         answers
             .collect::<Result<Vec<_>>>()
             .expect("answers to honest queries")
     });
+
     assert!(
         found == expected,
         "{:?}: {count} answers of a device differ from the CPU's",

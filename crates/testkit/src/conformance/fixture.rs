@@ -43,6 +43,7 @@ impl<'a> Fixture<'a> {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut records = RecordBuffer::zeroed(shape);
         rng.fill_bytes(records.packed_mut());
+
         let server = match target.failure.is_default() {
             true => scheme.setup(&records, target.goal, &mut rng, &NoProgress),
             false => scheme.candidate_for(shape, target).and_then(|candidate| {
@@ -51,10 +52,13 @@ impl<'a> Fixture<'a> {
         };
         let server = server
             .unwrap_or_else(|error| panic!("{} cannot prepare {shape:?}: {error}", scheme.name()));
+
+        // The client knows what the server publishes, and nothing else of it.
         let client = scheme
             .client(&server.public())
             .expect("a client from the public part");
         let registration = Registration::open(&*client, &*server, &mut rng);
+
         Self {
             scheme,
             shape,
@@ -157,16 +161,19 @@ impl Registration {
         let Some(registered) = registered else {
             return Self::default();
         };
+
         let (state, sealed) = registered.register(rng).expect("registration");
         assert_eq!(
             sealed.len() as u64,
             description.sizes.keys,
             "client keys' length"
         );
+
         let keys = server
             .require_registered()
             .and_then(|server| server.accept_keys(&sealed))
             .expect("honest keys are accepted");
+
         Self {
             state: Some(state),
             keys: Some(keys),
@@ -181,12 +188,14 @@ impl Registration {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<Sent> {
+        // Read before the query, which moves the state on to the next ticket.
         let number = self.next_ticket(client);
         let (secret, query) = client.query(self.state.as_mut(), indices, rng)?;
         assert!(
             number.is_none() || number < self.next_ticket(client),
             "a ticket's number is used twice"
         );
+
         let ticket = match (&self.keys, number) {
             (Some(keys), Some(number)) => {
                 let server = server.require_registered()?;
@@ -194,11 +203,13 @@ impl Registration {
             }
             _ => None,
         };
+
         assert_eq!(
             ticket.is_some(),
             server.describe().limits.tickets,
             "tickets differ from the description"
         );
+
         Ok(Sent {
             secret,
             query,

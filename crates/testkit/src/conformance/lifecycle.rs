@@ -29,6 +29,7 @@ fn check_save_and_load(fixture: &mut Fixture<'_>) {
         .scheme
         .load(&sections)
         .expect("loading what was saved");
+
     assert!(
         loaded.public() == fixture.server.public(),
         "public bytes changed by saving"
@@ -38,6 +39,7 @@ fn check_save_and_load(fixture: &mut Fixture<'_>) {
         (loaded.version(), loaded.describe()),
         (fixture.server.version(), fixture.server.describe())
     );
+
     let index = fixture.shape.records() / 3;
     let sent = fixture.send(&[index]);
     let answer = fixture.answer(&sent);
@@ -45,6 +47,7 @@ fn check_save_and_load(fixture: &mut Fixture<'_>) {
         .answer(fixture.registration.session(&sent), &sent.query)
         .expect("an answer");
     assert!(answer == again, "a loaded database gives another answer");
+
     let mut twice = MemorySections::default();
     loaded.save(&mut twice).expect("saving to memory");
     assert!(
@@ -57,6 +60,7 @@ fn check_save_and_load(fixture: &mut Fixture<'_>) {
             "section {name} changed"
         );
     }
+
     check_damaged_sections(fixture, &sections);
 }
 
@@ -92,12 +96,14 @@ fn check_damaged_sections(fixture: &Fixture<'_>, sections: &MemorySections) {
             })
             .err()
     };
+
     for name in sections.names() {
         let whole = sections.get(name).unwrap();
         assert!(
             matches!(load(name, None), Some(Error::MissingSection { .. })),
             "{name} missing"
         );
+
         let short = Blob::copy_of(&whole[..whole.len().saturating_sub(1)]);
         for (what, bytes) in [
             ("empty", Blob::copy_of(&[])),
@@ -112,6 +118,7 @@ fn check_damaged_sections(fixture: &Fixture<'_>, sections: &MemorySections) {
             assert!(is_parse_error(&error), "section {name}, {what}: {error:?}");
         }
     }
+
     let header = Header {
         kind: Kind::Public,
         scheme: fixture.scheme.properties().id + 1,
@@ -140,6 +147,7 @@ fn check_refused_changes(fixture: &mut Fixture<'_>) {
         "no changes cost {:?}",
         none.update
     );
+
     let record = vec![0; fixture.shape.record_bytes()];
     let outside = Change {
         index: fixture.shape.records(),
@@ -149,6 +157,7 @@ fn check_refused_changes(fixture: &mut Fixture<'_>) {
         index: 0,
         record: [record, vec![0]].concat(),
     };
+
     for (change, code) in [(outside, "index_out_of_range"), (long, "wrong_length")] {
         let changes = [change];
         let beforehand = fixture.server.update_cost(&changes).err();
@@ -167,6 +176,7 @@ fn check_update(fixture: &mut Fixture<'_>, config: &Config) {
     let old = fixture.send(&[0]);
     let old_answer = fixture.answer(&old);
     let changes = random_changes(fixture);
+
     let server = fixture
         .server
         .update(&changes, &mut fixture.rng, &NoProgress)
@@ -176,6 +186,7 @@ fn check_update(fixture: &mut Fixture<'_>, config: &Config) {
         fixture.server.version(),
         "an update is a new version"
     );
+
     let refused = server
         .answer(fixture.registration.session(&old), &old.query)
         .err();
@@ -183,20 +194,26 @@ fn check_update(fixture: &mut Fixture<'_>, config: &Config) {
         matches!(refused, Some(Error::WrongVersion { .. })),
         "{refused:?}"
     );
+
     let client = fixture
         .scheme
         .client(&server.public())
         .expect("a client of the new version");
     let late = client.extract(fixture.send(&[0]).secret, &old_answer).err();
     assert!(matches!(late, Some(Error::WrongVersion { .. })), "{late:?}");
+
+    // The old server is not changed by the update: it still has the old records.
     for change in &changes {
         fixture.check_lookup(&[change.index]);
     }
+
+    // From here on, the fixture is the new version.
     for change in &changes {
         fixture.records.set(change.index, &change.record).unwrap();
     }
     fixture.registration = Registration::open(&*client, &*server, &mut fixture.rng);
     (fixture.server, fixture.client) = (server, client);
+
     let mut indices = fixture.indices(config.random_indices);
     indices.extend(changes.iter().map(|change| change.index));
     for index in indices {

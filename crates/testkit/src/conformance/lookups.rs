@@ -18,6 +18,7 @@ pub(super) fn check_indices(fixture: &mut Fixture<'_>, config: &Config) {
             "{:?}: query's length",
             fixture.shape
         );
+
         let answer = fixture.answer(&sent);
         assert_eq!(
             answer.len() as u64,
@@ -29,18 +30,21 @@ pub(super) fn check_indices(fixture: &mut Fixture<'_>, config: &Config) {
             answer == fixture.answer(&sent),
             "a retry is answered with other bytes"
         );
+
         let found = fixture
             .client
             .extract(sent.secret, &answer)
             .expect("an honest answer decodes");
         check_records(&fixture.records, &[index], &found);
     }
+
     let first = fixture.send(&[0]);
     let second = fixture.send(&[0]);
     assert!(
         first.query != second.query,
         "two queries for one index are equal"
     );
+
     if fixture.scheme.properties().privacy == Privacy::Private {
         check_bytes_differ(&first.query, &second.query);
     }
@@ -60,6 +64,7 @@ fn check_bytes_differ(first: &[u8], second: &[u8]) {
     let payload = 24..first.len() - 8;
     let first = &first[payload.clone()];
     let second = &second[payload];
+
     let equal = |distance: usize| {
         first
             .iter()
@@ -68,16 +73,19 @@ fn check_bytes_differ(first: &[u8], second: &[u8]) {
             .filter(|(a, b)| a == b)
             .count() as f64
     };
+
     let found = equal(0);
     let random = first.len() as f64 / 256.0;
     let deviations = 6.0 * random.sqrt() + 8.0;
     if found < random + deviations {
         return;
     }
+
     let usual = (1..=DISTANCES)
         .map(equal)
         .fold(random, f64::max)
         .min(1.25 * random);
+
     assert!(
         found < usual + deviations,
         "{found} of {} payload bytes are equal in two queries, {usual} at a distance",
@@ -109,6 +117,7 @@ pub(super) fn check_refusals(fixture: &mut Fixture<'_>) {
 pub(super) fn check_batches(fixture: &mut Fixture<'_>) {
     let description = fixture.server.describe();
     let indices = fixture.indices(description.limits.batch.min(16));
+
     for count in [
         description.limits.batch.min(16),
         description.limits.batch.min(2),
@@ -122,6 +131,7 @@ pub(super) fn check_batches(fixture: &mut Fixture<'_>) {
         );
         fixture.check_lookup(&batch);
     }
+
     fixture.check_lookup(&vec![0; description.limits.batch.min(3)]);
     check_answer_many(fixture, &indices);
 }
@@ -137,6 +147,7 @@ fn check_answer_many(fixture: &mut Fixture<'_>, indices: &[u64]) {
         .iter()
         .map(|sent| (fixture.registration.session(sent), sent.query.as_slice()))
         .collect();
+
     for (answer, sent) in fixture
         .server
         .answer_many(&batch, &NoProgress)
@@ -148,6 +159,8 @@ fn check_answer_many(fixture: &mut Fixture<'_>, indices: &[u64]) {
             "in one pass and alone differ"
         );
     }
+
+    // A bad query fails alone, wherever it is in the batch.
     let middle = batch.len() / 2;
     batch.insert(middle, (fixture.registration.session(&sent[0]), bad));
     let answers = fixture.server.answer_many(&batch, &NoProgress);
@@ -170,24 +183,29 @@ pub(super) fn check_threads(fixture: &Fixture<'_>, config: &Config) {
         records,
         ..
     } = fixture;
+
     let work = |thread: u64| {
         let mut rng = ChaCha20Rng::seed_from_u64(config.seed ^ (thread + 1));
         let client = scheme.client(&server.public()).expect("a client");
         let mut registration = Registration::open(&*client, &**server, &mut rng);
+
         for i in 0..2 {
             let index = (thread * 97 + i * 31) % records.shape().records();
             let sent = registration
                 .send(&*client, &**server, &[index], &mut rng)
                 .expect("a query");
+
             let answer = server
                 .answer(registration.session(&sent), &sent.query)
                 .expect("an answer");
+
             let found = client
                 .extract(sent.secret, &answer)
                 .expect("an honest answer decodes");
             check_records(records, &[index], &found);
         }
     };
+
     std::thread::scope(|scope| {
         for thread in 0..config.threads as u64 {
             scope.spawn({

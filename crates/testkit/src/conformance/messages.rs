@@ -30,14 +30,18 @@ fn damages(bytes: &[u8], positions: usize, rng: &mut impl Rng) -> Vec<(String, V
         ),
         ("twice".to_owned(), [bytes, bytes].concat()),
     ];
+
+    // Half of the positions are in the header, whose fields are checked one by one.
     for i in 0..positions {
         let position = if i < positions / 2 {
             i * 3 % 24
         } else {
             rng.next_u64() as usize % bytes.len()
         };
+
         let mut damaged = bytes.to_vec();
         damaged[position] ^= 1 << (rng.next_u32() % 8);
+
         list.push((format!("bit flipped in byte {position}"), damaged));
         list.push((format!("cut at {position}"), bytes[..position].to_vec()));
     }
@@ -67,22 +71,26 @@ fn check_queries(fixture: &mut Fixture<'_>, config: &Config) {
     let id = fixture.scheme.properties().id;
     let version = fixture.server.version();
     let sent = fixture.send(&[0]);
+
     for (what, damaged) in damages(&sent.query, config.damaged_positions, &mut fixture.rng) {
         assert_refused(
             fixture.try_answer(&damaged, &sent),
             &format!("query, {what}"),
         );
     }
+
     let foreign = reseal(&sent.query, Kind::Query, id.wrapping_add(1), version);
     assert!(matches!(
         fixture.try_answer(&foreign, &sent),
         Err(Error::WrongScheme { .. })
     ));
+
     let old = reseal(&sent.query, Kind::Query, id, Version([0xa5; 8]));
     assert!(matches!(
         fixture.try_answer(&old, &sent),
         Err(Error::WrongVersion { .. })
     ));
+
     let answer = reseal(&sent.query, Kind::Answer, id, version);
     assert!(matches!(
         fixture.try_answer(&answer, &sent),
@@ -95,6 +103,7 @@ fn check_answers(fixture: &mut Fixture<'_>, config: &Config) {
     let version = fixture.server.version();
     let sent = fixture.send(&[0]);
     let answer = fixture.answer(&sent);
+
     for (what, damaged) in damages(&answer, config.damaged_positions, &mut fixture.rng) {
         let secret = fixture.send(&[0]).secret;
         assert_refused(
@@ -102,17 +111,20 @@ fn check_answers(fixture: &mut Fixture<'_>, config: &Config) {
             &format!("answer, {what}"),
         );
     }
+
     let foreign = reseal(&answer, Kind::Answer, id.wrapping_add(1), version);
     let secret = fixture.send(&[0]).secret;
     assert!(matches!(
         fixture.client.extract(secret, &foreign),
         Err(Error::WrongScheme { .. })
     ));
+
     let old = reseal(&answer, Kind::Answer, id, Version([0xa5; 8]));
     assert!(matches!(
         fixture.client.extract(sent.secret, &old),
         Err(Error::WrongVersion { .. })
     ));
+
     let secret = fixture.send(&[0]).secret;
     fixture.check_decodes_or_refuses(secret, &answer, "the answer to another query");
 }
@@ -121,29 +133,34 @@ fn check_publics(fixture: &mut Fixture<'_>, config: &Config) {
     let public = fixture.server.public();
     let id = fixture.scheme.properties().id;
     let version = fixture.server.version();
+
     // A hint can be large: damage fewer positions.
     let positions = if public.len() > 1 << 22 {
         4
     } else {
         config.damaged_positions
     };
+
     for (what, damaged) in damages(&public, positions, &mut fixture.rng) {
         assert_refused(
             fixture.scheme.client(&damaged),
             &format!("public part, {what}"),
         );
     }
+
     let foreign = reseal(&public, Kind::Public, id.wrapping_add(1), version);
     assert!(matches!(
         fixture.scheme.client(&foreign),
         Err(Error::WrongScheme { .. })
     ));
+
     let payload = &public[24..public.len() - 8];
     let header = Header {
         kind: Kind::Public,
         scheme: id,
         version,
     };
+
     for length in [0, 1, 7, 8, 9, payload.len() / 2, payload.len() - 1] {
         let short = envelope::seal(&header, &payload[..length.min(payload.len() - 1)]);
         assert_refused(
@@ -151,11 +168,13 @@ fn check_publics(fixture: &mut Fixture<'_>, config: &Config) {
             &format!("public payload of {length} bytes"),
         );
     }
+
     let long = envelope::seal(&header, &[payload, &[0]].concat());
     assert_refused(
         fixture.scheme.client(&long),
         "public payload of one byte more",
     );
+
     check_parameter_bytes(fixture, config, &header, payload);
 }
 
@@ -185,14 +204,17 @@ fn check_random_payloads(fixture: &mut Fixture<'_>) {
         scheme: id,
         version,
     };
+
     let sent = fixture.send(&[0]);
     let query = sent.query.len() - envelope::OVERHEAD;
     let answer = fixture.answer(&sent).len() - envelope::OVERHEAD;
+
     for round in 0..8u8 {
         let mut payload = vec![[0, 0xff, 0x80, 0x7f][usize::from(round % 4)]; query];
         if round >= 4 {
             fixture.rng.fill_bytes(&mut payload);
         }
+
         match fixture.try_answer(&envelope::seal(&header(Kind::Query), &payload), &sent) {
             Ok(bytes) => {
                 assert_eq!(
@@ -205,14 +227,17 @@ fn check_random_payloads(fixture: &mut Fixture<'_>) {
             }
             Err(error) => assert!(is_parse_error(&error), "a random query: {error:?}"),
         }
+
         let mut payload = vec![[0, 0xff, 0x80, 0x7f][usize::from(round % 4)]; answer];
         if round >= 4 {
             fixture.rng.fill_bytes(&mut payload);
         }
+
         let secret = fixture.send(&[0]).secret;
         let bytes = envelope::seal(&header(Kind::Answer), &payload);
         fixture.check_decodes_or_refuses(secret, &bytes, "a random answer");
     }
+
     for length in [0, 1, query / 2, query - 1, query + 1] {
         let bytes = envelope::seal(&header(Kind::Query), &vec![0; length]);
         assert_refused(
@@ -220,6 +245,7 @@ fn check_random_payloads(fixture: &mut Fixture<'_>) {
             &format!("query payload of {length} bytes"),
         );
     }
+
     for length in [0, 1, answer / 2, answer - 1, answer + 1] {
         let bytes = envelope::seal(&header(Kind::Answer), &vec![0; length]);
         let secret = fixture.send(&[0]).secret;

@@ -41,6 +41,7 @@ pub fn run(scheme: &dyn ErasedScheme, config: &Config) {
             goal: config.goals[i % config.goals.len()],
             failure: config.failure,
         };
+
         let mut fixture = Fixture::new(scheme, shape, target, config.seed + i as u64);
         check_description(&fixture);
         lookups::check_indices(&mut fixture, config);
@@ -48,6 +49,7 @@ pub fn run(scheme: &dyn ErasedScheme, config: &Config) {
         readback::check_reads(&mut fixture);
         shards::check(&mut fixture);
         devices::check(&mut fixture);
+
         if thorough {
             lookups::check_batches(&mut fixture);
             lookups::check_threads(&fixture, config);
@@ -90,6 +92,7 @@ fn check_description(fixture: &Fixture<'_>) {
         client,
         ..
     } = fixture;
+
     let description = server.describe();
     let planned = scheme
         .candidate_for(*shape, *target)
@@ -103,15 +106,18 @@ fn check_description(fixture: &Fixture<'_>) {
         (*shape, scheme.name())
     );
     assert_eq!(description.privacy, scheme.properties().privacy);
+
     let limits = description.limits;
     assert!(shape.records() <= limits.records && shape.record_bits() <= limits.record_bits);
     assert!(limits.batch >= 1);
+
     let public = server.public().len() as u64;
     assert_eq!(
         description.sizes.public, public,
         "{shape:?}: public part's length"
     );
     assert!(description.sizes.hint <= public);
+
     let bound = target.failure;
     let failure = description.failure_log2;
     assert!(
@@ -124,6 +130,7 @@ fn check_description(fixture: &Fixture<'_>) {
         "{shape:?}: {}",
         description.failure_bound
     );
+
     if description.privacy == Privacy::Private {
         match description.security {
             Some(security) => assert!(security.bits >= 128.0, "{shape:?}: {} bits", security.bits),

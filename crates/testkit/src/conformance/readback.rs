@@ -41,11 +41,13 @@ fn check_ranges(fixture: &mut Fixture<'_>) {
         } else {
             first / 8 * 8
         };
+
         let left = records - first;
         for count in [0, 1, left.min(9), fixture.rng.next_u64() % left + 1, left] {
             let length = (count * fixture.shape.record_bits()).div_ceil(8) as usize;
             let mut found = vec![0xFF; length];
             let mut expected = vec![0; length];
+
             fixture
                 .server
                 .read_packed(first, count, &mut found)
@@ -54,6 +56,7 @@ fn check_ranges(fixture: &mut Fixture<'_>) {
                 .records
                 .read_packed(first, count, &mut expected)
                 .unwrap();
+
             assert!(
                 found == expected,
                 "{:?}: {count} records from {first}",
@@ -73,6 +76,7 @@ fn check_refusals(fixture: &Fixture<'_>) {
             .read_packed(first, count, &mut vec![0; length])
             .expect_err("a read that does not fit")
     };
+
     let all = fixture.shape.total_bytes() as usize;
     for (first, count) in [
         (0, records + 1),
@@ -87,12 +91,14 @@ fn check_refusals(fixture: &Fixture<'_>) {
             "{count} from {first}: {error:?}"
         );
     }
+
     for length in [all + 1, all - 1] {
         assert!(
             matches!(read(0, records, length), Error::Length { .. }),
             "{length} bytes"
         );
     }
+
     if !bits.is_multiple_of(8) && records > 1 {
         assert!(
             matches!(
@@ -113,12 +119,14 @@ pub(super) fn check_setup_from_prepared(fixture: &mut Fixture<'_>) {
         .scheme
         .setup(&source, fixture.target.goal, &mut fixture.rng, &NoProgress);
     let server = server.expect("a setup from a prepared database");
+
     fixture.client = fixture
         .scheme
         .client(&server.public())
         .expect("a client from the public part");
     fixture.registration = Registration::open(&*fixture.client, &*server, &mut fixture.rng);
     fixture.server = server;
+
     let last = fixture.shape.records() - 1;
     [0, last / 2, last]
         .iter()

@@ -15,6 +15,7 @@ pub(super) fn check(fixture: &mut Fixture<'_>) {
         .server
         .save(&mut sections)
         .expect("saving to memory");
+
     let scheme = match fixture.scheme.require_divided() {
         Ok(scheme) => scheme,
         Err(error) => {
@@ -22,10 +23,12 @@ pub(super) fn check(fixture: &mut Fixture<'_>) {
             return;
         }
     };
+
     let division = scheme
         .describe(&parameters_of(&sections).expect("parameters"))
         .expect("a division")
         .division;
+
     let combiner = scheme.load_combiner(&sections).expect("a combiner");
     assert!(
         combiner.public() == fixture.server.public(),
@@ -36,6 +39,7 @@ pub(super) fn check(fixture: &mut Fixture<'_>) {
         (fixture.server.version(), division)
     );
     assert_eq!(combiner.describe(), fixture.server.describe());
+
     let slices = division.slices();
     for count in [1, 2, 5] {
         let ranges = division.split(count.min(slices)).expect("ranges");
@@ -46,6 +50,7 @@ pub(super) fn check(fixture: &mut Fixture<'_>) {
         check_answers(fixture, &shards, &*combiner);
         check_refusals(fixture, &shards, &*combiner);
     }
+
     for range in [0..slices + 1, slices..slices + 1, 0..0] {
         let error = scheme.load_shard(range.clone(), &sections).err();
         assert!(
@@ -62,6 +67,7 @@ fn check_answers(fixture: &mut Fixture<'_>, shards: &[ErasedShard], combiner: &d
         .map(|index| fixture.send(&[index]).query)
         .into_iter()
         .collect();
+
     let header = Header {
         kind: Kind::Query,
         scheme: fixture.scheme.properties().id,
@@ -71,11 +77,13 @@ fn check_answers(fixture: &mut Fixture<'_>, shards: &[ErasedShard], combiner: &d
         1,
         envelope::seal(&header, &queries[0][24..queries[0].len() - 8]),
     );
+
     let queries: Vec<&[u8]> = queries.iter().map(Vec::as_slice).collect();
     let partials: Vec<Vec<Result<Vec<u8>>>> = shards
         .iter()
         .map(|shard| shard.partial_many(&queries, &NoProgress))
         .collect();
+
     for (i, query) in queries.iter().enumerate() {
         let of_query: Vec<&Result<Vec<u8>>> =
             partials.iter().map(|of_shard| &of_shard[i]).collect();
@@ -132,6 +140,7 @@ fn check_refusals(
             partial.expect("a partial answer")
         })
         .collect();
+
     let payload = &honest[0][24..honest[0].len() - 8];
     let seal = |kind, version, payload: &[u8]| {
         vec![envelope::seal(
@@ -143,8 +152,10 @@ fn check_refusals(
             payload,
         )]
     };
+
     let version = combiner.version();
     let others = honest[1..].to_vec();
+
     let bad = [
         ("none", Vec::new()),
         ("one missing", others.clone()),
@@ -174,15 +185,18 @@ fn check_refusals(
             [seal(Kind::Partial, Version([9; 8]), payload), others].concat(),
         ),
     ];
+
     let honest: Vec<&[u8]> = honest.iter().map(Vec::as_slice).collect();
     for (what, partials) in bad {
         let partials: Vec<&[u8]> = partials.iter().map(Vec::as_slice).collect();
+
         let mut both =
             combiner.combine_many(&[(&query, &partials), (&query, &honest)], &NoProgress);
         assert!(
             both.pop().is_some_and(|honest| honest.is_ok()),
             "{what}: fails another query"
         );
+
         let error = both.pop().and_then(Result::err);
         let error = error.unwrap_or_else(|| panic!("partial answers, {what}: accepted"));
         let version = matches!(error, Error::WrongVersion { .. });

@@ -31,11 +31,13 @@ fn check_saved_state(fixture: &mut Fixture<'_>) {
         .client(&fixture.server.public())
         .expect("a client");
     let client = client.require_registered().expect("client keys");
+
     for index in [0, fixture.shape.records() - 1] {
         let bytes = client.save_state(state(fixture)).expect("saving state");
         let loaded = client.load_state(&bytes).expect("loading what was saved");
         let again = client.save_state(&loaded).expect("saving state");
         assert!(bytes == again, "state changed by saving");
+
         let numbers = client.numbers(state(fixture));
         let loaded_numbers = client.numbers(&loaded);
         assert_eq!(
@@ -43,6 +45,7 @@ fn check_saved_state(fixture: &mut Fixture<'_>) {
             loaded_numbers.expect("own state").ticket,
             "another ticket"
         );
+
         fixture.registration.state = Some(loaded);
         fixture.check_lookup(&[index]);
     }
@@ -52,10 +55,12 @@ fn check_saved_state(fixture: &mut Fixture<'_>) {
 fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
     let client = fixture.client.require_registered().expect("client keys");
     let bytes = client.save_state(state(fixture)).expect("saving state");
+
     for position in (0..bytes.len()).step_by(bytes.len().div_ceil(config.damaged_positions.max(1)))
     {
         let mut damaged = bytes.to_vec();
         damaged[position] ^= 1;
+
         for (what, damaged) in [("flipped", damaged), ("cut", bytes[..position].to_vec())] {
             let error = client.load_state(&damaged).err();
             let error = error.unwrap_or_else(|| panic!("state, {what} at {position}: accepted"));
@@ -65,19 +70,23 @@ fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
             );
         }
     }
+
     let payload = &bytes[24..bytes.len() - 8];
     let header = |kind, scheme| Header {
         kind,
         scheme,
         version: fixture.server.version(),
     };
+
     let id = fixture.scheme.properties().id;
     let version = fixture.server.version();
+
     let foreign = envelope::seal(&header(Kind::State, id.wrapping_add(1)), payload);
     assert!(matches!(
         client.load_state(&foreign),
         Err(Error::WrongScheme { .. })
     ));
+
     let short = envelope::seal(
         &Header {
             kind: Kind::State,
@@ -91,6 +100,7 @@ fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
             .load_state(&short)
             .is_err_and(|error| is_parse_error(&error))
     );
+
     let keys = envelope::seal(&header(Kind::Keys, id), payload);
     assert!(
         client
@@ -106,9 +116,11 @@ fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
     let server = fixture.server.require_registered().expect("client keys");
     let (_, keys) = client.register(&mut fixture.rng).expect("registration");
     assert!(server.accept_keys(&keys).is_ok(), "honest keys");
+
     for position in (0..keys.len()).step_by(keys.len().div_ceil(config.damaged_positions.max(1))) {
         let mut damaged = keys.clone();
         damaged[position] ^= 0x80;
+
         for (what, damaged) in [("flipped", damaged), ("cut", keys[..position].to_vec())] {
             let error = server.accept_keys(&damaged).err();
             let error = error.unwrap_or_else(|| panic!("keys, {what} at {position}: accepted"));
@@ -118,9 +130,11 @@ fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
             );
         }
     }
+
     let payload = &keys[24..keys.len() - 8];
     let id = fixture.scheme.properties().id;
     let version = papir_core::Version([0x5a; 8]);
+
     let old = envelope::seal(
         &Header {
             kind: Kind::Keys,
@@ -133,6 +147,7 @@ fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
         server.accept_keys(&old),
         Ok(_) | Err(Error::WrongVersion { .. })
     ));
+
     let long = [payload, &[0]].concat();
     let long = envelope::seal(
         &Header {
@@ -161,6 +176,7 @@ fn check_missing_session(fixture: &mut Fixture<'_>) {
         fixture.server.check_query(&sent.query[1..]).is_err(),
         "a cut query"
     );
+
     let missing = fixture
         .server
         .answer(papir_core::erased::ErasedSession::default(), &sent.query);
@@ -169,9 +185,11 @@ fn check_missing_session(fixture: &mut Fixture<'_>) {
         "{:?}",
         missing.err()
     );
+
     if sent.ticket.is_none() {
         return;
     }
+
     let mut other = Registration::open(&*fixture.client, &*fixture.server, &mut fixture.rng);
     let theirs = other
         .send(&*fixture.client, &*fixture.server, &[0], &mut fixture.rng)
@@ -198,6 +216,7 @@ fn check_sent_ahead(fixture: &mut Fixture<'_>) {
     let server = &*fixture.server;
     let own = fixture.registration.state.as_mut().expect("state");
     let rng = &mut fixture.rng;
+
     if sizes.ahead == 0 {
         assert!(matches!(
             registered.send_ahead(own, rng),
@@ -205,6 +224,7 @@ fn check_sent_ahead(fixture: &mut Fixture<'_>) {
         ));
         return;
     }
+
     let number = registered
         .numbers(own)
         .expect("own state")
@@ -217,6 +237,7 @@ fn check_sent_ahead(fixture: &mut Fixture<'_>) {
         .keys
         .as_ref()
         .expect("a registered client");
+
     let ticket = server
         .require_registered()
         .and_then(|server| server.ticket(keys, number, None, &papir_core::NoProgress))
@@ -225,32 +246,40 @@ fn check_sent_ahead(fixture: &mut Fixture<'_>) {
         keys: Some(keys),
         ticket: Some(&ticket),
     };
+
     let answer = server.answer(session, &key).expect("an answer to a key");
     assert_eq!(registered.numbers(own).expect("own state").held, 0);
     registered
         .hold(own, number, &answer)
         .expect("an honest answer");
+
     let bytes = registered.save_state(own).expect("saving state");
     let mut loaded = registered
         .load_state(&bytes)
         .expect("loading what was saved");
+
     let numbers = registered.numbers(&loaded).expect("own state");
     assert_eq!(numbers.held, 1);
     assert_eq!(numbers.query, Some(SENT_AHEAD + number));
+
     let index = fixture.shape.records() / 2;
     let (secret, query) = client
         .query(Some(&mut loaded), &[index], rng)
         .expect("a query");
+
     let held = registered.numbers(&loaded).expect("own state").held;
     assert_eq!((query.len() as u64, held), (sizes.online, 0));
+
     let answer = server
         .answer(Default::default(), &query)
         .expect("an answer without a session");
     assert!((answer.len() as u64) < sizes.answer, "the answer's length");
+
     let found = client
         .extract(secret, &answer)
         .expect("an honest answer decodes");
     super::fixture::check_records(&fixture.records, &[index], &found);
+
     fixture.registration.state = Some(loaded);
 }
 
