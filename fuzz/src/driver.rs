@@ -41,27 +41,33 @@ pub fn run(target: &mut Target, seed: u64, bounds: Bounds) -> Report {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let mut report = Report::default();
     let mut seen = HashSet::new();
+
     let start = Instant::now();
     let mut kept = target.seeds.clone();
     let mut seeds = target.seeds.clone().into_iter();
+
     while report.inputs < bounds.inputs
         && (!seeds.as_slice().is_empty() || start.elapsed() < bounds.time)
     {
         let input = seeds
             .next()
             .unwrap_or_else(|| changed(&kept, target.words, &mut rng));
+
         let begin = Instant::now();
         let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(&input)));
         report.slowest = report.slowest.max(begin.elapsed());
         report.inputs += 1;
+
         let Ok(outcome) = outcome else {
             report.finding = Some(input);
             break;
         };
+
         if seen.insert(outcome) && kept.len() < KEPT {
             kept.push(input);
         }
     }
+
     report.outcomes = seen.len();
     report
 }

@@ -31,12 +31,14 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+
     let chosen: Vec<&(&str, Make)> = ALL
         .iter()
         .filter(|(name, _)| {
             arguments.targets.is_empty() || arguments.targets.iter().any(|one| one == name)
         })
         .collect();
+
     let unknown = arguments
         .targets
         .iter()
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(2);
     }
+
     if let Some(input) = &arguments.input {
         let bytes = fs::read(input).unwrap();
         chosen
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
             .for_each(|(name, make)| println!("{name}: {}", (make().run)(&bytes)));
         return ExitCode::SUCCESS;
     }
+
     fuzz(&arguments, &chosen)
 }
 
@@ -65,18 +69,22 @@ fn fuzz(arguments: &Arguments, chosen: &[&(&str, Make)]) -> ExitCode {
         .map_or(1, |since| since.as_secs());
     let seed = arguments.seed.unwrap_or(now);
     println!("seed {seed}");
+
     let share = Duration::from_secs(arguments.seconds) / chosen.len().max(1) as u32;
     let bounds = Bounds {
         inputs: u64::MAX,
         time: share,
     };
+
     let mut findings = 0;
     for (name, make) in chosen {
         let report = run(&mut make(), seed, bounds);
+
         let inputs = report.inputs;
         let outcomes = report.outcomes;
         let slowest = report.slowest.as_secs_f64() * 1e3;
         println!("{name:12} {inputs:>9} inputs, {outcomes:>4} outcomes, slowest {slowest:.1} ms");
+
         if let Some(input) = report.finding {
             findings += 1;
             println!(
@@ -85,6 +93,7 @@ fn fuzz(arguments: &Arguments, chosen: &[&(&str, Make)]) -> ExitCode {
             );
         }
     }
+
     if findings == 0 {
         ExitCode::SUCCESS
     } else {

@@ -28,15 +28,21 @@ pub fn snapshot(bytes: &[u8]) -> Vec<u8> {
     if file.len() < 64 {
         return file;
     }
+
+    // The table is within the file, so that its hash can be taken.
     let length = file.len() as u64;
     let mut offset = [0; 8];
     offset.copy_from_slice(&file[16..24]);
     let offset = u64::from_le_bytes(offset).min(length);
+
     file[16..24].copy_from_slice(&offset.to_le_bytes());
     file[24..32].copy_from_slice(&(length - offset).to_le_bytes());
     file[32..40].copy_from_slice(&length.to_le_bytes());
+
+    // The table first: the header, which is hashed last, has its hash.
     let table = *blake3::hash(&file[offset as usize..]).as_bytes();
     file[40..56].copy_from_slice(&table[..16]);
+
     let header = *blake3::hash(&file[..56]).as_bytes();
     file[56..64].copy_from_slice(&header[..8]);
     file

@@ -13,6 +13,7 @@ pub(super) fn address() -> Target {
         "s3://bucket/some/where.papir",
         "file:///data/words.papir",
     ];
+
     Target::new(
         seeds.map(|text| text.as_bytes().to_vec()).to_vec(),
         |input| {
@@ -24,6 +25,7 @@ pub(super) fn address() -> Target {
                     "{url:?}"
                 );
             }
+
             let store = Location::parse(&text, Some("words.papir"), Settings::default());
             if let Ok(location) = &store {
                 let shown = location.to_string();
@@ -37,6 +39,7 @@ pub(super) fn address() -> Target {
                     "{shown:?}"
                 );
             }
+
             format!("{} {}", outcome(&service), outcome(&store))
         },
     )
@@ -65,9 +68,11 @@ pub(super) fn info() -> Target {
         "record_bits":8,"keyed":true}]}"#;
     let refusal = r#"{"type":"urn:papir:problem:busy","title":"Busy","status":429,"detail":"later",
         "code":"busy","retryable":true}"#;
+
     let seeds = [database, list, refusal]
         .map(|text| text.as_bytes().to_vec())
         .to_vec();
+
     Target::new(seeds, |input| outcome(&parsers::json(input))).with_words(&[
         "null",
         "[[[[[[",

@@ -23,10 +23,12 @@ fn log() -> (Log, Vec<Certificate>) {
     let owner = key("o", 1);
     let next = key("o", 2);
     let publisher = key("p", 3);
+
     let certificates = vec![
         Certificate::delegate(&owner, &publisher.public(), Some("words"), (0, 100)).unwrap(),
         Certificate::rotate(&owner, &next, (0, 100)).unwrap(),
     ];
+
     let version = |time| Statement {
         delta_root: None,
         database: "words".into(),
@@ -34,6 +36,7 @@ fn log() -> (Log, Vec<Certificate>) {
         base: Base::Content([1; 32]),
         public_part: [2; 32],
     };
+
     let first = Log::append(None, &version(1), &owner, &[]).unwrap();
     (
         Log::append(Some(&first), &version(2), &owner, &certificates).unwrap(),
@@ -45,6 +48,7 @@ fn log() -> (Log, Vec<Certificate>) {
 pub(super) fn checkpoint() -> Target {
     let (log, certificates) = log();
     let owner = log.owner().clone();
+
     let mut seeds = vec![
         log.encode().unwrap(),
         log.proof().unwrap().encode().unwrap().into_bytes(),
@@ -53,13 +57,16 @@ pub(super) fn checkpoint() -> Target {
         owner.to_string().into_bytes(),
     ];
     seeds.extend(certificates.iter().map(|one| one.to_string().into_bytes()));
+
     Target::new(seeds, move |input| {
         let text = String::from_utf8_lossy(input);
+
         let log = Log::decode(input);
         let proof = Proof::parse(input);
         let note = Note::parse(input);
         let leaf = Leaf::decode(input);
         let certificate = Certificate::parse(input);
+
         if let Ok(log) = &log {
             assert_eq!(Log::decode(&log.encode().unwrap()).unwrap(), *log);
         }
@@ -69,6 +76,7 @@ pub(super) fn checkpoint() -> Target {
         if let Ok(note) = &note {
             assert_eq!(Note::parse(note.to_string().as_bytes()).unwrap(), *note);
         }
+
         let accepted = proof
             .as_ref()
             .ok()
@@ -79,11 +87,14 @@ pub(super) fn checkpoint() -> Target {
                 (1, [2; 32])
             );
         }
+
         let key = text.parse::<VerifyingKey>();
         let head = Checkpoint::of_text(&text);
+
         let accepted = accepted
             .map(|accepted| outcome(&accepted))
             .unwrap_or_default();
+
         [
             outcome(&log),
             outcome(&proof),

@@ -27,6 +27,7 @@ pub(super) fn envelope() -> Target {
             opened.iter().flatten().count() <= 1,
             "one message of two kinds"
         );
+
         let repaired = repair::tail_sum(input);
         let of_repaired = KINDS.map(|kind| {
             let opened = envelope::open(&repaired, kind, 3);
@@ -43,6 +44,7 @@ pub(super) fn envelope() -> Target {
             }
             outcome(&opened)
         });
+
         format!("{} {}", outcome(&opened[0]), of_repaired.concat())
     })
 }
@@ -51,6 +53,7 @@ pub(super) fn envelope() -> Target {
 pub(super) fn bundle() -> Target {
     let keyword = Some(small_layout());
     let scheme_public = b"not looked at here".to_vec();
+
     let seeds = vec![
         Bundle {
             scheme_public: scheme_public.clone(),
@@ -65,8 +68,10 @@ pub(super) fn bundle() -> Target {
         }
         .encode(),
     ];
+
     Target::new(seeds, |input| {
         let plain = outcome(&Bundle::decode(input));
+
         let repaired = repair::tail_sum(input);
         let decoded = Bundle::decode(&repaired);
         if let Ok(bundle) = &decoded {
@@ -76,6 +81,7 @@ pub(super) fn bundle() -> Target {
                 "another bundle of the same content"
             );
         }
+
         format!("{plain} {}", outcome(&decoded))
     })
 }
@@ -88,16 +94,19 @@ pub(super) fn delta() -> Target {
         keyword: Some(small_layout()),
         commitment_top: None,
     };
+
     let part = DeltaPart {
         base: Version([7; 8]),
         records: None,
         content: None,
         bundle,
     };
+
     let mut changes = DeltaChanges::default();
     for (index, record) in [(3, vec![1, 2]), (70_000, vec![])] {
         changes.change_record(index, record, 1).unwrap_or_default();
     }
+
     let seeds = vec![
         DeltaPart {
             records: Some(9),
@@ -108,16 +117,19 @@ pub(super) fn delta() -> Target {
         part.encode(),
         changes.encode(),
     ];
+
     Target::new(seeds, |input| {
         let repaired = repair::tail_sum(input);
         let part = DeltaPart::decode(&repaired);
         let changes = DeltaChanges::decode(input);
+
         if let Ok(part) = &part {
             assert_eq!(part.encode(), repaired, "another delta of the same content");
         }
         if let Ok(changes) = &changes {
             assert_eq!(changes.encode(), input, "other bytes of the same changes");
         }
+
         format!("{} {}", outcome(&part), outcome(&changes))
     })
 }

@@ -15,10 +15,12 @@ fn built(scheme: &str, keyed: bool) -> Vec<u8> {
     let source = folder.path().join("a.csv");
     let rows: String = (0..40).map(|i| format!("key {i},value {i}\n")).collect();
     fs::write(&source, format!("k,v\n{rows}")).unwrap();
+
     let mut options = BuildOptions::new(source, folder.path().join("a.papir"));
     (options.scheme, options.allow_not_private) = (scheme.to_owned(), true);
     options.key = keyed.then(|| "k".to_owned());
     options.values = vec!["v".to_owned()];
+
     Build::new(&options)
         .run(&mut Run::new(&mut super::schemes::rng(), &NoProgress))
         .unwrap();
@@ -30,12 +32,14 @@ pub(super) fn snapshot() -> Target {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fuzzed.papir");
     let seeds = vec![built("plain", true), built("plain", false)];
+
     Target::new(seeds, move |input| {
         let _ = &folder;
         let outcomes = [input.to_vec(), repair::snapshot(input)].map(|file| {
             // A new file each time, as the last one may still be mapped.
             let _ = fs::remove_file(&path);
             fs::write(&path, file).unwrap();
+
             let verified = outcome(&Snapshot::open(&path));
             let opened = Snapshot::open_with(
                 &path,
@@ -44,6 +48,7 @@ pub(super) fn snapshot() -> Target {
                     ..OpenOptions::default()
                 },
             );
+
             if let Ok(snapshot) = &opened {
                 snapshot.bundle().encode();
                 assert!(
@@ -55,6 +60,7 @@ pub(super) fn snapshot() -> Target {
             }
             format!("{verified} {}", outcome(&opened))
         });
+
         outcomes
             .concat()
             .replace(path.to_string_lossy().as_ref(), "")
@@ -73,14 +79,17 @@ pub(super) fn manifest() -> Target {
              \"blake3\":\"{hash}\",\"part_bytes\":4096,\"parts\":[{parts}]}}"
         )
     };
+
     let seeds = vec![
         body(3).into_bytes(),
         body(1).into_bytes(),
         repair::manifest(&body(3)),
     ];
+
     Target::new(seeds, |input| {
         let plain = outcome(&Manifest::decode(input));
         let repaired = Manifest::decode(&repair::manifest(&String::from_utf8_lossy(input)));
+
         if let Ok(manifest) = &repaired {
             let least = manifest.part_bytes * (manifest.parts.len() as u64 - 1);
             assert!(
@@ -88,6 +97,7 @@ pub(super) fn manifest() -> Target {
                 "{manifest:?}"
             );
         }
+
         format!("{plain} {}", outcome(&repaired))
     })
     .with_words(&[

@@ -44,24 +44,30 @@ impl Service {
         let server = scheme
             .setup(&records, Goal::Balanced, &mut rng(), &NoProgress)
             .unwrap();
+
         let client = scheme.client(&server.public()).unwrap();
         let (_, query) = client.query(None, &[3], &mut rng()).unwrap();
+
         let header = Header {
             kind: Kind::Query,
             scheme: scheme.properties().id,
             version: server.version(),
         };
+
         let config = ServerConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)).into(),
             allow_not_private: true,
             ..ServerConfig::default()
         };
+
         let database = Database::new(NAME, server, None);
         let bound = runtime
             .block_on(Server::bind_loaded(config, vec![database]))
             .unwrap();
         let address = bound.local_addr().unwrap();
+
         runtime.spawn(bound.serve(std::future::pending()));
+
         Self {
             address,
             query,
@@ -75,10 +81,12 @@ impl Service {
     fn send(&self, bytes: &[u8], then: After) -> String {
         let mut stream = TcpStream::connect(self.address).expect("the service is gone");
         stream.set_read_timeout(Some(SILENCE)).unwrap();
+
         let mut sent = stream.write_all(bytes);
         if then == After::Cut {
             sent = sent.and_then(|()| stream.shutdown(Shutdown::Write));
         }
+
         let mut answer = Vec::new();
         let read = stream.take(1 << 20).read_to_end(&mut answer);
         if let Err(error) = &read {
@@ -88,11 +96,13 @@ impl Service {
             );
             assert!(!silent, "no answer within {SILENCE:?}");
         }
+
         let line = answer
             .split(|&byte| byte == b'\r')
             .next()
             .unwrap_or_default();
         let line = String::from_utf8_lossy(line).into_owned();
+
         assert!(!line.contains(" 500"), "{line}");
         format!("{line} {} {}", sent.is_ok(), code(&answer))
     }
@@ -111,6 +121,7 @@ impl Service {
 /// The error code of an answer.
 fn code(answer: &[u8]) -> String {
     let text = String::from_utf8_lossy(answer);
+
     let code = text
         .split_once("\"code\":\"")
         .and_then(|(_, rest)| rest.split('"').next());

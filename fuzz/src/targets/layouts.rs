@@ -36,20 +36,24 @@ pub(super) fn layout() -> Target {
         let Ok(layout) = &decoded else {
             return outcome(&decoded);
         };
+
         assert_eq!(layout.encode(), input, "another layout of the same content");
         let lookups = layout.lookups();
         if lookups.saturating_mul(layout.record_bytes()) > RECORD_BYTES {
             return "accepted, large".to_owned();
         }
+
         let indices = layout.indices(b"key");
         assert_eq!(indices.len(), lookups);
         assert!(indices.iter().all(|&index| index < layout.records()));
+
         let record: Vec<u8> = input
             .iter()
             .copied()
             .cycle()
             .take(layout.record_bytes())
             .collect();
+
         format!(
             "accepted {}",
             outcome(&layout.find(b"key", &vec![record; lookups]))

@@ -15,11 +15,13 @@ fn rows(extension: &'static str, seeds: Vec<Vec<u8>>) -> Target {
     Target::new(seeds, move |input| {
         let _ = &folder;
         fs::write(&source, input).unwrap();
+
         let outcomes =
             [(true, &["v"][..]), (false, &["v", "w"]), (true, &[])].map(|(keyed, values)| {
                 let mut options = BuildOptions::new(&source, folder.path().join("out.papir"));
                 options.key = keyed.then(|| "k".to_owned());
                 options.values = values.iter().map(|&name| name.to_owned()).collect();
+
                 let prepare: &Prepare<'_> = &|content, _, _| {
                     Err(Error::out_of_bounds(
                         "records",
@@ -31,11 +33,13 @@ fn rows(extension: &'static str, seeds: Vec<Vec<u8>>) -> Target {
                     bucket: &|_| Ok(BucketTarget::default()),
                     prepare,
                 };
+
                 let built = Build::new(&options)
                     .prepared_by(&preparation)
                     .run(&mut Run::new(&mut super::schemes::rng(), &NoProgress));
                 outcome(&built)
             });
+
         outcomes.concat().replace(&*source.to_string_lossy(), "")
     })
 }
@@ -80,9 +84,11 @@ pub(super) fn changes() -> Target {
                 ("jsonl", None),
                 ("jsonl", Some("gone")),
             ];
+
             let outcomes = sources.map(|(extension, delete)| {
                 let source = folder.path().join(format!("fuzzed.{extension}"));
                 fs::write(&source, input).unwrap();
+
                 let columns = ChangeColumns {
                     key: "k".to_owned(),
                     values: vec!["v".to_owned()],
@@ -90,6 +96,7 @@ pub(super) fn changes() -> Target {
                     longest_value: 100,
                 };
                 let changes = read_changes(&source, None, &columns, &NoProgress);
+
                 for change in changes.iter().flatten() {
                     assert!(
                         change.line > 0
@@ -98,6 +105,7 @@ pub(super) fn changes() -> Target {
                 }
                 outcome(&changes).replace(&*source.to_string_lossy(), "")
             });
+
             outcomes.concat()
         },
     )

@@ -45,13 +45,17 @@ impl Prepared {
         let scheme = scheme.allow_insecure(NotPrivate::acknowledged());
         let mut records = RecordBuffer::zeroed(shape());
         rng().fill_bytes(records.packed_mut());
+
         let server = scheme
             .setup(&records, Goal::Balanced, &mut rng(), &NoProgress)
             .unwrap();
+
         let client = scheme.client(&server.public()).unwrap();
         let query = client.query(None, &[0], &mut rng()).unwrap().1;
+
         let mut named = Named::default();
         server.save(&mut named).unwrap();
+
         Self {
             scheme,
             server,
@@ -130,6 +134,7 @@ pub(super) fn public() -> Target {
 /// that all refusals are quick.
 pub(super) fn parameters() -> Target {
     let schemes: Vec<Box<dyn ErasedScheme>> = registry::all().into_iter().map(with_keys).collect();
+
     let mut seeds = Vec::new();
     for (number, scheme) in schemes.iter().enumerate() {
         let candidate = scheme
@@ -137,20 +142,24 @@ pub(super) fn parameters() -> Target {
             .unwrap();
         seeds.push([&[number as u8][..], &candidate.parameters].concat());
     }
+
     Target::new(seeds, move |input| {
         let (number, parameters) = input.split_first().unwrap_or((&0, &[]));
         let scheme = &*schemes[usize::from(*number) % schemes.len()];
+
         let payload = [
             &(parameters.len() as u64).to_le_bytes()[..],
             parameters,
             &[0; 40],
         ]
         .concat();
+
         let header = Header {
             kind: Kind::Public,
             scheme: scheme.properties().id,
             version: Version([7; 8]),
         };
+
         format!("{} {}", scheme.name(), client_of(scheme, header, &payload))
     })
 }
@@ -235,14 +244,17 @@ pub(super) fn sections() -> Target {
             .keys()
             .nth(position)
             .map(|name| (name.as_str(), bytes));
+
         let loaded = database.scheme.load(&Sections {
             whole: &database.sections,
             changed,
         });
+
         if let Ok(server) = &loaded {
             // Checksums guard the content, so answers may be wrong, but the server must not panic.
             let _ = server.answer(ErasedSession::default(), &database.query);
         }
+
         format!("{position} {}", outcome(&loaded))
     })
 }

@@ -11,12 +11,14 @@ use crate::{Target, outcome, repair};
 fn token_file() -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens.toml");
+
     for (name, databases) in [
         ("phone", None),
         ("watcher", Some(["words".to_owned()].into())),
     ] {
         let scopes = [Scope::Query, Scope::Metrics].into();
         let lifetime = Some(std::time::Duration::from_secs(3600));
+
         TokenFile::add(
             &path,
             NewToken {
@@ -28,6 +30,7 @@ fn token_file() -> Vec<u8> {
         )
         .unwrap();
     }
+
     fs::read(path).unwrap()
 }
 
@@ -35,9 +38,11 @@ fn token_file() -> Vec<u8> {
 pub(super) fn tokens() -> Target {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens.toml");
+
     Target::new(vec![token_file()], move |input| {
         let _ = &folder;
         fs::write(&path, input).unwrap();
+
         let read = TokenFile::read(&path);
         if let Ok(file) = &read {
             let mut names: Vec<&str> = file
@@ -51,6 +56,7 @@ pub(super) fn tokens() -> Target {
                 "two tokens of one name"
             );
         }
+
         outcome(&read).replace(&*path.to_string_lossy(), "")
     })
     .with_words(&[
@@ -73,10 +79,13 @@ pub(super) fn state() -> Target {
     let seeds = seeds
         .map(|(uploading, state)| parsers::state_file(uploading, state).unwrap())
         .to_vec();
+
     Target::new(seeds, |input| {
         let plain = outcome(&parsers::state(input));
+
         let repaired = repair::tail_sum(input);
         let parsed = parsers::state(&repaired);
+
         if let Ok(again) = &parsed {
             assert_eq!(again.len() >= 8, repaired.len() >= 8);
             assert!(
@@ -84,6 +93,7 @@ pub(super) fn state() -> Target {
                 "the parsed state cannot be read again"
             );
         }
+
         format!("{plain} {}", outcome(&parsed))
     })
     .with_words(&[
