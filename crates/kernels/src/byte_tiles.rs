@@ -24,6 +24,7 @@ pub(crate) fn check(
         (1..=MAX_PLANES).contains(&plane_count),
         "{plane_count} planes: expected 1 to {MAX_PLANES}"
     );
+
     assert_eq!(out.len() % rows, 0, "sums of whole groups");
     assert_eq!(
         tiles.len(),

@@ -32,6 +32,7 @@ pub fn pass_many(
         (1..=MAX_BITS).contains(&bits),
         "{bits} bits: expected 1 to {MAX_BITS}"
     );
+
     assert_eq!(ys.len(), outs.len(), "one output for each vector");
     for (y, out) in ys.iter().zip(outs.iter()) {
         assert_eq!(y.len(), cols, "values of the vector");

@@ -154,6 +154,7 @@ fn turn_run<L: FourLanes, T, const H: usize>(
                 .each_ref()
                 .map(|cells| lanes.load(&cells.as_chunks().0[block])),
         );
+
         for (row, values) in rows.chunks_exact_mut(columns).zip(turned) {
             let (cells, _) = row.as_chunks_mut::<H>();
             let (squares, _) = cells.as_chunks_mut();

@@ -49,9 +49,11 @@ pub(super) fn sum<const P: usize>(
     signed: impl Fn(uint8x16_t) -> uint8x16_t,
 ) -> Sums<P> {
     let mut sums = [[Neon.splat(0u32); SLAB]; P];
+
     // The sums wrap modulo 2^32, as results do, so no length of a block is too long for them.
     for (columns, digits) in block.iter().zip(digits) {
         ahead.step(block);
+
         let cells = &columns[slab * SLAB..][..SLAB];
         for (i, cells) in cells.iter().enumerate() {
             let bytes = signed(bytes(cells));

@@ -42,6 +42,7 @@ pub(crate) fn nibbles<U: Unit>(
 ) {
     let queries = Queries::of_bytes(queries, quads, planes);
     let mut blocks = zeroed(quads);
+
     for (group, tile) in tiles.chunks_exact(quads * QUAD_BYTES).enumerate() {
         for (half, shift) in [0, 4].into_iter().enumerate() {
             let bytes = blocks.as_flattened_mut().as_flattened_mut();
@@ -49,6 +50,7 @@ pub(crate) fn nibbles<U: Unit>(
                 .iter_mut()
                 .zip(tile)
                 .for_each(|(out, byte)| *out = byte >> shift & 15);
+
             queries.add::<_, false>(unit, &blocks, 0, outs, (2 * group + half) * ROWS);
         }
     }

@@ -58,16 +58,22 @@ fn forward_pair<const REDUCE: bool>(
 ) {
     let lanes = field.lanes;
     let [a, b] = pair;
+
     let x = field.forward(
         (lanes.load(a), lanes.load(b)),
         field.one_factor(roots.at(index)),
     );
+
     // u = 0-3, 8-11
     let x = field.forward(swap_halves(x), field.spread::<2>(roots, index, &HALVES));
+
     // u = 0 1 4 5, 8 9 12 13
     let x = field.forward(swap_pairs(x), field.spread::<4>(roots, index, &PAIRS));
+
     // u = 0 4 2 6, 8 12 10 14
     let x = field.forward(evens_and_odds(x), field.spread::<8>(roots, index, &CROSSED));
+
+    // Back to the order of words, which takes three permutations.
     let (u, v) = swap_halves(swap_pairs(interleave(x)));
     lanes.store(a, field.finish::<REDUCE>(u));
     lanes.store(b, field.finish::<REDUCE>(v));

@@ -177,6 +177,7 @@ fn sums_at<const S: usize>(
     b: [&[u64]; S],
 ) -> [[[__m512i; 2]; VECTORS]; S] {
     let mut sums = [[[lanes.splat(0); 2]; VECTORS]; S];
+
     for row in (0..a.len()).step_by(d) {
         for k in 0..VECTORS {
             let at = row + start + 8 * k;
