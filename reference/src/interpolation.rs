@@ -61,8 +61,10 @@ fn gcd(a: usize, b: usize) -> usize {
 pub fn lagrange(values: &[Vec<u32>], exponents: &[usize], q: u32) -> Polynomial {
     let d = values[0].len();
     let mut sum = vec![vec![0; d]; values.len()];
+
     for (i, value) in values.iter().enumerate() {
         let mut term = vec![value.clone()];
+
         for (_, &point) in exponents.iter().enumerate().filter(|&(j, _)| j != i) {
             let inverse = inverse_of_difference(exponents[i], point, d, q);
             term = times_root(&term, point, q)
@@ -70,6 +72,7 @@ pub fn lagrange(values: &[Vec<u32>], exponents: &[usize], q: u32) -> Polynomial 
                 .map(|c| negacyclic_mul(c, &inverse, q))
                 .collect();
         }
+
         sum = sum
             .iter()
             .zip(&term)

@@ -270,6 +270,7 @@ impl Prepared {
             Self::Filter(bytes) => {
                 let (matches, finding) =
                     timed(|| Filter::decode(bytes).map(|filter| wanted.in_filter(&filter)));
+
                 run.matches = matches?;
                 run.receiver += finding;
                 Ok(())
@@ -283,6 +284,7 @@ impl Prepared {
                 // its time.
                 let (lookup, starting) = timed(|| client_of(bundle));
                 run.receiver += starting;
+
                 look_up(
                     server.as_ref(),
                     &lookup.map_err(lookup_error)?,

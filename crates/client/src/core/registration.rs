@@ -241,6 +241,7 @@ impl Registration {
         answers: &[&[u8]],
     ) -> Result<usize> {
         let client = context.registered()?;
+
         let held = self
             .with_state(
                 context,
@@ -254,6 +255,7 @@ impl Registration {
                 },
             )
             .await?;
+
         Ok(held.value)
     }
 

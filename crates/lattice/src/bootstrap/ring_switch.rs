@@ -29,6 +29,7 @@ pub fn bodies(
 ) -> Vec<Poly<Values>> {
     let ring = params.ring();
     let parts = masks.len() / gadget.levels();
+
     masks
         .chunks_exact(gadget.levels())
         .enumerate()

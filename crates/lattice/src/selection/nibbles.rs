@@ -170,6 +170,7 @@ pub(super) fn write_nibble_columns(
     let group = nibble_bytes(1, columns) as usize;
     let quads = columns.div_ceil(QUAD);
     let padding = vec![0; tiles.len() / group * BYTE_ROWS];
+
     tiles
         .par_chunks_exact_mut(group)
         .enumerate()

@@ -277,12 +277,14 @@ impl Args {
         if !self.database.any() && !self.parameters.any() {
             return Ok(());
         }
+
         if name == BATCH {
             return Err(Error::usage(
                 "options before `batch`",
                 "all of them after it: papir bench batch --size 256MiB",
             ));
         }
+
         let found = format!(
             "`{name}` with a size, record count, record length, --dim0, --key-bits, --hold, --digests or --goal"
         );

@@ -144,9 +144,11 @@ impl Outcome {
             Self::Psi(report) if !report.correct => vec![report.part],
             Self::Batch(_) | Self::Psi(_) => Vec::new(),
         };
+
         if wrong.is_empty() {
             return Ok(());
         }
+
         Err(Error::Wrong {
             what: wrong.join(", "),
         })

@@ -281,6 +281,7 @@ impl<S: Parted> PartsServer<S> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(S::NAME, params.shape(), records)?;
+
         let prepared = Prepared::prepare(
             S::SECTIONS,
             parts_layout::<S>(&params),

@@ -188,6 +188,7 @@ impl Plan {
         // Written at every start: a build that continues may have other numbers of tasks.
         self.write(folder)?;
         self.forget_incomplete(folder, progress)?;
+
         // These files are written last of all that a task writes, so that a task that was killed
         // counts as missing.
         let done = (0..self.prepare).all(|task| folder.join(self.slices_file(task)).exists());
@@ -199,6 +200,7 @@ impl Plan {
             };
             runner.run(&tasks, progress)?;
         }
+
         self.names(folder)
     }
 

@@ -191,6 +191,7 @@ fn group<E>(
     refused: &mut impl FnMut(BadLine) -> std::result::Result<(), E>,
 ) -> std::result::Result<BTreeMap<u64, RecordRows>, E> {
     let mut by_index: BTreeMap<u64, RecordRows> = BTreeMap::new();
+
     for ChangeRow { key, value, line } in rows {
         match change_of(shape, &key, value) {
             Ok(Change { index, mut record }) => {
