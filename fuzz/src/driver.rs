@@ -13,7 +13,8 @@ use crate::mutate::{below, mutate};
 /// Maximum number of inputs, seeds included, kept as a base for mutations.
 const KEPT: usize = 512;
 
-/// Limits of a run, which ends when either is reached. The time does not count before all seeds have run.
+/// Limits of a run, which ends when either is reached. The time does not count before all seeds
+/// have run.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Maximum number of inputs.

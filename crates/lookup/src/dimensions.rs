@@ -146,7 +146,8 @@ impl Dimensions {
             number_bytes(lengths.longest)
         };
 
-        // The longest tag that fits. Where none fits, the bucket grows and has room for a whole tag.
+        // The longest tag that fits. Where none fits, the bucket grows and has room for a whole
+        // tag.
         let room = (bytes as usize).saturating_sub(lengths.longest + usize::from(length_bytes));
         let least_tag = if bytes < SHORT_BUCKET_BYTES {
             LEAST_TAG_BYTES

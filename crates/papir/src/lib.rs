@@ -98,8 +98,8 @@
 //! # Ok::<(), papir::Error>(())
 //! ```
 //!
-//! The example `sct_auditing` does this over a service, with batches of fixed size at fixed intervals,
-//! and a growing database whose tickets the service updates.
+//! The example `sct_auditing` does this over a service, with batches of fixed size at fixed
+//! intervals, and a growing database whose tickets the service updates.
 //!
 //! # Encrypted databases
 //!
@@ -136,7 +136,8 @@
 //! - `keyed_lookup`: keyed lookup in one process, and an update.
 //! - `batch`: many keys in one query.
 //! - `own_http_server`: queries answered inside your own HTTP server.
-//! - `sct_auditing`: registered clients of a service, tickets, batches of fixed size at fixed intervals.
+//! - `sct_auditing`: registered clients of a service, tickets, batches of fixed size at fixed
+//!   intervals.
 //! - `device_enrollment`: one lookup of a client that has fetched nothing before.
 //! - `content_routing`: three lookups that lead to a block of a content network.
 //! - `compress_ciphertexts`: LWE encryptions of another scheme in one of Paillier's.

@@ -11,8 +11,8 @@ use tempfile::TempDir;
 
 /// The user of the servers if the tests run as root: PostgreSQL refuses to run as root.
 const NOBODY: u32 = 65534;
-/// Most servers of a process at the same time, their standbys aside. Each takes 30 MB of the temporary
-/// directory, which may be small.
+/// Most servers of a process at the same time, their standbys aside. Each takes 30 MB of the
+/// temporary directory, which may be small.
 const MOST_SERVERS: usize = 6;
 /// The name of the socket in the server's folder.
 const SOCKET: &str = ".s.PGSQL.5432";
@@ -34,8 +34,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// A new server with these settings, as in `fsync = off`. It has an empty database `papir`. Waits while too
-    /// many other tests have one, so a test must not need two at the same time.
+    /// A new server with these settings, as in `fsync = off`. It has an empty database `papir`.
+    /// Waits while too many other tests have one, so a test must not need two at the same time.
     ///
     /// # Panics
     /// If PostgreSQL is not installed.
@@ -68,7 +68,8 @@ impl Server {
         server
     }
 
-    /// A standby of this server with these settings, as in `hot_standby = on`. It is named `standby`.
+    /// A standby of this server with these settings, as in `hot_standby = on`. It is named
+    /// `standby`.
     pub fn standby(&self, settings: &str) -> Self {
         let standby = Self {
             folder: folder(),
@@ -235,8 +236,8 @@ impl Drop for Turn {
     }
 }
 
-/// A folder that the server's user owns: in the temporary directory, or in /tmp if a server cannot use it
-/// there.
+/// A folder that the server's user owns: in the temporary directory, or in /tmp if a server cannot
+/// use it there.
 fn folder() -> TempDir {
     // Without links, so that the folder's path names all folders above it.
     let temporary = fs::canonicalize(std::env::temp_dir()).unwrap();
@@ -253,9 +254,9 @@ fn folder() -> TempDir {
     folder
 }
 
-/// Returns true if a server can have its data and its socket in this folder. A socket's path is short, and
-/// PostgreSQL reads a comma in it as the end of one path of several. The server's user, another one than
-/// root, must be able to enter all folders above.
+/// Returns true if a server can have its data and its socket in this folder. A socket's path is
+/// short, and PostgreSQL reads a comma in it as the end of one path of several. The server's user,
+/// another one than root, must be able to enter all folders above.
 fn is_usable(folder: &Path) -> bool {
     let socket = folder.join(SOCKET);
 
@@ -329,8 +330,8 @@ fn run(program: &str, arguments: &[&str]) -> Output {
     output
 }
 
-/// The folder of PostgreSQL's programs: that of the newest version where Debian installs them, or one in
-/// the path.
+/// The folder of PostgreSQL's programs: that of the newest version where Debian installs them, or
+/// one in the path.
 fn programs() -> PathBuf {
     let versions = fs::read_dir("/usr/lib/postgresql")
         .into_iter()

@@ -74,8 +74,8 @@ pub fn switching(n: usize, degree: usize, failure_log2: f64) -> f64 {
     bound / std::f64::consts::LN_2
 }
 
-/// Returns ln of a bound on E|Σ ε_l·s^l|^p in one slot, in units of exp(p·degree·`secret`), for ε of
-/// mean square 1; `secret` is ln of the root mean square of s.
+/// Returns ln of a bound on E|Σ ε_l·s^l|^p in one slot, in units of exp(p·degree·`secret`), for ε
+/// of mean square 1; `secret` is ln of the root mean square of s.
 fn ln_moment_of_rounding(p: usize, degree: usize, secret: f64) -> f64 {
     let terms = (0..=degree).map(|l| {
         let moment = (ln_gamma(p) + ln_gamma(p * l)) / p as f64;

@@ -354,7 +354,8 @@ impl Registry {
     }
 }
 
-/// Runs work of the registry on a thread that may block. The work is finished even if the caller is dropped.
+/// Runs work of the registry on a thread that may block. The work is finished even if the caller is
+/// dropped.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ClientError> + Send + 'static,
 ) -> Result<T, ClientError> {

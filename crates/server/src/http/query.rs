@@ -33,10 +33,11 @@ pub(super) fn routes(before: Routes) -> Routes {
 
 /// Answer queries.
 ///
-/// The body holds 1 to `max_batch` concatenated queries of `sizes.query` bytes each, or as many keys that
-/// are sent ahead, or the rest of as many queries whose keys were. The response holds as many
-/// concatenated answers of `sizes.answer` bytes each; those to the rest of queries are shorter. Each query names the database version it is for. Naming it in the
-/// header as well lets the server refuse a request before reading its body.
+/// The body holds 1 to `max_batch` concatenated queries of `sizes.query` bytes each, or as many
+/// keys that are sent ahead, or the rest of as many queries whose keys were. The response holds as
+/// many concatenated answers of `sizes.answer` bytes each; those to the rest of queries are
+/// shorter. Each query names the database version it is for. Naming it in the header as well lets
+/// the server refuse a request before reading its body.
 #[utoipa::path(
     post, path = "/v1/databases/{name}/query",
     params(

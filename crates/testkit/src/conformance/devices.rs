@@ -35,8 +35,8 @@ pub(super) fn check(fixture: &mut Fixture<'_>) {
     assert!(matches!(error, Some(Error::Device { .. })), "{error:?}");
 }
 
-/// Puts the database on a device and compares answers to one query and to several. Returns the placed
-/// database.
+/// Puts the database on a device and compares answers to one query and to several. Returns the
+/// placed database.
 pub(super) fn check_answers(
     fixture: &mut Fixture<'_>,
     device: &dyn Device,

@@ -57,9 +57,9 @@ const DISTANCES: usize = 64;
 /// Two fresh queries have no more equal bytes than random payloads: a reused mask or an unencrypted
 /// part would exceed that.
 ///
-/// Words modulo a prime do not fill their bits, so bytes of equal significance agree more often than
-/// random ones. They do so at the distance of a few words too, which tells how often; more than a
-/// quarter above random bytes is a fault all the same.
+/// Words modulo a prime do not fill their bits, so bytes of equal significance agree more often
+/// than random ones. They do so at the distance of a few words too, which tells how often; more
+/// than a quarter above random bytes is a fault all the same.
 fn check_bytes_differ(first: &[u8], second: &[u8]) {
     let payload = 24..first.len() - 8;
     let first = &first[payload.clone()];

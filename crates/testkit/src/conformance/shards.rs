@@ -7,8 +7,8 @@ use papir_core::{Error, NoProgress, Result, Version};
 
 use super::fixture::{Fixture, is_parse_error};
 
-/// Divides the database among 1, 2 and 5 machines, or one for each slice if there are fewer; or checks
-/// that a scheme without slices says so.
+/// Divides the database among 1, 2 and 5 machines, or one for each slice if there are fewer; or
+/// checks that a scheme without slices says so.
 pub(super) fn check(fixture: &mut Fixture<'_>) {
     let mut sections = MemorySections::default();
     fixture
