@@ -10,7 +10,7 @@
 //! | `description` | what a client knows of its database |
 //! | `service` | a service in this process |
 //! | `scheme` | the schemes themselves: setup, query, answer, extract |
-//! | `shard`, `divided` | a database on several machines: one of them, and the service in front of all |
+//! | `shard`, `divided` | a database on several machines: one of them, the service before all |
 //! | `tasks` | tasks that prepare a database on many machines |
 //! | `errors`, `waiting`, `progress`, `retries` | exceptions; Ctrl-C; progress; logged retries |
 

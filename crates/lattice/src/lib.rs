@@ -2,17 +2,19 @@
 //!
 //! | module | contents | source |
 //! |---|---|---|
-//! | [`params`], [`security`] | checked parameters, table of security estimates | lattice estimator |
+//! | [`params`] | checked parameters | |
+//! | [`security`] | table of security estimates | lattice estimator |
 //! | [`secret`], [`rlwe`], [`lwe`] | keys and encryptions under public masks | InsPIRe, section 2 |
-//! | [`lwe32`] | LWE modulo 2³² under negacyclic masks, products of byte matrices | SimplePIR, figure 2 |
+//! | [`lwe32`] | LWE modulo 2³², negacyclic masks, byte matrices | SimplePIR, figure 2 |
 //! | [`gadget`] | approximate balanced gadget decomposition | InsPIRe, appendix G.1 |
-//! | [`key_switch`], [`rgsw`] | key-switching keys (KS.Setup), RGSW encryption | InsPIRe, section 2 |
+//! | [`key_switch`] | key-switching keys (KS.Setup) | InsPIRe, section 2 |
+//! | [`rgsw`] | RGSW encryption | InsPIRe, section 2 |
 //! | [`mod_switch`] | modulus switching to and from powers of two | InsPIRe, Lemma 9 |
-//! | [`selection`] | matrix of words times encrypted selector, masks of the product | InsPIRe, Algorithm 9, line 7 |
+//! | [`selection`] | matrix times encrypted selector, its masks | InsPIRe, Algorithm 9, line 7 |
 //! | [`packing`] | ring packing: InspiRING, PartialInspiRING, CDKS | InsPIRe, Algorithms 1 and 2 |
 //! | [`response`] | modulus-switched RLWE encryptions and their decryption | InsPIRe, Lemma 9 |
 //! | [`rows`] | key switching (KS.Switch), external product | InsPIRe, section 2 and Lemma 2 |
-//! | [`bootstrap`] | blind rotation, traces, circuit bootstrapping, digit decomposition | Pirouette, section 3 |
+//! | [`bootstrap`] | blind rotation, traces, bootstrapping, digits | Pirouette, section 3 |
 //! | [`bv`] | somewhat homomorphic encryption (BV) | Brakerski, Vaikuntanathan 2011 |
 //! | [`wide`] | the same types over one prime below 2⁵⁰ | |
 //! | [`noise`] | noise variances, failure probabilities | InsPIRe, Theorems 2, 9, 10 |

@@ -14,12 +14,15 @@
 //! | `answer_ms` | from the query's bytes to the answer's bytes |
 //! | `reads` | `answer_ms / read_ms` |
 //! | `stages` | the parts of `answer_ms` by name, in ms |
-//! | `encode_s`, `hint_s`, `material_s` | parts of `offline_s`; `encode_s` includes generating the records |
+//! | `encode_s` | part of `offline_s`, with the generation of the records |
+//! | `hint_s`, `material_s` | other parts of `offline_s` |
 //! | `keys_bytes` | a client's key material: registered once, or carried by each query |
-//! | `query_bytes`, `query_payload_bytes` | a query without key material, with and without its envelope |
+//! | `query_bytes` | a query without key material, in its envelope |
+//! | `query_payload_bytes` | the same without the envelope |
 //! | `upload_bytes`, `download_bytes` | a query and an answer as sent, including key material |
 //! | `batch` | maximum number of records per query; the timed query is for one |
-//! | `hint_bytes`, `material_bytes` | data that depends on the database, at the client and at the server |
+//! | `hint_bytes` | data at the client that depends on the database |
+//! | `material_bytes` | data at the server that depends on the database |
 //! | `rss_bytes` | [`memory::Resident`]; null if the system does not report it |
 //! | `query_ms`, `extract_ms` | the client's times, including encoding and decoding |
 //! | `security_bits` | estimated security; null if nothing is encrypted |
@@ -37,9 +40,11 @@
 //! | `alone_ms` | `answer_ms` |
 //! | `effective_gbps` | bytes of the database times `clients`, over `group_ms` |
 //! | `floor_ms` | one read of database and material at the rate of `read_ms` |
-//! | `arithmetic_floor_ms` | the products of one answer at the peak rate of one core ([`papir_kernels::peak`]); null if the scheme counts none |
+//! | `arithmetic_floor_ms` | the products of one answer at the peak rate of one core |
 //! | `once_bytes` | bytes that a client downloads once for each version |
 //! | `pages` | size of most pages of the process's memory; null if the system does not report it |
+//!
+//! The peak rate is [`papir_kernels::peak`]'s; the field is null if the scheme counts no products.
 //!
 //! # A device beside the CPU
 //!
@@ -48,7 +53,7 @@
 //!
 //! | field | meaning |
 //! |---|---|
-//! | `device_gbps` | bytes that a copy within the device's memory reads and writes in a second; here GB = 10⁹ bytes |
+//! | `device_gbps` | reads and writes of a copy within the device's memory; GB = 10⁹ bytes |
 //! | `copy_s` | time to copy the matrices to the device |
 //! | `groups` | for each group: `clients`, `device_ms`, `stages`, `cpu_ms` |
 //! | `effective_gbps` | bytes of the database times `clients`, over `device_ms` |

@@ -12,11 +12,13 @@
 //!
 //! | field | meaning |
 //! |---|---|
-//! | `total_kib` | keys, query, download and hint of a client's first query, in the papers' KB of 1024 bytes |
+//! | `total_kib` | keys, query, download and hint of a client's first query, in KB of 1024 bytes |
 //! | `total_kb` | the same in KB of 1000 bytes |
 //! | `reads` | answer time over the time of one read of the database; only in measured rows |
-//! | `status` | `measured`, `predicted`, `no_parameters` (with its reason), `not_built_in`, `not_compared` |
+//! | `status` | `measured`, `predicted`, `no_parameters`, `not_built_in`, `not_compared` |
 //! | `below`, `above` | number of rows in which `total_kib` is less, or more, than the paper's |
+//!
+//! `no_parameters` comes with its reason.
 //!
 //! # Every scheme on one database
 //!

@@ -108,11 +108,17 @@
 //! read all records and, if the server leaks them, the queries of other clients.
 //!
 //! ```no_run
-//! use papir::{Database, ENCRYPTED_SCHEME, ErasedSession, Options, OwnerKey, client_under, system_rng};
+//! use papir::{
+//!     Database, ENCRYPTED_SCHEME, ErasedSession, Options, OwnerKey, client_under, system_rng,
+//! };
 //!
 //! // The owner.
 //! let key = OwnerKey::generate(&mut system_rng());
-//! let options = Options { scheme: ENCRYPTED_SCHEME.into(), owner_key: Some(key.clone()), ..Options::default() };
+//! let options = Options {
+//!     scheme: ENCRYPTED_SCHEME.into(),
+//!     owner_key: Some(key.clone()),
+//!     ..Options::default()
+//! };
 //! let database = Database::build([("France", "Paris"), ("Peru", "Lima")], &options)?;
 //! let handed_over = key.to_text();
 //!
@@ -150,7 +156,9 @@
 //! | [`schemes`] | the schemes, and their registry by name |
 //! | [`lookup`] | keys and values over any scheme |
 //! | [`client`] | the network client |
-//! | [`paillier`] | Paillier and Damgård–Jurik encryption; compression of LWE and RLWE ciphertexts of other schemes ([`paillier::compress`]) |
+//! | [`paillier`] | Paillier and Damgård–Jurik encryption |
+//!
+//! [`paillier::compress`] compresses LWE and RLWE ciphertexts of other schemes.
 
 mod database;
 mod update;

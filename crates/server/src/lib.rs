@@ -6,8 +6,8 @@
 //! |---|---|
 //! | `GET /v1/databases` | list of databases, JSON |
 //! | `GET /v1/databases/{name}` | one database: shape, scheme, version, sizes, JSON |
-//! | `GET /v1/databases/{name}/public` | public part that a client starts from, binary; its `ETag` is the version |
-//! | `POST /v1/databases/{name}/query` | one answer for each of 1 to `max_batch` concatenated queries |
+//! | `GET /v1/databases/{name}/public` | public part, binary; its `ETag` is the version |
+//! | `POST /v1/databases/{name}/query` | answers to 1 to `max_batch` concatenated queries |
 //! | `POST`, `GET /v1/databases/{name}/clients`, … | registered clients: see `docs/formats.md` |
 //! | `GET /v1/psi`, `GET /v1/psi/filter`, `POST /v1/psi/evaluate` | private set intersection |
 //! | `GET /healthz`, `GET /readyz` | liveness; readiness: all databases are loaded |
@@ -41,7 +41,8 @@
 //! | `http` | routes, handlers and middleware; the only module that knows HTTP |
 //! | `service` | shared state, query answering, reload |
 //! | `clients`, `psi` | registered clients; private set intersection |
-//! | `admission`, `catalog`, `metrics`, `traces` | limits and batching; databases and their versions; metrics; spans |
+//! | `admission`, `catalog` | limits and batching; databases and their versions |
+//! | `metrics`, `traces` | metrics; spans |
 //! | `access`, `listen` | tokens and trusted proxies; sockets, TLS and connections |
 //! | `shares` | holders of a bounded resource, and which gives way |
 //! | `background` | outcomes of background work |

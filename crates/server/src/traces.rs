@@ -5,7 +5,8 @@
 //!
 //! | span | attributes |
 //! |---|---|
-//! | method and route | `http.request.method`, `http.route`, `http.response.status_code`, `papir.code`, `papir.database`, `papir.request_id` |
+//! | method and route | `http.request.method`, `http.route`, `http.response.status_code` |
+//! | the same | `papir.code`, `papir.database`, `papir.request_id` |
 //! | `read`, `wait`, `answer` | `papir.database` |
 //!
 //! Spans have the level `trace`, so that logs leave them out, and the target [`TARGET`].

@@ -4,11 +4,15 @@
 //! query. A packing therefore has an offline part on masks and an online part on the bodies that a
 //! client sends. Each algorithm implements [`RingPacking`]; [`Packing`] adds the rest:
 //!
-//! | algorithm | source | packs | keys | noise |
+//! | algorithm | source | packs | matrices of the key | noise in switches |
 //! |---|---|---|---|---|
-//! | [`inspiring::Inspiring`] | InsPIRe, Algorithm 1 | d | 2 matrices: τ₅(s), τ₋₁(s) | d − 1 switches (Theorem 2) |
-//! | [`inspiring::PartialInspiring`] | InsPIRe, Algorithm 2 | γ ≤ d/2 | 1 matrix: τ_{2d/γ+1}(s) | γ − 1 switches (Theorem 4) |
-//! | [`cdks::Cdks`] | Chen, Dai, Kim, Song 2021 | d | log₂ d matrices: τ₃(s), τ₅(s), τ₉(s), … | (d² − 1)/3 switches |
+//! | [`Inspiring`] | InsPIRe, Algorithm 1 | d | τ₅(s), τ₋₁(s) | d − 1 (Theorem 2) |
+//! | [`PartialInspiring`] | InsPIRe, Algorithm 2 | γ ≤ d/2 | τ_{2d/γ+1}(s) | γ − 1 (Theorem 4) |
+//! | [`Cdks`] | Chen, Dai, Kim, Song 2021 | d | τ₃(s), τ₅(s), τ₉(s), … (log₂ d) | (d² − 1)/3 |
+//!
+//! [`Inspiring`]: inspiring::Inspiring
+//! [`PartialInspiring`]: inspiring::PartialInspiring
+//! [`Cdks`]: cdks::Cdks
 //!
 //! LWE encryption k becomes coefficient k. The packed body is the polynomial of the LWE bodies plus
 //! a term linear in the client's key, which [`Packing::pack`] returns.

@@ -24,11 +24,12 @@
 //! | Algorithm 7, ENCODEDB | [`encode`] |
 //! | Algorithm 7, INTERPOLATE; appendices G.2, G.3 | [`interpolation`] |
 //! | Algorithm 11, Lemmas 7, 8 | [`interpolation::Nodes`] |
-//! | Algorithm 7, GENFIXEDQUERYPARTS | [`Params::packing`], [`Params::rgsw_masks`], [`Params::selector`] |
+//! | Algorithm 7, GENFIXEDQUERYPARTS | `packing`, `rgsw_masks` and `selector` of [`Params`] |
 //! | Algorithm 9, line 7: H = D′·A | [`papir_lattice::selection`] |
 //! | Algorithm 1 (InspiRING) | [`papir_lattice::packing::inspiring`] |
 //! | Algorithm 8, QUERY | [`client`] |
-//! | Algorithm 9, RESPOND, EVALPOLY | [`server`], `prepared`, `evaluation`; on several machines, `shard`; on a GPU, `on_device` |
+//! | Algorithm 9, RESPOND, EVALPOLY | [`server`], `prepared`, `evaluation` |
+//! | the same on several machines, or on a GPU | `shard`, `on_device` |
 //! | Algorithm 10, EXTRACT | [`client`] |
 //! | Theorems 9, 10 | [`noise`] |
 //! | Theorem 12 (sizes) | [`params`], [`wire`] |

@@ -19,9 +19,12 @@
 //!
 //! | the paper, figure 2 | function |
 //! |---|---|
-//! | `Setup` | [`server::SimpleServer`]'s `setup`; the hint by [`papir_lattice::lwe32::MaskProducts`] |
-//! | `Query` | [`client::SimpleClient`]'s `query`; the ciphertext by [`papir_lattice::lwe32::encrypt`] |
-//! | `Answer` | [`server::SimpleServer`]'s `answer`: one pass of `papir_kernels::matvec_u8`; on several machines, `shard` |
+//! | `Setup` | [`server::SimpleServer`]'s `setup` |
+//! | `Setup`, the hint | [`papir_lattice::lwe32::MaskProducts`] |
+//! | `Query` | [`client::SimpleClient`]'s `query` |
+//! | `Query`, the ciphertext | [`papir_lattice::lwe32::encrypt`] |
+//! | `Answer` | [`server::SimpleServer`]'s `answer`: one pass of `papir_kernels::matvec_u8` |
+//! | `Answer` on several machines | `shard` |
 //! | `Recover` | [`client::SimpleClient`]'s `extract` |
 //!
 //! Differences from the paper: a record is stored in one column, its bytes below one another, so

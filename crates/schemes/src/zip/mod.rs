@@ -22,13 +22,15 @@
 //! | Algorithm 5, `Setup` | [`client::ZipClient`]'s `register` |
 //! | `Hint`, line 7 | [`server::ZipServer`]'s `ticket`: products of powers modulo m², in `hint` |
 //! | `Query` | [`client::ZipClient`]'s `query`; pt_r by `prepare` |
-//! | `Response` | [`server::ZipServer`]'s `answer`: line 17 is `select` of `base::Base`, line 18 `hint` and `residues` |
+//! | `Response` | [`server::ZipServer`]'s `answer` |
+//! | `Response`, line 17 | `select` of `base::Base` |
+//! | `Response`, line 18 | `hint` and `residues` |
 //! | `Extract` | [`client::ZipClient`]'s `extract` |
 //! | ck_r, many of them from one seed (4.3) | [`wire::Keys`]' `masks` |
 //! | one ciphertext for answer and hint (4.3) | `hint` |
 //! | with client storage (4.3) | [`client::ZipClient`]'s `send_ahead` and `hold` |
 //! | batches (3.3, 3.3.3) | `slots` |
-//! | packed compression keys (6, Appendix A) | `key_bits` of [`params::ZipParams::new`]: t bits of s in one plaintext |
+//! | packed compression keys (6, Appendix A) | `key_bits`: t bits of s in one plaintext |
 //! | Theorem 3 | `noise`, whose bound includes rounding and the spill between slots |
 //! | over SimplePIR | [`Zip`] |
 //! | over DoublePIR (6), for records of few bits | [`ZipDouble`] |

@@ -8,7 +8,8 @@
 //! | `info` | JSON descriptions of databases |
 //! | `headers`, `body` | parsing of headers and request bodies |
 //! | `page` | the page for lookups in a browser |
-//! | `request_id`, `cors`, `guard` | middleware: request ids; other web origins; tokens and per-client limits |
+//! | `request_id`, `cors` | middleware: request ids; other web origins |
+//! | `guard` | middleware: tokens and per-client limits |
 //! | `authorization`, `forwarded` | permissions of a request; the client behind a proxy |
 //! | `connection`, `tracked_body` | HTTP on one connection |
 //! | `unread` | memory of responses that their clients have not read |

@@ -30,16 +30,20 @@
 //! | other JSON | compact JSON with every digit of numbers | the same |
 //! | Parquet BOOLEAN | `true`, `false` | the same |
 //! | Parquet INT32, INT64, every INTEGER; SQLite INTEGER | decimal digits | the same |
-//! | Parquet FLOAT16, FLOAT, DOUBLE; SQLite REAL | the shortest JSON number that reads back; `NaN`, `Infinity`, `-Infinity` | the same; the three names as strings |
-//! | Parquet DECIMAL | digits, with as many decimal places as its scale; no point for scale 0 | a string |
+//! | Parquet FLOAT16, FLOAT, DOUBLE | the shortest JSON number that reads back | the same |
+//! | SQLite REAL | the shortest JSON number that reads back | the same |
+//! | these numbers if not finite | `NaN`, `Infinity`, `-Infinity` | a string |
+//! | Parquet DECIMAL | digits, as many decimal places as its scale; no point for 0 | a string |
 //! | Parquet STRING, ENUM, JSON; SQLite TEXT | its bytes | a string; must be UTF-8 |
-//! | Parquet BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, BSON; SQLite BLOB | its bytes | a string; must be UTF-8 |
+//! | Parquet BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, BSON | its bytes | a string; must be UTF-8 |
+//! | SQLite BLOB | its bytes | a string; must be UTF-8 |
 //! | Parquet UUID | `00112233-4455-6677-8899-aabbccddeeff` | a string |
 //! | Parquet DATE | `YYYY-MM-DD` | a string |
 //! | Parquet TIME | `HH:MM:SS.` and 3, 6 or 9 digits, by its unit | a string |
-//! | Parquet TIMESTAMP | date, `T` and time as above, then `Z` if it is in UTC and nothing if it is local | a string |
+//! | Parquet TIMESTAMP | date, `T` and time as above; `Z` if it is in UTC, not local | a string |
 //! | Parquet INT96 | a timestamp in UTC, to the millisecond | a string |
-//! | Parquet list, map, struct | compact JSON: array, object, object; keys of a map in the form "alone" | the same |
+//! | Parquet list | compact JSON: an array | the same |
+//! | Parquet map, struct | compact JSON: an object; keys of a map in the form "alone" | the same |
 //! | Parquet or SQLite NULL | nothing as a value, an error as a key | `null` |
 //!
 //! Years before 0 and after 9999 have a sign. A Parquet INTERVAL and a group without members cannot

@@ -11,7 +11,7 @@
 //! | PackLWEs | module |
 //! |---|---|
 //! | tree on masks, digits of EvalAuto | [`offline`], all digits kept in values |
-//! | tree on bodies | [`online`]: in values; digits times keys, a permutation and additions for each node |
+//! | tree on bodies | [`online`], in values: for each node digits times keys, permuted and added |
 //! | both for a few encryptions, whose masks a query makes | [`few`] |
 //!
 //! Every level doubles the messages. The LWE masks are therefore divided by d in advance

@@ -9,11 +9,13 @@
 //! | Algorithms 1 and 2 | module |
 //! |---|---|
 //! | TRANSFORM, TRANSFORMPARTIAL, line 2 | [`LweMasks`] |
-//! | TRANSFORM, and the sum over k in PACK | [`aggregate`]: all τ_e(C_{1/e}), C_f = Σ_k X^{kf}·ãₖ, by one monomial FFT: O(nd log n) additions |
-//! | COLLAPSEHALF twice, or COLLAPSEPARTIAL | [`collapse`]: the digits of every step and the final mask |
-//! | the same, on the bodies y of K_g | [`matrix`]: one integer matrix, by one monomial FFT for each digit |
+//! | TRANSFORM, and the sum over k in PACK | [`aggregate`]: all τ_e(C_{1/e}), by a monomial FFT |
+//! | COLLAPSEHALF twice, or COLLAPSEPARTIAL | [`collapse`]: digits of every step, the final mask |
+//! | the same, on the bodies y of K_g | [`matrix`]: one integer matrix, by an FFT for each digit |
 //! | COLLAPSEONE with K_h (Algorithm 1 only) | [`collapse`], and online ℓ ring products |
 //! | the remaining online work | [`online`]: b + M·y_g + digits·y_h |
+//!
+//! C_f is Σ_k X^{kf}·ãₖ. One monomial FFT computes all of them in O(nd log n) additions.
 //!
 //! The online part is linear in y_g. A step of the collapse adds Σᵢ Dᵢ,ₑ·τ_e(yᵢ), and τ_e(y) = Σ_c
 //! y\[c\]·X^{ce}. So y\[c\] multiplies the column Σ_e X^{ce}·Dᵢ,ₑ, which is the same for all

@@ -8,7 +8,7 @@
 //!
 //! | the paper | function |
 //! |---|---|
-//! | Algorithm 2, one step; Algorithm 3, two steps; their mixture (section 7) | [`levels::Levels`] |
+//! | Algorithm 2, one step; Algorithm 3, two steps; a mixture (section 7) | [`levels::Levels`] |
 //! | tables (Algorithm 4, lines 9–15) | [`table`] |
 //! | lift(InvCRT(·)) mod q (section 6) | [`papir_ring::crt`] |
 //!

@@ -9,9 +9,11 @@
 //! | InsPIRe | here |
 //! |---|---|
 //! | Algorithm 7, ENCODEDB | [`crate::inspire::encode`], for each part |
-//! | Algorithm 9, lines 7 to 12 | [`crate::inspire::server`], `inspire::prepared`: a selection for each part, one packing |
+//! | Algorithm 9, lines 7 to 12 | `inspire::server`: a selection for each part, one packing |
 //! | Algorithm 8, QUERY | [`client`]: a selector for each part, one packing key |
-//! | Theorems 9, 10 | the theorems of `inspire` with the same number of columns and t = 1: the noise of a row comes from its own selector |
+//! | Theorems 9, 10 | the theorems of `inspire` with as many columns and t = 1 |
+//!
+//! The noise of a row comes from its own selector.
 //!
 //! The scheme is not in the registry, because a query asks for exactly one record of each part.
 

@@ -6,7 +6,7 @@
 //! | Theorem 7 | here |
 //! |---|---|
 //! | Σ₀: first selection, packing with γ₀, switching | [`Noise::first`] |
-//! | Σ₁, Σ₂: second selection, packing with γ₁ or γ₂, switching | [`Noise::second`], the larger of both |
+//! | Σ₁, Σ₂: second selection, packing with γ₁ or γ₂, switching | [`Noise::second`], the larger |
 
 use papir_lattice::noise::{Setting, Tails, rounding};
 use papir_lattice::params::Literal as RlweLiteral;

@@ -5,8 +5,11 @@
 //!
 //! | scheme | source | packing | words | masks of answers |
 //! |---|---|---|---|---|
-//! | [`SimpleYpir`] | Menon, Wu, *YPIR: High-Throughput Single-Server PIR with Silent Preprocessing*, USENIX Security 2024, ePrint 2024/270, section 4.3 | CDKS | 16 bits | in every answer |
-//! | [`Inspire1`] | InsPIRe (Mahdavi, Patel, Seo, Yeo 2025), Algorithm 9 with t = 1 | InspiRING | 4 bits | in the public part |
+//! | [`SimpleYpir`] | YPIR, section 4.3 | CDKS | 16 bits | in every answer |
+//! | [`Inspire1`] | InsPIRe, Algorithm 9 with t = 1 | InspiRING | 4 bits | in the public part |
+//!
+//! The papers are Menon, Wu, *YPIR: High-Throughput Single-Server PIR with Silent Preprocessing*,
+//! USENIX Security 2024, ePrint 2024/270, and InsPIRe (Mahdavi, Patel, Seo, Yeo 2025).
 //!
 //! The database is a matrix of words, and a column holds one or more records. The client selects a
 //! column under LWE over the packing ring and receives all of it, with d words in each ring
@@ -14,7 +17,9 @@
 //!
 //! | the YPIR paper | here |
 //! |---|---|
-//! | `DBSetup` | [`server::Server`]'s `prepare`; the matrix in [`layout`], its packs in [`crate::shared::selection::server`] |
+//! | `DBSetup` | [`server::Server`]'s `prepare` |
+//! | `DBSetup`, the matrix | [`layout`] |
+//! | `DBSetup`, its packs | [`crate::shared::selection::server`] |
 //! | `Query` | [`client::Client`]'s `query`: [`crate::shared::selection::client`] |
 //! | `Answer` | [`crate::shared::selection::PackedMatrix::answers`] |
 //! | `Extract` | [`client::Client`]'s `extract` |
