@@ -30,10 +30,7 @@ pub struct Probe {
 /// [`Error::BadUrl`], [`Error::BadCa`], [`Error::BadIdentity`], [`Error::BadProxy`], and
 /// [`Error::Transport`] or [`Error::TimedOut`] if there is no response.
 pub fn probe(url: &str, options: &Options) -> Result<Probe> {
-    let options = Options {
-        token: None,
-        ..options.clone()
-    };
+    let options = options.without_token();
     let service = options.service(url)?;
     let address = service.address();
     let presented = Presented::default();

@@ -104,6 +104,14 @@ impl Options {
         Self { proxy, ..self }
     }
 
+    /// The same options without the token, for requests that need none.
+    pub(crate) fn without_token(&self) -> Self {
+        Self {
+            token: None,
+            ..self.clone()
+        }
+    }
+
     /// The service at the address `url`, with these options.
     pub(crate) fn service(&self, url: &str) -> Result<Service> {
         let service = Service::new(
