@@ -5,34 +5,11 @@ use papir_protocol::PsiInfo;
 use super::transport::Transport;
 use crate::core::psi::{self, Intersection};
 use crate::error::Result;
+use crate::transport::operations::psi::define_psi;
 use crate::transport::options::Options;
 
-/// Finds which of `elements` are in the set of the service at `url`, and their labels. The service
-/// learns the approximate number of elements ([`papir_lookup::psi::padded`]) and nothing else. If
-/// client state has a directory, the set's filter is stored there, and fetched again only when the
-/// set changes.
-///
-/// # Errors
-/// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network and of the service (status 404
-/// without a set), errors of verification if the set must be signed or verifiable,
-/// [`Error::TooLarge`](crate::Error::TooLarge) for a filter beyond the download limit, and
-/// [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ or more bytes.
-pub fn intersect<E: AsRef<[u8]>>(
-    url: &str,
-    elements: &[E],
-    options: &Options,
-) -> Result<Intersection> {
-    let service = options.service(url)?;
-    let elements: Vec<&[u8]> = elements.iter().map(AsRef::as_ref).collect();
-    let transport = Transport::new(service.address(), options)?;
-    transport.run(psi::intersect(service, options.settings(), elements))
-}
+define_psi!([] []);
 
-/// Describes the set of a service.
-///
-/// # Errors
-/// [`crate::Error::BadUrl`]; errors of the network and of the service (status 404 without a set).
-pub fn describe(url: &str, options: &Options) -> Result<PsiInfo> {
-    let service = options.service(url)?;
-    Transport::new(service.address(), options)?.run(psi::describe(service))
+fn element(bytes: &[u8]) -> &[u8] {
+    bytes
 }

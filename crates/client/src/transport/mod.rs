@@ -1,8 +1,9 @@
-//! Parts that both transports share: options, certificates, failures.
+//! Parts that both transports share: options, certificates, failures, public operations.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `options`, `platform` | options of a connection; clock and randomness |
+//! | `operations` | the public operations, written once for both transports |
 //! | `call`, `retry_observer` | time limits of calls; reports of pauses before retries |
 //! | `tls`, `verifier`, `certificate` | trusted certificates, and the one that a server presents |
 //! | `identity` | the client's own certificate |
@@ -17,6 +18,8 @@ pub(crate) mod identity;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 pub(crate) mod locked;
+#[cfg(any(feature = "aio", feature = "blocking"))]
+pub(crate) mod operations;
 pub(crate) mod options;
 pub(crate) mod pinned;
 mod platform;
