@@ -1,7 +1,6 @@
 //! Blocking transport, which runs tasks of the protocol core.
 
 use std::io::Read;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use ureq::{AsSendBody, Body, http};
 use super::agent::{self, HttpAgent};
 use crate::core::{Address, Failure, Request, Response, Step, StoreRequest, Stored, Task};
 use crate::error::Result;
-use crate::state::{ClientState, lock_thread_ended, on_lock_thread};
+use crate::state::ClientState;
 use crate::transport::call::{Call, CallRules};
 use crate::transport::options::Options;
 
@@ -63,20 +62,12 @@ impl Transport {
         if !request.action.takes_lock() {
             return self.state.perform(request);
         }
-        let Some(left) = call.left()? else {
-            return self.state.perform(request);
-        };
-
-        let location = self.state.location(&request.slot);
-        let state = self.state.clone();
-        let (done, outcome) = mpsc::channel();
-        // A lock that comes too late is released: nobody receives it.
-        on_lock_thread(&location, move || drop(done.send(state.perform(request))))?;
-
-        match outcome.recv_timeout(left) {
-            Ok(stored) => stored,
-            Err(RecvTimeoutError::Timeout) => Err(call.late()),
-            Err(RecvTimeoutError::Disconnected) => Err(lock_thread_ended(location)),
+        match call.left()? {
+            Some(left) => {
+                let stored = self.state.perform_within(request, left)?;
+                stored.ok_or_else(|| call.late())
+            }
+            None => self.state.perform(request),
         }
     }
 

@@ -26,7 +26,11 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 #[cfg(feature = "transport")]
+use std::sync::mpsc::{self, RecvTimeoutError};
+#[cfg(feature = "transport")]
 use std::thread;
+#[cfg(feature = "transport")]
+use std::time::Duration;
 
 #[cfg(feature = "transport")]
 use papir_lookup::Root;
@@ -88,6 +92,26 @@ impl ClientState {
 
 #[cfg(feature = "transport")]
 impl ClientState {
+    /// Like [`ClientState::perform`], for a request that takes a lock, on a thread of its own: no
+    /// storage can be told to stop waiting. Returns `None` if `time` passes before the reply.
+    pub(crate) fn perform_within(
+        &self,
+        request: StoreRequest,
+        time: Duration,
+    ) -> Result<Option<Stored>> {
+        let location = self.location(&request.slot);
+        let state = self.clone();
+        let (done, outcome) = mpsc::channel();
+        // A lock that comes too late is released: nobody receives it.
+        on_lock_thread(&location, move || drop(done.send(state.perform(request))))?;
+
+        match outcome.recv_timeout(time) {
+            Ok(stored) => stored.map(Some),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(lock_thread_ended(location)),
+        }
+    }
+
     /// Reads the pinned owner's key of a slot; `None` if no key is pinned.
     pub(crate) fn owner(&self, slot: &str) -> Result<Option<PinnedOwner>> {
         self.slot(slot).owner()

@@ -1,6 +1,5 @@
 //! Listing and removal of a database's pins.
 
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use papir_lookup::Root;
@@ -9,7 +8,7 @@ use super::call::CallRules;
 use super::options::Options;
 use crate::core::{Address, PinnedOwner, StoreAction, StoreLock, StoreRequest, Stored};
 use crate::error::{Error, Result};
-use crate::state::{ClientState, StateEntry, lock_thread_ended, on_lock_thread};
+use crate::state::{ClientState, StateEntry, lock_thread_ended};
 
 /// Longest wait for the locks of the state without a timeout of the options. A connection holds one
 /// for a lookup, or while it uploads keys.
@@ -116,34 +115,26 @@ impl<'a> Removal<'a> {
         self.state.remove(slot, entries)
     }
 
-    /// Waits for the lock of a slot on a thread of its own: no storage can be told to stop waiting.
+    /// Waits for the lock of a slot.
     fn lock(&self, slot: &str) -> Result<StoreLock> {
         let location = self.state.location(slot);
-        let state = self.state.clone();
         let request = StoreRequest {
             slot: slot.to_owned(),
             action: StoreAction::Lock,
         };
-        let (done, outcome) = mpsc::channel();
-        // A lock that comes too late is released: nobody receives it.
-        on_lock_thread(&location, move || drop(done.send(state.perform(request))))?;
 
         let left = self.end.saturating_duration_since(Instant::now());
-        let stored = match outcome.recv_timeout(left) {
-            Ok(stored) => stored?,
-            Err(RecvTimeoutError::Timeout) => {
+        match self.state.perform_within(request, left)? {
+            Some(Stored::Locked(lock)) => Ok(lock),
+            Some(_) => Err(lock_thread_ended(location)),
+            None => {
                 let holder = "another process or connection holds the lock of";
-                return Err(Error::TimedOut {
+                Err(Error::TimedOut {
                     url: self.address.base().to_owned(),
                     timeout: self.time,
                     reason: Some(format!("{holder} {}", location.display())),
-                });
+                })
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(lock_thread_ended(location)),
-        };
-        match stored {
-            Stored::Locked(lock) => Ok(lock),
-            _ => Err(lock_thread_ended(location)),
         }
     }
 }
