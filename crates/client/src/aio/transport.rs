@@ -166,19 +166,9 @@ impl Transport {
         received: reqwest::Response,
     ) -> Result<Response, Failure> {
         self.http.certificate.satisfied();
-        let headers = received.headers().iter();
-        let headers: Vec<(String, String)> = headers
-            .filter_map(|(name, value)| {
-                Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
-            })
-            .collect();
+        let mut response = head(&received);
 
-        let mut response = Response {
-            status: received.status().as_u16(),
-            headers,
-            body: Ok(Vec::new()),
-        };
-        if let Some(limit) = request.body_limit(response.status, response.header(header::VERSION)) {
+        if let Some(limit) = response.limit(request) {
             response.body = self.read(received, limit).await;
         }
         Ok(response)
@@ -201,6 +191,13 @@ impl Transport {
         }
         Ok(bytes)
     }
+}
+
+/// The response with its status and headers, and without its body.
+fn head(received: &reqwest::Response) -> Response {
+    let headers = received.headers().iter();
+    let headers = headers.map(|(name, value)| (name.as_str(), value.to_str().ok()));
+    Response::of_head(received.status().as_u16(), headers)
 }
 
 /// The body of a request, shared so that it is not copied.

@@ -4,7 +4,6 @@ use std::io::Read;
 use std::thread::sleep;
 use std::time::Duration;
 
-use papir_protocol::header;
 use ureq::{AsSendBody, Body, http};
 
 use super::agent::{self, HttpAgent};
@@ -113,21 +112,11 @@ impl Transport {
 /// Reads a response and the part of its body that the core requests.
 fn receive(request: &Request, response: http::Response<Body>) -> Response {
     let (head, body) = response.into_parts();
-    let headers: Vec<(String, String)> = head
-        .headers
-        .iter()
-        .filter_map(|(name, value)| {
-            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
-        })
-        .collect();
+    let headers = head.headers.iter();
+    let headers = headers.map(|(name, value)| (name.as_str(), value.to_str().ok()));
+    let mut response = Response::of_head(head.status.as_u16(), headers);
 
-    let status = head.status.as_u16();
-    let mut response = Response {
-        status,
-        headers,
-        body: Ok(Vec::new()),
-    };
-    if let Some(limit) = request.body_limit(status, response.header(header::VERSION)) {
+    if let Some(limit) = response.limit(request) {
         response.body = read(body, limit);
     }
     response

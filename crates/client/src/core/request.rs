@@ -161,6 +161,30 @@ pub struct Response {
     pub body: Result<Vec<u8>, Failure>,
 }
 
+#[cfg(feature = "transport")]
+impl Response {
+    /// A response with this status and these headers, and an empty body. A header is left out if
+    /// its value is not text, which `None` stands for.
+    pub(crate) fn of_head<'a>(
+        status: u16,
+        headers: impl Iterator<Item = (&'a str, Option<&'a str>)>,
+    ) -> Self {
+        let headers = headers
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+            .collect();
+        Self {
+            status,
+            headers,
+            body: Ok(Vec::new()),
+        }
+    }
+
+    /// The limit for this response's body, as [`Request::body_limit`] of the response's request.
+    pub(crate) fn limit(&self, request: &Request) -> Option<u64> {
+        request.body_limit(self.status, self.header(header::VERSION))
+    }
+}
+
 impl Response {
     /// The first value of a header; `None` if the response does not have it. `name` is in lower
     /// case.
