@@ -67,13 +67,13 @@ struct Shared<W: Work> {
     /// One pool per concurrent batch. In a pool shared by batches, a thread that waits for the rest
     /// of one batch would steal work of another, and the first batch would wait for the second.
     pools: Vec<rayon::ThreadPool>,
-    schedule: Mutex<Schedule<W>>,
+    schedule: Mutex<ExecutorSchedule<W>>,
     /// Duration of the last batch divided by its requests.
     last_request_ms: AtomicU64,
 }
 
 /// Waiting and running requests.
-struct Schedule<W: Work> {
+struct ExecutorSchedule<W: Work> {
     queue: Queue<Waiting<W>>,
     /// Indices of idle pools.
     free_pools: Vec<usize>,
@@ -136,7 +136,7 @@ impl<W: Work> Executor<W> {
         let capacity = concurrent + size.queued.min(MAX_REQUESTS);
         let batches = concurrent.min(size.batches.max(1));
 
-        let schedule = Schedule {
+        let schedule = ExecutorSchedule {
             queue: Queue::default(),
             free_pools: (0..batches).collect(),
             running_keys: Vec::new(),
@@ -277,7 +277,7 @@ impl<W: Work> Executor<W> {
 }
 
 impl<W: Work> Shared<W> {
-    fn schedule(&self) -> MutexGuard<'_, Schedule<W>> {
+    fn schedule(&self) -> MutexGuard<'_, ExecutorSchedule<W>> {
         self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -307,7 +307,7 @@ impl<W: Work> Shared<W> {
     }
 
     /// Starts batches while a pool is free and a request waits that may start.
-    fn start_batches(self: &Arc<Self>, schedule: &mut Schedule<W>) {
+    fn start_batches(self: &Arc<Self>, schedule: &mut ExecutorSchedule<W>) {
         while let Some(&pool) = schedule.free_pools.last() {
             let Some((key, batch)) = schedule.queue.take_batch(&schedule.running_keys) else {
                 return;
