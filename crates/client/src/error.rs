@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use papir_core::{Version, without_passwords};
@@ -240,6 +241,24 @@ pub enum Error {
         /// The address of the database's clients.
         url: String,
     },
+    /// A schedule that cannot be started.
+    #[error("unusable schedule: {reason}")]
+    Schedule {
+        /// The reason: the value found, and the value expected.
+        reason: String,
+    },
+    /// As many lookups wait for slots of the schedule as may wait. The lookup was not submitted.
+    #[error("{most} lookups wait for the schedule's next requests: expected fewer, try later")]
+    QueueFull {
+        /// The maximum number of waiting lookups.
+        most: usize,
+    },
+    /// The schedule has ended. The lookup was not sent.
+    #[error("the schedule is closed: expected a running one")]
+    ScheduleClosed,
+    /// The error of a scheduled request, which all its lookups share.
+    #[error(transparent)]
+    Shared(Arc<Error>),
     /// An error of the lookup, for example a damaged answer.
     #[error(transparent)]
     Lookup(papir_lookup::Error),
@@ -382,7 +401,8 @@ impl Error {
         match self {
             Self::Transport { source, .. } => !source.is::<FinalFailure>(),
             Self::Http { status, .. } => matches!(status, 408 | 429 | 502..=504),
-            Self::NoTicket { .. } | Self::TimedOut { .. } => true,
+            Self::NoTicket { .. } | Self::TimedOut { .. } | Self::QueueFull { .. } => true,
+            Self::Shared(error) => error.is_retryable(),
             _ => false,
         }
     }
@@ -402,7 +422,16 @@ impl Error {
             Self::Core(
                 papir_core::Error::Parameters { .. } | papir_core::Error::UnknownScheme { .. },
             ) => ErrorGroup::Unsupported,
+            Self::Shared(error) => error.group(),
             _ => ErrorGroup::Other,
+        }
+    }
+
+    /// The error itself, or the one that several lookups of a scheduled request share.
+    pub fn unshared(&self) -> &Self {
+        match self {
+            Self::Shared(error) => error.unshared(),
+            error => error,
         }
     }
 
@@ -437,6 +466,11 @@ impl Error {
             Self::StateCopied { .. } => "state_copied",
             Self::NoTicket { .. } => code::NO_TICKET,
 
+            Self::Schedule { .. } => "schedule",
+            Self::QueueFull { .. } => "queue_full",
+            Self::ScheduleClosed => "schedule_closed",
+            Self::Shared(error) => error.code(),
+
             Self::Lookup(error) => error.code(),
             Self::Core(error) => error.code(),
         }
@@ -463,6 +497,22 @@ pub(crate) fn unexpected(url: &str, reason: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shared_error_is_as_the_error_itself() {
+        let late = Error::TimedOut {
+            url: "http://h".to_owned(),
+            timeout: Duration::ZERO,
+            reason: None,
+        };
+        let text = late.to_string();
+        let shared = Error::Shared(Arc::new(Error::Shared(Arc::new(late))));
+
+        assert_eq!((shared.code(), shared.is_retryable()), ("timed_out", true));
+        assert_eq!(shared.group(), ErrorGroup::Network);
+        assert_eq!(shared.to_string(), text);
+        assert!(matches!(shared.unshared(), Error::TimedOut { .. }));
+    }
 
     #[test]
     fn texts_have_no_passwords_and_no_tokens() {

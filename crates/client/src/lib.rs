@@ -9,7 +9,8 @@
 //! ```
 //!
 //! The server learns the number of keys and nothing else. The traffic does not depend on the keys,
-//! on their presence in the database, or on the decoding of answers.
+//! on their presence in the database, or on the decoding of answers. A [`Schedule`] also hides when
+//! and how often keys are looked up: it sends requests of one size at fixed times.
 //!
 //! In schemes with client keys, a connection registers itself and stores its state in a directory
 //! (`Options::state`). A query uses up part of that state. The change is on disk before the query
@@ -43,8 +44,8 @@ pub use blocking::{
     Connection, HttpReceived, HttpSender, Probe, Registrations, detail, fetch_log, probe, ready,
 };
 pub use core::{
-    CheckpointSettings, Costs, DownloadLimit, Freshness, Pin, Rotation, Schemes, ShownLog, Token,
-    Watcher,
+    Awaited, CheckpointSettings, Costs, DownloadLimit, Freshness, Pin, Rotation, Schedule,
+    Scheduled, Schemes, ShownLog, Token, Watcher,
 };
 pub use error::{Error, ErrorGroup, FinalFailure, Result};
 pub use papir_checkpoint::{Accepted, VerifyingKey};

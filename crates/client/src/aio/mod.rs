@@ -25,6 +25,7 @@ mod http;
 mod in_place;
 pub mod psi;
 mod registrations;
+mod scheduled;
 mod shared;
 mod transport;
 

@@ -6,6 +6,7 @@
 //! | `failures` | errors of the HTTP client |
 //! | `transport` | the transport, which runs tasks of the protocol core |
 //! | `connection`, `registrations`, `psi`, `probe` | the public operations |
+//! | `scheduled` | lookups at fixed times |
 //! | `sender` | requests to services that are not papir's |
 
 mod agent;
@@ -14,6 +15,7 @@ mod failures;
 mod probe;
 pub(crate) mod psi;
 mod registrations;
+mod scheduled;
 mod sender;
 mod tls;
 mod transport;

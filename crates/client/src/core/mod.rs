@@ -27,6 +27,7 @@
 //! | `record`, `storage`, `state_cache`, `place` | state of registered clients |
 //! | `ready_tickets` | waiting for a client's tickets |
 //! | `session`, `first_version`, `owned`, `lookups`, `costs` | lookups in one database |
+//! | `schedule` | requests of one size at fixed times |
 //! | `psi` | private set intersection |
 //! | `operator` | administration of registered clients, for the operator |
 
@@ -53,6 +54,7 @@ mod record;
 mod registration;
 mod request;
 mod retries;
+mod schedule;
 mod service;
 mod session;
 mod settings;
@@ -75,6 +77,9 @@ pub use record::SavedRegistration;
 pub use request::{Failure, Header, Method, Request, Response};
 #[cfg(feature = "transport")]
 pub(crate) use retries::PATIENCE;
+pub use schedule::{
+    Awaited, MAX_WAITING, Schedule, ScheduleRunner, Scheduled, ScheduledBatch, TimeSlot, TimeSlots,
+};
 pub use service::Service;
 pub use session::Session;
 pub use settings::{

@@ -13,6 +13,7 @@ mod public_parts;
 mod registered;
 mod roots;
 mod rotation;
+mod scheduled;
 mod sets;
 mod signing;
 mod ticket_table;

@@ -21,7 +21,7 @@ mod runs;
 pub mod schemes;
 mod scripts;
 mod signed;
-mod socket;
+pub mod socket;
 pub mod world;
 
 use std::thread;

@@ -21,7 +21,7 @@ use crate::peer::Call;
 
 /// An observation of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Seen {
+pub enum Seen {
     Connected,
     Request {
         line: String,
@@ -171,10 +171,11 @@ mod asynchronous {
     }
 }
 
-type Deliver<'a> = dyn Fn(&Call) -> Result<Response, Failure> + Sync + 'a;
+/// The service: responds to a request.
+pub type Deliver<'a> = dyn Fn(&Call) -> Result<Response, Failure> + Sync + 'a;
 
 /// Serves each connection on its own thread: a client may leave one open and open another.
-fn serve(
+pub fn serve(
     listener: &TcpListener,
     stopped: &AtomicBool,
     seen: &Mutex<Vec<Seen>>,
