@@ -67,6 +67,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # At fixed times
+//!
+//! The server sees when it is queried, and for how many keys. [`Connection::schedule`] sends
+//! requests of one size at fixed times, and fills them with dummies.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! let schedule = papir::Schedule { every: Duration::from_secs(60), batch: 4 };
+//! let capitals = papir::connect("http://127.0.0.1:7470")?.schedule(schedule)?;
+//! let peru = capitals.submit_key(b"Peru")?;
+//! assert_eq!(peru.wait()?.as_deref(), Some(&b"Lima"[..]));
+//! # Ok::<(), papir::client::Error>(())
+//! ```
+//!
 //! # Registered clients
 //!
 //! With `zip`, a client registers once, and each of its queries consumes a ticket that the server
@@ -178,7 +193,7 @@ pub use papir_paillier as paillier;
 pub use papir_schemes as schemes;
 
 pub use database::{Database, Options, client_of, client_under};
-pub use papir_client::{Connection, system_rng};
+pub use papir_client::{Connection, Schedule, Scheduled, system_rng};
 pub use papir_core::erased::{
     ErasedClient, ErasedKeys, ErasedRegisteredClient, ErasedRegisteredServer, ErasedServer,
     ErasedSession, ErasedState,

@@ -5,8 +5,9 @@
 //! the certificate. A browser could check the promise by asking the log for the hash of the
 //! certificate's entry, but that would reveal its browsing history. Here the browser asks with private
 //! information retrieval. The log still sees when it is queried and for how many hashes, so the
-//! browser audits a batch of fixed size at regular intervals. It fills the batch with random hashes,
-//! and certificates beyond the batch wait for the next one.
+//! browser audits a batch of fixed size at regular intervals, on a schedule of the client
+//! ([`Schedule`](papir::Schedule)). Random keys fill the batch, and certificates beyond the batch wait
+//! for the next one.
 //!
 //! ZipPIR suits this application. The auditor registers once, with 448 bytes, and stores no data of
 //! the log. Between intervals, the service prepares the tickets of the next batch, and the auditor
@@ -29,7 +30,6 @@ mod auditor;
 mod certificates;
 mod log;
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use auditor::{Audit, Auditor, Prepared};
@@ -50,18 +50,17 @@ fn main() -> Result<()> {
         log.url(),
         seconds(setup)
     );
-    let ((mut auditor, keys), registration) = timed(|| Auditor::register(log.url()))?;
+    let ((mut auditor, keys), registration) = timed(|| Auditor::register(log.url(), run.interval))?;
     println!(
         "registered  {} bytes of keys, with a first lookup, in {}\n",
         keys,
         seconds(registration)
     );
-    let start = Instant::now();
     for number in 0..run.intervals {
-        browse(&log, number).for_each(|hash| auditor.see(hash));
+        browse(&log, number).try_for_each(|hash| auditor.see(hash))?;
         let seen = auditor.waiting();
         let mut ahead = work_ahead(&mut log, &auditor, run.growth)?;
-        wait_for_next_interval(start, run.interval);
+        auditor.wait_for_slot();
         let audit = auditor.audit(&mut ahead.prepared)?;
         print_interval(number, seen, &log, &ahead, &audit);
     }
@@ -102,13 +101,6 @@ fn browse(log: &Log, interval: u64) -> impl Iterator<Item = LeafHash> {
         .into_iter()
         .chain(included)
         .map(|one| one.leaf_hash())
-}
-
-/// Sleeps until the next multiple of the interval, so that query times do not depend on the
-/// browsing history.
-fn wait_for_next_interval(start: Instant, interval: Duration) {
-    let past = start.elapsed().as_nanos() % interval.as_nanos();
-    thread::sleep(interval - Duration::from_nanos(past as u64));
 }
 
 // Output.
@@ -215,7 +207,7 @@ mod tests {
     impl Setup {
         fn new() -> Result<Self> {
             let log = Log::serve(ENTRIES)?;
-            let (auditor, keys) = Auditor::register(log.url())?;
+            let (auditor, keys) = Auditor::register(log.url(), Duration::from_secs(1))?;
             assert!(keys < 450, "{keys} bytes of keys");
             Ok(Self { log, auditor })
         }
@@ -233,7 +225,7 @@ mod tests {
                 .collect();
             expected
                 .iter()
-                .for_each(|(hash, _)| self.auditor.see(*hash));
+                .try_for_each(|(hash, _)| self.auditor.see(*hash))?;
             let mut ahead = work_ahead(&mut self.log, &self.auditor, 1)?;
             let audit = self.auditor.audit(&mut ahead.prepared)?;
             let now = expected.len().min(BATCH);
