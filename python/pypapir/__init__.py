@@ -29,6 +29,7 @@ from pypapir._native import (
 )
 from pypapir._options import ConnectOptions, ServeSettings
 from pypapir._planning import DividedPlan, LeftOut, Offer, Plan, ShardOffer, plan
+from pypapir._scheduled import Scheduled, schedule
 from pypapir._service import Service, serve
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "Offer",
     "Plan",
     "Prepared",
+    "Scheduled",
     "Scheme",
     "SchemeClient",
     "Secret",
@@ -65,6 +67,7 @@ __all__ = [
     "connect",
     "open",
     "plan",
+    "schedule",
     "schemes",
     "serve",
 ]

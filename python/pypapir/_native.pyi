@@ -1,6 +1,7 @@
 import builtins
 import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 __version__: str
@@ -66,6 +67,15 @@ class AsyncClient:
     def describe(self) -> str: ...
 
 def connect_async(url: str, **arguments: Any) -> Awaitable[AsyncClient]: ...
+
+class Scheduled:
+    waiting: int
+    def submit_key(self, key: bytes, future: Future[Any]) -> None: ...
+    def submit_index(self, index: int, future: Future[Any]) -> None: ...
+    def close(self) -> None: ...
+
+def schedule(url: str, every: float, batch: int, **arguments: Any) -> Scheduled: ...
+def schedule_async(url: str, every: float, batch: int, **arguments: Any) -> Awaitable[Scheduled]: ...
 
 class Service:
     url: str

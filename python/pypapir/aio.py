@@ -1,5 +1,6 @@
 """Lookups in a service, as coroutines."""
 
+import asyncio
 from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -8,6 +9,7 @@ from pypapir import _native
 from pypapir._description import Described
 from pypapir._keys import Key, as_bytes
 from pypapir._options import ConnectOptions
+from pypapir._scheduled import Submitting
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -52,3 +54,35 @@ class Client(Described[_native.AsyncClient]):
 async def connect(url: str, **options: "Unpack[ConnectOptions]") -> Client:
     """Connects to a database of a service; see `pypapir.connect`."""
     return Client(await _native.connect_async(url, **options))
+
+
+class Scheduled(Submitting):
+    """`pypapir.Scheduled` with coroutines. Leaving its context, by `async with`, closes it."""
+
+    async def get(self, key: Key) -> bytes | None:
+        """The value of a key; None if it is absent. It is sent in the next slot that has a free place."""
+        return await asyncio.wrap_future(self.submit(key))
+
+    async def get_index(self, index: int) -> bytes:
+        """The record at an index. It is sent in the next slot that has a free place."""
+        return await asyncio.wrap_future(self.submit_index(index))
+
+    async def close(self) -> None:
+        """Ends the schedule. Lookups that wait for a slot fail; a request under way still gets its values."""
+        self._end()
+
+    async def __aenter__(self) -> "Self":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+async def schedule(url: str, *, every: float, batch: int, **options: "Unpack[ConnectOptions]") -> Scheduled:
+    """Connects to a database of a service, and looks up at fixed times; see `pypapir.schedule`."""
+    return Scheduled(await _native.schedule_async(url, every, batch, **options))

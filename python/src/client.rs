@@ -20,7 +20,7 @@ use crate::local::Local;
 use crate::retries;
 
 /// Options from the arguments of `connect`.
-fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
+pub(crate) fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     let mut options = Options {
         retries: retries::logged(),
         ..Options::default()

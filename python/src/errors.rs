@@ -164,7 +164,7 @@ pub(crate) fn of_bench(error: papir_measure::Error) -> PyErr {
 
 /// An error of a client.
 pub(crate) fn of_client(error: papir_client::Error) -> PyErr {
-    if matches!(error, papir_client::Error::TimedOut { .. }) {
+    if matches!(error.unshared(), papir_client::Error::TimedOut { .. }) {
         return timed_out(&error);
     }
 

@@ -7,6 +7,7 @@
 //! | `bench` | measurements of schemes |
 //! | `database` | lookups in one process |
 //! | `client`, `local` | lookups in a service, awaited, and on the thread that calls |
+//! | `schedule` | lookups at fixed times in a service |
 //! | `description` | what a client knows of its database |
 //! | `service` | a service in this process |
 //! | `scheme` | the schemes themselves: setup, query, answer, extract |
@@ -29,6 +30,7 @@ mod pairs;
 mod plan;
 mod progress;
 mod retries;
+mod schedule;
 mod scheme;
 mod service;
 mod shard;
@@ -54,6 +56,8 @@ mod _native {
     };
     #[pymodule_export]
     use crate::plan::plan;
+    #[pymodule_export]
+    use crate::schedule::{ScheduledLookups, schedule, schedule_async};
     #[pymodule_export]
     use crate::scheme::{Prepared, Scheme, SchemeClient, Secret, schemes};
     #[pymodule_export]
