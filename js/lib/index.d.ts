@@ -89,11 +89,41 @@ export interface Database {
   getIndex(index: number | bigint, settings?: CallSettings): Promise<Uint8Array>;
   /** The records at several indices, in order. The service learns their number. */
   getIndices(indices: readonly (number | bigint)[], settings?: CallSettings): Promise<Uint8Array[]>;
-  /** Frees the memory of the database. */
+  /**
+   * Looks up at fixed times: one request of `batch` lookups every `every` seconds, filled with lookups of random keys
+   * or indices. When and how much is sent does not depend on what is looked up, or how often. Other lookups in the
+   * database are sent at once, and may delay those of the schedule.
+   */
+  schedule(settings: ScheduleSettings): Scheduled;
+  /** Ends its schedules, and frees the memory of the database. */
   close(): void;
   /** Closes the database at the end of the scope of `using`. */
   [Symbol.dispose](): void;
   /** Closes the database at the end of the scope of `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Settings of a schedule. */
+export interface ScheduleSettings {
+  /** The time between two requests in seconds, from 0.001. Times that a long request misses are skipped. */
+  every: number;
+  /** The number of lookups in each request, at most the service's `maxBatch`. */
+  batch: number;
+}
+
+/** A running schedule. It keeps a process from its end until it is closed. */
+export interface Scheduled {
+  /** The number of lookups that wait for a slot. At most 1,000 may wait. */
+  readonly waiting: number;
+  /** The value of a key; null if the database does not have the key. It is sent in the next slot with a free place. */
+  get(key: string | Uint8Array): Promise<Uint8Array | null>;
+  /** The record at an index, from 0. An index beyond the last record fails all lookups of its request. */
+  getIndex(index: number | bigint): Promise<Uint8Array>;
+  /** Ends the schedule. Lookups that wait for a slot fail; a request under way still gets its values. */
+  close(): void;
+  /** Closes the schedule at the end of the scope of `using`. */
+  [Symbol.dispose](): void;
+  /** Closes the schedule at the end of the scope of `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 

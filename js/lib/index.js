@@ -6,6 +6,7 @@ import { placeOf } from "./module.js";
 import { options, timeoutOf } from "./options.js";
 import { chosenFetch } from "./proxy.js";
 import { RemoteBackend } from "./remote.js";
+import { Scheduled } from "./schedule.js";
 import { within } from "./stopping.js";
 import { decodeValues, encodeWanted } from "./wanted.js";
 
@@ -75,6 +76,7 @@ class Database {
   /** Makes a call within the timeout. */
   #bounded;
   #description;
+  #schedules = new Set();
   #isOpen = true;
 
   constructor(backend, { number, database }, { onProgress, bounded }) {
@@ -121,15 +123,27 @@ class Database {
     return this.#look(encodeWanted(indices, "index"), settings);
   }
 
+  schedule(settings) {
+    this.#check();
+    const schedule = new Scheduled(this, settings, () => this.#schedules.delete(schedule));
+    this.#schedules.add(schedule);
+    return schedule;
+  }
+
   close() {
     if (!this.#isOpen) return;
     this.#isOpen = false;
+    for (const schedule of this.#schedules) schedule.close();
     this.#backend.close(this.#number);
   }
 
-  async #look(wanted, { signal } = {}) {
+  #check() {
     // A worker that nobody uses may have ended.
     if (!this.#isOpen) throw new PapirError("the database is closed", { code: "closed" });
+  }
+
+  async #look(wanted, { signal } = {}) {
+    this.#check();
     const look = (signal) => this.#backend.get(this.#number, wanted, { signal, onProgress: this.#onProgress });
     const { values, database } = await this.#bounded(signal, look);
     this.#description = database;

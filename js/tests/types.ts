@@ -1,6 +1,6 @@
 // The declarations fit their use. Only checked, never run.
 
-import { connect, NetworkError, PapirError, type ConnectOptions, type Database } from "../lib/index.js";
+import { connect, NetworkError, PapirError, type ConnectOptions, type Database, type Scheduled } from "../lib/index.js";
 
 const options: ConnectOptions = { timeout: 2.5, owner: "name+id+key", onProgress: ({ received, total }) => console.log(received / total) };
 
@@ -22,6 +22,13 @@ export async function lookUpInScope(url: URL, witnesses: readonly string[], keys
   using database = await connect(url, { witnesses, module: new URL("papir/", url) });
   await using other = await connect(url, { module: await WebAssembly.compileStreaming(fetch("papir.wasm")) });
   return (await database.getMany(keys)).length + (await other.getIndices([1, 2n] as const)).length;
+}
+
+export async function lookUpAtFixedTimes(url: URL): Promise<(Uint8Array | null)[]> {
+  using database = await connect(url);
+  using scheduled: Scheduled = database.schedule({ every: 60, batch: 4 });
+  const record: Uint8Array = await scheduled.getIndex(7n);
+  return scheduled.waiting > 10 ? [record] : Promise.all([scheduled.get("apple"), scheduled.get(new Uint8Array(3))]);
 }
 
 // @ts-expect-error There is no such option.
