@@ -253,7 +253,7 @@ pub enum Error {
         /// The maximum number of waiting lookups.
         most: usize,
     },
-    /// The schedule has ended. The lookup was not sent.
+    /// The schedule has ended before the lookup was answered.
     #[error("the schedule is closed: expected a running one")]
     ScheduleClosed,
     /// The error of a scheduled request, which all its lookups share.

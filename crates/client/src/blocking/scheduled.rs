@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(idle.len(), SLOTS);
         assert!(idle.iter().all(|(_, lookups)| *lookups == SCHEDULE.batch));
         let bursts = trace(|number| {
-            if number % 2 == 0 {
+            if number.is_multiple_of(2) {
                 (0..20).collect()
             } else {
                 Vec::new()

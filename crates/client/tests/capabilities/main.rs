@@ -117,18 +117,26 @@ fn the_calls_of_all_clients_are_in_the_manual() {
     // Indented, since it is in a macro.
     let shared = block(shared, "impl Connection {", "        }");
     let shared = shared.replace("pub $($async)? fn", "pub fn");
-    for file in ["blocking", "aio"] {
-        let file = format!("crates/client/src/{file}/connection.rs");
-        let own = block(&file, "impl Connection {", "}").replace("pub async fn", "pub fn");
-        let text = format!("{shared}\n{own}");
-        assert_same(&file, CALLS, 0, &words(&text, "pub fn ", &['(', '<']));
+    for folder in ["blocking", "aio"] {
+        let mut names = words(&shared, "pub fn ", &['(', '<']);
+        for file in ["connection", "scheduled"] {
+            let file = format!("crates/client/src/{folder}/{file}.rs");
+            let own = block(&file, "impl Connection {", "}").replace("pub async fn", "pub fn");
+            names.extend(words(&own, "pub fn ", &['(', '<']));
+        }
+        assert_same(folder, CALLS, 0, &names);
     }
 
     let described = read("python/pypapir/_description.py");
     let (_, described) = described.split_once("class Described").unwrap();
+    let schedules = read("python/pypapir/_scheduled.py");
+    // Methods of schedules are not calls of clients.
+    let functions = schedules.lines().filter(|line| line.starts_with("def "));
+    let functions: Vec<&str> = functions.collect();
     for file in ["python/pypapir/_client.py", "python/pypapir/aio.py"] {
         let client = read(file).replace("async def", "def") + described;
         let mut names = words(&client, "def ", &['(']);
+        names.extend(words(&functions.join("\n"), "def ", &['(']));
         names.retain(|name| !name.starts_with('_'));
         assert_same(file, CALLS, 1, &names);
     }

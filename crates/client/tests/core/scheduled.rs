@@ -145,7 +145,7 @@ fn submit_indices(scheduled: &Scheduled, indices: impl IntoIterator<Item = u64>)
 const BY_INDEX: [User; 3] = [
     // Bursts.
     |number, scheduled| {
-        if number % 3 == 0 {
+        if number.is_multiple_of(3) {
             submit_indices(scheduled, 0..5);
         }
     },
@@ -159,7 +159,7 @@ const BY_INDEX: [User; 3] = [
 const BY_KEY: [User; 3] = [
     // Bursts, with keys of many lengths.
     |number, scheduled| {
-        if number % 3 == 0 {
+        if number.is_multiple_of(3) {
             for length in 0..5 {
                 drop(scheduled.submit_key(&vec![b'k'; 100 * length]).unwrap());
             }

@@ -81,7 +81,7 @@ impl Awaited {
     /// lookup by index never returns `None`.
     ///
     /// # Errors
-    /// [`Error::ScheduleClosed`] if the schedule ended before the lookup was sent, and
+    /// [`Error::ScheduleClosed`] if the schedule ended before the lookup was answered, and
     /// [`Error::Shared`] with the error of the request.
     pub fn wait(self) -> Result<Option<Vec<u8>>> {
         let mut state = self.0.state();
