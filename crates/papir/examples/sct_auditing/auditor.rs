@@ -105,8 +105,8 @@ impl Auditor {
         self.runner.wait_closed(slot.at.saturating_sub(now));
     }
 
-    /// Audits the oldest certificates that are waiting, at most [`BATCH`]. Random keys fill the batch,
-    /// so that its length does not depend on their number.
+    /// Audits the oldest certificates that are waiting, at most [`BATCH`]. Random keys fill the
+    /// batch, so that its length does not depend on their number.
     pub(crate) fn audit(&mut self, prepared: &mut Prepared) -> Result<Audit> {
         let connection = &mut prepared.connection;
         let records = connection.lookup().describe().shape.records();

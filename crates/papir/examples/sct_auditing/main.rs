@@ -6,8 +6,8 @@
 //! certificate's entry, but that would reveal its browsing history. Here the browser asks with private
 //! information retrieval. The log still sees when it is queried and for how many hashes, so the
 //! browser audits a batch of fixed size at regular intervals, on a schedule of the client
-//! ([`Schedule`](papir::Schedule)). Random keys fill the batch, and certificates beyond the batch wait
-//! for the next one.
+//! ([`Schedule`](papir::Schedule)). Random keys fill the batch, and certificates beyond the batch
+//! wait for the next one.
 //!
 //! ZipPIR suits this application. The auditor registers once, with 448 bytes, and stores no data of
 //! the log. Between intervals, the service prepares the tickets of the next batch, and the auditor

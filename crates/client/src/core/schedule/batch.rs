@@ -10,7 +10,7 @@ use super::queue::SubmittedLookup;
 use crate::core::owned::OwnedWanted;
 use crate::error::{Error, Result};
 
-/// Length of a dummy's key in bytes. No database has a random key of this length.
+/// Length of a dummy's key in bytes. A random key of this length is in no database.
 const DUMMY_BYTES: usize = 32;
 
 /// The lookups of one scheduled request: submitted ones first, then dummies.
