@@ -6,7 +6,7 @@
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use papir_core::erased::{ErasedScheme, ErasedServer, ErasedSession};
+use papir_core::erased::{ErasedScheme, ErasedServer};
 use papir_core::hedge::Circumstances;
 use papir_core::sections::{MemorySections, SectionSource};
 use papir_core::{Goal, NoProgress, NotPrivate, RecordBuffer, Records, Shape};
@@ -15,6 +15,7 @@ use papir_schemes::for_each_scheme;
 use papir_schemes::registry;
 use papir_schemes::rows::ListedScheme;
 
+use crate::peer::Peer;
 use crate::short::{registered, with_short_modulus};
 
 /// Makes a test for each listed scheme.
@@ -140,40 +141,24 @@ fn hashes(name: &str, records: u64, record_bytes: u64) -> Vec<String> {
     let index = 123 % records.shape().records();
     let scheme = scheme(name, records.shape());
     let server = prepared(&*scheme, &records, &mut rng);
-    let client = scheme.client(&server.public()).unwrap();
-    let side = client.registered();
-    let mut registered = side.map(|side| {
-        side.register_in(None, &Circumstances::none(), &mut rng)
-            .unwrap()
-    });
-    let keys = registered.as_ref().map(|(_, keys)| {
-        let server = server.require_registered().unwrap();
-        server.accept_keys(keys).unwrap()
-    });
-    let number = registered
-        .as_ref()
-        .zip(side)
-        .and_then(|((state, _), side)| side.numbers(state).unwrap().ticket);
-    let ticket = keys.as_ref().zip(number).map(|(keys, number)| {
-        let server = server.require_registered().unwrap();
-        server.ticket(keys, number, None, &NoProgress).unwrap()
-    });
-    let state = registered.as_mut().map(|(state, _)| state);
-    let (secret, query) = client.query(state, &[index], &mut rng).unwrap();
-    let session = ErasedSession {
-        keys: keys.as_ref(),
-        ticket: ticket.as_deref(),
-    };
-    let answer = server.answer(session, &query).unwrap();
+
+    let mut peer = Peer::new(&*scheme, &*server, &Circumstances::none(), &mut rng);
+    let ticket = peer.ticket(&*server);
+    let (secret, query) = peer.query(index, &mut rng);
+    let answer = server
+        .answer(peer.session(ticket.as_ref()), &query)
+        .unwrap();
     assert_eq!(
-        client.extract(secret, &answer).unwrap(),
+        peer.client.extract(secret, &answer).unwrap(),
         [records.get(index).unwrap()]
     );
+
     let mut all = vec![server.public(), query, answer, sections(&*server)];
-    if let Some(((state, keys), side)) = registered.zip(side) {
+    if let (Some(state), Some((keys, _))) = (&peer.state, peer.keys) {
         all.push(keys);
         all.extend(ticket);
-        all.push(side.save_state(&state).unwrap().to_vec());
+        let side = peer.client.registered().unwrap();
+        all.push(side.save_state(state).unwrap().to_vec());
     }
     all.iter().map(|bytes| hash(bytes)).collect()
 }

@@ -1,15 +1,16 @@
 //! Mutated bytes with repaired checksums, as from a hostile peer: errors, no panics.
 
-use crate::short::all;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::envelope::{self, Header, Kind};
-use papir_core::erased::{
-    ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
-};
+use papir_core::erased::{ErasedScheme, ErasedServer};
+use papir_core::hedge::Circumstances;
 use papir_core::sections::{MemorySections, SectionSource};
 use papir_core::{Blob, Goal, NoProgress, RecordBuffer, Result, Shape};
 use rayon::prelude::*;
+
+use crate::peer::Peer;
+use crate::short::all;
 
 fn prepared(scheme: &dyn ErasedScheme, rng: &mut ChaCha20Rng) -> Box<dyn ErasedServer> {
     // Records of 30 bytes; of one byte for schemes limited to short records, and for depir, which
@@ -69,75 +70,18 @@ fn reseal(
     )
 }
 
-/// A client and its registration, if the scheme has one.
-struct Peer {
-    client: Box<dyn ErasedClient>,
-    state: Option<ErasedState>,
-    /// The keys as sealed bytes, and as the server parsed them.
-    keys: Option<(Vec<u8>, ErasedKeys)>,
-}
-
-/// A query, its secret, and the server's ticket for it.
-struct Sent {
-    secret: ErasedSecret,
-    query: Vec<u8>,
-    ticket: Option<Vec<u8>>,
-}
-
-impl Peer {
-    fn new(scheme: &dyn ErasedScheme, server: &dyn ErasedServer, rng: &mut ChaCha20Rng) -> Self {
-        let client = scheme.client(&server.public()).unwrap();
-        let registered = client.registered();
-        let (state, keys) = registered.map(|side| side.register(rng).unwrap()).unzip();
-        let keys = keys.map(|sealed| {
-            let server = server.require_registered().unwrap();
-            let parsed = server.accept_keys(&sealed).unwrap();
-            (sealed, parsed)
-        });
-        Self {
-            client,
-            state,
-            keys,
-        }
-    }
-
-    fn send(&mut self, server: &dyn ErasedServer, rng: &mut ChaCha20Rng) -> Sent {
-        let number = self
-            .state
-            .as_ref()
-            .zip(self.client.registered())
-            .and_then(|(state, side)| side.numbers(state).unwrap().ticket);
-        let keys = self.keys.as_ref().map(|(_, keys)| keys);
-        let ticket = number.zip(keys).map(|(n, keys)| {
-            let server = server.require_registered().unwrap();
-            server.ticket(keys, n, None, &NoProgress).unwrap()
-        });
-        let (secret, query) = self.client.query(self.state.as_mut(), &[7], rng).unwrap();
-        Sent {
-            secret,
-            query,
-            ticket,
-        }
-    }
-
-    fn session<'a>(&'a self, ticket: Option<&'a Vec<u8>>) -> ErasedSession<'a> {
-        ErasedSession {
-            keys: self.keys.as_ref().map(|(_, keys)| keys),
-            ticket: ticket.map(Vec::as_slice),
-        }
-    }
-}
-
 /// Mutates every message `rounds` times.
 fn hostile_messages(scheme: &dyn ErasedScheme, rounds: usize) {
     let mut rng = ChaCha20Rng::from_seed([21; 32]);
     let server = prepared(scheme, &mut rng);
     let server = &*server;
-    let mut peer = Peer::new(scheme, server, &mut rng);
-    let sent = peer.send(server, &mut rng);
+    let mut peer = Peer::new(scheme, server, &Circumstances::now(), &mut rng);
+    let ticket = peer.ticket(server);
+    let (_, query) = peer.query(7, &mut rng);
     let answer = server
-        .answer(peer.session(sent.ticket.as_ref()), &sent.query)
+        .answer(peer.session(ticket.as_ref()), &query)
         .unwrap();
+
     // Slow answers: zipdouble's has thousands of rows for each byte, depir's thousands of indices.
     let slow = scheme.name().starts_with("zipdouble") || scheme.name() == "depir";
     for _ in 0..if slow { rounds / 6 } else { rounds } {
@@ -150,23 +94,20 @@ fn hostile_messages(scheme: &dyn ErasedScheme, rounds: usize) {
         );
         drop(scheme.client(&public));
         let bad = reseal(
-            &sent.query,
+            &query,
             Kind::Query,
             server,
             scheme.properties().id,
             &mut rng,
         );
-        drop(server.answer(peer.session(sent.ticket.as_ref()), &bad));
-        let ticket = sent.ticket.as_ref().map(|ticket| mutate(ticket, &mut rng));
-        drop(server.answer(peer.session(ticket.as_ref()), &sent.query));
+        drop(server.answer(peer.session(ticket.as_ref()), &bad));
+        let bad = ticket.as_ref().map(|ticket| mutate(ticket, &mut rng));
+        drop(server.answer(peer.session(bad.as_ref()), &query));
         if let Some((keys, _)) = &peer.keys {
             let bad = reseal(keys, Kind::Keys, server, scheme.properties().id, &mut rng);
             drop(server.require_registered().unwrap().accept_keys(&bad));
         }
-        let (secret, _) = peer
-            .client
-            .query(peer.state.as_mut(), &[7], &mut rng)
-            .unwrap();
+        let (secret, _) = peer.query(7, &mut rng);
         let bad = reseal(
             &answer,
             Kind::Answer,
@@ -176,15 +117,16 @@ fn hostile_messages(scheme: &dyn ErasedScheme, rounds: usize) {
         );
         drop(peer.client.extract(secret, &bad));
     }
-    drop(sent.secret);
 }
 
 /// Mutates every section `rounds` times.
 fn hostile_sections(scheme: &dyn ErasedScheme, rounds: usize) {
     let mut rng = ChaCha20Rng::from_seed([22; 32]);
     let server = prepared(scheme, &mut rng);
-    let mut peer = Peer::new(scheme, &*server, &mut rng);
-    let sent = peer.send(&*server, &mut rng);
+    let mut peer = Peer::new(scheme, &*server, &Circumstances::now(), &mut rng);
+    let ticket = peer.ticket(&*server);
+    let (_, query) = peer.query(7, &mut rng);
+
     let mut good = MemorySections::default();
     server.save(&mut good).unwrap();
     let names: Vec<String> = good.names().map(str::to_owned).collect();
@@ -195,7 +137,7 @@ fn hostile_sections(scheme: &dyn ErasedScheme, rounds: usize) {
             bytes: mutate(&good.get(name).unwrap(), &mut rng),
         };
         if let Ok(server) = scheme.load(&changed) {
-            drop(server.answer(peer.session(sent.ticket.as_ref()), &sent.query));
+            drop(server.answer(peer.session(ticket.as_ref()), &query));
         }
     }
 }

@@ -18,6 +18,7 @@ mod on_device;
 mod packed_double;
 mod packed_simple;
 mod pages;
+mod peer;
 mod repeated_randomness;
 mod secrets;
 mod shards;
