@@ -57,11 +57,7 @@ fn records_are_retrieved_for_every_t() {
 fn wide_matrices_are_retrieved() {
     let mut rng = ChaCha20Rng::from_seed([8; 32]);
     let shape = Shape::of_bytes(40_000, 128).unwrap();
-    let gadget = GadgetParams {
-        levels: 2,
-        log_base: 19,
-        drop: 18,
-    };
+    let gadget = gadget(2, 19, 18);
     let literal = Literal {
         shape,
         rlwe: RlweLiteral {
@@ -215,152 +211,115 @@ fn measured_noise_is_as_predicted() {
     }
 }
 
+fn gadget(levels: usize, log_base: u32, drop: u32) -> GadgetParams {
+    GadgetParams {
+        levels,
+        log_base,
+        drop,
+    }
+}
+
+fn rlwe(degree: usize, primes: [u32; 2], sigma: f64) -> RlweLiteral {
+    RlweLiteral {
+        degree,
+        primes,
+        sigma,
+    }
+}
+
+/// Parameters with too few digits, or with digits that do not fit a word.
+fn bad_gadgets(good: Literal) -> Vec<Literal> {
+    let mut bad: Vec<Literal> = [
+        gadget(2, 1, 23),
+        gadget(2, 8, 18),
+        gadget(0, 19, 18),
+        gadget(2, 0, 18),
+        gadget(2, 29, 0),
+        gadget(2, 19, 255),
+    ]
+    .map(|key_switch| Literal { key_switch, ..good })
+    .into();
+    bad.push(Literal {
+        rgsw: gadget(2, 8, 18),
+        ..good
+    });
+    bad
+}
+
+/// Parameters with a ring or an error that is none.
+fn bad_rings(good: Literal) -> [Literal; 6] {
+    [
+        rlwe(2048, [1_073_692_673, 67_043_329], 6.4),
+        rlwe(32, DEFAULT_PRIMES, 6.4),
+        rlwe(0, DEFAULT_PRIMES, 6.4),
+        rlwe(2048, [0, 0], 6.4),
+        rlwe(2048, DEFAULT_PRIMES, f64::NAN),
+        rlwe(2048, DEFAULT_PRIMES, -1.0),
+    ]
+    .map(|rlwe| Literal { rlwe, ..good })
+}
+
+/// Parameters with more points than a column can have.
+fn bad_interpolations(good: Literal) -> [Literal; 2] {
+    [&[4097][..], &[2, 8192]].map(|sizes| Literal {
+        interpolation: Interpolation::of_variables(sizes).unwrap(),
+        ..good
+    })
+}
+
+/// Parameters with too few bits in a message, or with more than a word has.
+fn bad_bits(good: Literal) -> Vec<Literal> {
+    let bits = good.key_bits;
+    let mut bad = Vec::new();
+
+    bad.extend([0, 56, 20].map(|query_bits| Literal { query_bits, ..good }));
+    bad.extend(
+        [
+            KeyBits { y_g: 64, ..bits },
+            KeyBits { y_g: 0, ..bits },
+            KeyBits { y_g: 30, ..bits },
+            KeyBits { y_h: 30, ..bits },
+            KeyBits { rgsw: 30, ..bits },
+        ]
+        .map(|key_bits| Literal { key_bits, ..good }),
+    );
+    bad.extend([(33, 20), (28, 29), (18, 17)].map(|answer_bits| Literal {
+        answer_bits,
+        ..good
+    }));
+    bad
+}
+
 /// Parameters that satisfy a noise formula, but never decode, are refused.
 #[test]
 fn parameters_that_never_decode_are_refused() {
     let shape = Shape::of_bytes(100, 64).unwrap();
     let good = *Params::with_points(shape, 2).unwrap().literal();
     assert!(Params::new(good).is_ok());
-    let gadget = |levels, log_base, drop| GadgetParams {
-        levels,
-        log_base,
-        drop,
-    };
-    let rlwe = |degree, primes, sigma| RlweLiteral {
-        degree,
-        primes,
-        sigma,
-    };
-    for bad in [
-        Literal {
-            key_switch: gadget(2, 1, 23),
-            ..good
-        },
-        Literal {
-            key_switch: gadget(2, 8, 18),
-            ..good
-        },
-        Literal {
-            rgsw: gadget(2, 8, 18),
-            ..good
-        },
-        Literal {
-            key_switch: gadget(0, 19, 18),
-            ..good
-        },
-        Literal {
-            key_switch: gadget(2, 0, 18),
-            ..good
-        },
-        Literal {
-            key_switch: gadget(2, 29, 0),
-            ..good
-        },
-        Literal {
-            key_switch: gadget(2, 19, 255),
-            ..good
-        },
-        Literal {
-            rlwe: rlwe(2048, [1_073_692_673, 67_043_329], 6.4),
-            ..good
-        },
-        Literal {
-            rlwe: rlwe(32, DEFAULT_PRIMES, 6.4),
-            ..good
-        },
-        Literal {
-            rlwe: rlwe(0, DEFAULT_PRIMES, 6.4),
-            ..good
-        },
-        Literal {
-            rlwe: rlwe(2048, [0, 0], 6.4),
-            ..good
-        },
-        Literal {
-            rlwe: rlwe(2048, DEFAULT_PRIMES, f64::NAN),
-            ..good
-        },
-        Literal {
-            rlwe: rlwe(2048, DEFAULT_PRIMES, -1.0),
-            ..good
-        },
-        Literal {
-            interpolation: Interpolation::of_variables(&[4097]).unwrap(),
-            ..good
-        },
-        Literal {
-            interpolation: Interpolation::of_variables(&[2, 8192]).unwrap(),
-            ..good
-        },
-        Literal {
-            query_bits: 0,
-            ..good
-        },
-        Literal {
-            query_bits: 56,
-            ..good
-        },
-        Literal {
-            query_bits: 20,
-            ..good
-        },
-        Literal {
-            key_bits: KeyBits {
-                y_g: 64,
-                ..good.key_bits
-            },
-            ..good
-        },
-        Literal {
-            key_bits: KeyBits {
-                y_g: 0,
-                ..good.key_bits
-            },
-            ..good
-        },
-        Literal {
-            key_bits: KeyBits {
-                y_g: 30,
-                ..good.key_bits
-            },
-            ..good
-        },
-        Literal {
-            key_bits: KeyBits {
-                y_h: 30,
-                ..good.key_bits
-            },
-            ..good
-        },
-        Literal {
-            key_bits: KeyBits {
-                rgsw: 30,
-                ..good.key_bits
-            },
-            ..good
-        },
-        Literal {
-            answer_bits: (33, 20),
-            ..good
-        },
-        Literal {
-            answer_bits: (28, 29),
-            ..good
-        },
-        Literal {
-            answer_bits: (18, 17),
-            ..good
-        },
-    ] {
+
+    let bad = bad_gadgets(good)
+        .into_iter()
+        .chain(bad_rings(good))
+        .chain(bad_interpolations(good))
+        .chain(bad_bits(good));
+    for bad in bad {
         assert!(Params::new(bad).is_err(), "{bad:?}");
     }
-    let few_bits = papir_core::Error::Insecure {
-        found: String::new(),
-        expected: 128,
-    };
+}
+
+/// A small error decodes, but gives too few bits of security.
+#[test]
+fn parameters_with_a_small_error_are_refused_as_insecure() {
+    let shape = Shape::of_bytes(100, 64).unwrap();
+    let good = *Params::with_points(shape, 2).unwrap().literal();
     let narrow = Literal {
         rlwe: rlwe(2048, DEFAULT_PRIMES, 2.55),
         ..good
+    };
+
+    let few_bits = papir_core::Error::Insecure {
+        found: String::new(),
+        expected: 128,
     };
     assert_eq!(Params::new(narrow).unwrap_err().code(), few_bits.code());
 }

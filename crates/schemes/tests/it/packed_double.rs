@@ -7,6 +7,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session, Wire};
 use papir_core::{Error, Goal, NoProgress, RecordBuffer, Shape, extract_bits};
+use papir_lattice::gadget::GadgetParams;
 use papir_schemes::double::packed::{
     ByCdks, ByInspiring, Client, DigitShape, Literal, PackedVariant, Params, Query, Server,
 };
@@ -216,6 +217,70 @@ fn keys_of_another_capacity_are_rejected() {
     ));
 }
 
+/// Parameters whose units, capacity or first level are out of range.
+fn bad_first_levels(good: Literal) -> Vec<Literal> {
+    let mut bad = Vec::new();
+    bad.extend([0, 1 << 30].map(|units| Literal { units, ..good }));
+    bad.extend([0, 1, 1000, 4096].map(|capacity| Literal { capacity, ..good }));
+    bad.extend([0, 33, good.first_bits - 1].map(|first_bits| Literal { first_bits, ..good }));
+    bad
+}
+
+/// Parameters whose digits do not hold a word.
+fn bad_digits(good: Literal) -> [Literal; 5] {
+    let digits = |bits, mask, body| Literal {
+        digits: DigitShape { bits, mask, body },
+        ..good
+    };
+    [
+        digits(0, 3, 2),
+        digits(17, 1, 1),
+        digits(7, 5, 2),
+        digits(7, 2, 2),
+        digits(7, 3, 0),
+    ]
+}
+
+/// Parameters whose messages have too few bits or too many.
+fn bad_bits(good: Literal) -> [Literal; 5] {
+    let bits = good.bits;
+    [
+        SelectionBits { query: 0, ..bits },
+        SelectionBits {
+            query: bits.query - 1,
+            ..bits
+        },
+        SelectionBits { query: 56, ..bits },
+        SelectionBits { key: 0, ..bits },
+        SelectionBits { key: 60, ..bits },
+    ]
+    .map(|bits| Literal { bits, ..good })
+}
+
+/// Parameters whose packing key has a gadget that is none.
+fn bad_gadgets(good: Literal) -> [Literal; 6] {
+    let gadget = |levels, log_base, drop| GadgetParams {
+        levels,
+        log_base,
+        drop,
+    };
+    [
+        gadget(0, 19, 18),
+        gadget(2, 0, 18),
+        gadget(2, 8, 18),
+        gadget(2, 28, 0),
+        gadget(1, 255, 255),
+        gadget(255, 1, 55),
+    ]
+    .map(|gadget| Literal {
+        bits: SelectionBits {
+            gadget,
+            ..good.bits
+        },
+        ..good
+    })
+}
+
 #[test]
 fn parameters_are_read_back_and_bad_ones_are_refused() {
     let shape = Shape::new(12_345, 13).unwrap();
@@ -225,92 +290,17 @@ fn parameters_are_read_back_and_bad_ones_are_refused() {
         Params::<ByInspiring>::decode(&bytes).unwrap().describe(),
         params.describe()
     );
+
     let good = *params.literal();
-    let bits = good.bits;
-    let digits = |bits, mask, body| Literal {
-        digits: DigitShape { bits, mask, body },
-        ..good
-    };
-    let sent = |bits| Literal { bits, ..good };
-    let gadget = |levels, log_base, drop| papir_lattice::gadget::GadgetParams {
-        levels,
-        log_base,
-        drop,
-    };
-    for bad in [
-        Literal { units: 0, ..good },
-        Literal {
-            units: 1 << 30,
-            ..good
-        },
-        Literal {
-            capacity: 0,
-            ..good
-        },
-        Literal {
-            capacity: 1,
-            ..good
-        },
-        Literal {
-            capacity: 1000,
-            ..good
-        },
-        Literal {
-            capacity: 4096,
-            ..good
-        },
-        Literal {
-            first_bits: 0,
-            ..good
-        },
-        Literal {
-            first_bits: 33,
-            ..good
-        },
-        Literal {
-            first_bits: good.first_bits - 1,
-            ..good
-        },
-        digits(0, 3, 2),
-        digits(17, 1, 1),
-        digits(7, 5, 2),
-        digits(7, 2, 2),
-        digits(7, 3, 0),
-        sent(SelectionBits { query: 0, ..bits }),
-        sent(SelectionBits {
-            query: bits.query - 1,
-            ..bits
-        }),
-        sent(SelectionBits { query: 56, ..bits }),
-        sent(SelectionBits { key: 0, ..bits }),
-        sent(SelectionBits { key: 60, ..bits }),
-        sent(SelectionBits {
-            gadget: gadget(0, 19, 18),
-            ..bits
-        }),
-        sent(SelectionBits {
-            gadget: gadget(2, 0, 18),
-            ..bits
-        }),
-        sent(SelectionBits {
-            gadget: gadget(2, 8, 18),
-            ..bits
-        }),
-        sent(SelectionBits {
-            gadget: gadget(2, 28, 0),
-            ..bits
-        }),
-        sent(SelectionBits {
-            gadget: gadget(1, 255, 255),
-            ..bits
-        }),
-        sent(SelectionBits {
-            gadget: gadget(255, 1, 55),
-            ..bits
-        }),
-    ] {
+    let bad = bad_first_levels(good)
+        .into_iter()
+        .chain(bad_digits(good))
+        .chain(bad_bits(good))
+        .chain(bad_gadgets(good));
+    for bad in bad {
         assert!(Params::<ByInspiring>::new(bad).is_err(), "{bad:?}");
     }
+
     for (position, value) in [
         (24, 0),
         (24, 255),
