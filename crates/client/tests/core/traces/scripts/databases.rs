@@ -1,5 +1,7 @@
 //! Lies about databases: descriptions, public parts, checkpoints and copies.
 
+use std::ops::Range;
+
 use super::{ALL, Copied, FIRST, SECOND, Script, script};
 use crate::traces::liar::{Lie, Place};
 use crate::traces::signed::Shown;
@@ -145,12 +147,24 @@ pub(super) fn other_databases() -> Vec<Script> {
     scripts
 }
 
-/// Returns lies about the checkpoint of a signed database.
-pub(super) fn signing() -> Vec<Script> {
-    let signed = |name: &str, faults: &[_]| Script {
+/// A script about a signed database.
+fn signed(name: &str, faults: &[(Place, Range<usize>, Lie)]) -> Script {
+    Script {
         signed: true,
         ..script(format!("signed: {name}"), faults)
-    };
+    }
+}
+
+/// Returns lies about the checkpoint of a signed database.
+pub(super) fn signing() -> Vec<Script> {
+    let mut scripts = first_checkpoints();
+    scripts.extend(described_checkpoints());
+    scripts.extend(changed_checkpoints());
+    scripts
+}
+
+/// Returns damages of the checkpoint that the client fetches first.
+fn first_checkpoints() -> Vec<Script> {
     let damages = [
         ("a byte shorter", Lie::Shorter),
         ("a byte longer", Lie::Longer),
@@ -168,20 +182,13 @@ pub(super) fn signing() -> Vec<Script> {
             &[(Place::Checkpoint, FIRST, lie)],
         )
     };
+    damages.into_iter().map(damaged).collect()
+}
+
+/// Returns lies about the checkpoint in the database's description, and another owner's.
+fn described_checkpoints() -> [Script; 4] {
     let described = |name: &str, change| signed(name, &[(Place::Info, FIRST, Lie::Json(change))]);
-    // The service refuses the query, so that the client fetches the checkpoint again.
-    let again = |name: &str, shown, swap: Option<Other>| {
-        let refuse = Lie::Refuse(409, "wrong_version");
-        let first = [Some(Lie::Show(shown)), swap.map(Lie::Swap), Some(refuse)];
-        let faults: Vec<_> = first
-            .into_iter()
-            .flatten()
-            .map(|lie| (Place::Query, FIRST, lie))
-            .collect();
-        signed(&format!("at the first query: {name}"), &faults)
-    };
-    let mut scripts: Vec<_> = damages.into_iter().map(damaged).collect();
-    scripts.extend([
+    [
         described("no lie", |_| ()),
         described("described as another sequence", |json| {
             json["checkpoint"]["sequence"] = 9.into()
@@ -193,6 +200,25 @@ pub(super) fn signing() -> Vec<Script> {
             "of another owner from the start",
             &[(Place::List, FIRST, Lie::Show(Shown::Stranger))],
         ),
+    ]
+}
+
+/// Returns lies at the first query: the service refuses it, so that the client fetches the
+/// checkpoint again.
+fn changed_checkpoints() -> Vec<Script> {
+    let again = |name: &str, shown, swap: Option<Other>| {
+        let refuse = Lie::Refuse(409, "wrong_version");
+        let first = [Some(Lie::Show(shown)), swap.map(Lie::Swap), Some(refuse)];
+        let faults: Vec<_> = first
+            .into_iter()
+            .flatten()
+            .map(|lie| (Place::Query, FIRST, lie))
+            .collect();
+        signed(&format!("at the first query: {name}"), &faults)
+    };
+    let next = |name: &str, other| again(name, Shown::Next(other), Some(other));
+
+    vec![
         again("the same checkpoint", Shown::Current, None),
         again("another owner", Shown::Stranger, None),
         again("not signed any more", Shown::Unsigned, None),
@@ -206,32 +232,15 @@ pub(super) fn signing() -> Vec<Script> {
             Shown::Forked(Other::Newer),
             Some(Other::Newer),
         ),
-        again(
-            "the next version",
-            Shown::Next(Other::Newer),
-            Some(Other::Newer),
-        ),
-        again(
-            "half of the records",
-            Shown::Next(Other::Half),
-            Some(Other::Half),
-        ),
-        again(
-            "another scheme",
-            Shown::Next(Other::Scheme),
-            Some(Other::Scheme),
-        ),
-        again(
-            "a scheme that is not private",
-            Shown::Next(Other::Plain),
-            Some(Other::Plain),
-        ),
+        next("the next version", Other::Newer),
+        next("half of the records", Other::Half),
+        next("another scheme", Other::Scheme),
+        next("a scheme that is not private", Other::Plain),
         Script {
             waits: true,
             ..again("an older version", Shown::Older, None)
         },
-    ]);
-    scripts
+    ]
 }
 
 /// Returns lies to a client that keeps copies of public parts.
