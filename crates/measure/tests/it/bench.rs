@@ -354,9 +354,17 @@ fn units_are_refused_by_schemes_without_them() {
     }
 }
 
+/// Checks that each line fails, and that its error contains these words.
+fn assert_named(cases: &[(&str, &str)]) {
+    for &(line, words) in cases {
+        let error = error(line);
+        assert!(error.contains(words), "`{line}`: {error}");
+    }
+}
+
 #[test]
 fn wrong_arguments_are_named() {
-    for (line, words) in [
+    assert_named(&[
         ("", "the following required arguments were not provided"),
         (
             "nonsense",
@@ -370,11 +378,36 @@ fn wrong_arguments_are_named() {
             "a database of 63 bytes with records of 64: expected room",
         ),
         ("plain --records 0", "the database is empty"),
-        ("plain --records 5 --size 1MiB", "cannot be used with"),
         (
             "plain --records 1 --record-bytes 1MiB",
             "the record length in bits is 8388608",
         ),
+        (
+            "plain --records 64 --goal fastest",
+            "a goal is malformed: found fastest",
+        ),
+        (
+            "plain --records 64 --threads 0",
+            "0 threads: expected 1 to 1024 threads",
+        ),
+        ("plain --records 64 --runs 0", "0 runs: expected 1 to"),
+        (
+            "plain --records 4294967296 --record-bytes 64KiB",
+            "plain needs 256 TiB of memory: expected at most",
+        ),
+        ("inspire-1gib --size 1MiB", "`inspire-1gib` with a size"),
+        (
+            "--compare plain,depir --records 9 --record-bytes 300KiB",
+            "the record length in bits",
+        ),
+    ]);
+}
+
+/// Options that the scheme does not have, or that exclude each other.
+#[test]
+fn wrong_options_are_named() {
+    assert_named(&[
+        ("plain --records 5 --size 1MiB", "cannot be used with"),
         (
             "plain --records 64 --dim0 8",
             "--dim0 with plain: expected none",
@@ -392,30 +425,19 @@ fn wrong_arguments_are_named() {
             "simple --records 64 --dim0 8 --goal min-time",
             "cannot be used with",
         ),
-        (
-            "plain --records 64 --goal fastest",
-            "a goal is malformed: found fastest",
-        ),
-        (
-            "plain --records 64 --threads 0",
-            "0 threads: expected 1 to 1024 threads",
-        ),
-        ("plain --records 64 --runs 0", "0 runs: expected 1 to"),
-        (
-            "plain --records 4294967296 --record-bytes 64KiB",
-            "plain needs 256 TiB of memory: expected at most",
-        ),
-        ("inspire-1gib --size 1MiB", "`inspire-1gib` with a size"),
         ("--list --compare plain", "cannot be used with"),
-        (
-            "--compare plain,depir --records 9 --record-bytes 300KiB",
-            "the record length in bits",
-        ),
         ("inspire --gamma0 16 --goal balanced", "cannot be used with"),
         ("inspire --gamma0 16", "--dim0 <N>"),
         ("inspire --records 64 --batch 4", "unexpected argument"),
         ("batch --dim0 4", "unexpected argument"),
         ("--size 1MiB batch", "expected all of them after it"),
+    ]);
+}
+
+/// The error names the program that has the benchmark now.
+#[test]
+fn moved_benchmarks_are_named() {
+    assert_named(&[
         ("packing", "is now `papir-papers packing`"),
         ("newton-tables --digests", "`papir-papers newton-tables`"),
         (
@@ -436,10 +458,7 @@ fn wrong_arguments_are_named() {
             "depir --set tiny --tabulated all --paper-points",
             "`papir-papers depir --set tiny --tabulated all --paper-points`",
         ),
-    ] {
-        let error = error(line);
-        assert!(error.contains(words), "`{line}`: {error}");
-    }
+    ]);
 }
 
 /// A source with one wrong bit in every record.
