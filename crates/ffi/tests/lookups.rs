@@ -314,90 +314,82 @@ async fn a_silent_service_is_not_waited_for() {
     assert!(text.contains("no result within 200ms"), "{text}");
 }
 
+/// Options that a service without checkpoints does not meet.
+fn unmet_options() -> [Options; 3] {
+    let owner = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
+    let base = || stored_in(&Arc::default());
+    [
+        Options {
+            owner: Some(owner.to_owned()),
+            ..base()
+        },
+        Options {
+            max_age: Some(Duration::from_secs(86400)),
+            ..base()
+        },
+        Options {
+            cosignatures: 1,
+            ..base()
+        },
+    ]
+}
+
+/// Options with keys that are none.
+fn malformed_options() -> [Options; 3] {
+    let base = || stored_in(&Arc::default());
+    [
+        Options {
+            owner: Some("nobody".to_owned()),
+            ..base()
+        },
+        Options {
+            witnesses: vec!["nobody".to_owned()],
+            ..base()
+        },
+        Options {
+            owner_key: Some("words.key".to_owned()),
+            ..base()
+        },
+    ]
+}
+
 #[tokio::test]
 async fn errors_have_their_kind_and_code() {
     let service = capitals("simple").await;
     let base = || stored_in(&Arc::default());
-    let owner =
-        || Some("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW".to_owned());
-    let day = Some(Duration::from_secs(86400));
-    for (options, kind, code) in [
-        (
-            Options {
-                database: Some("rivers".to_owned()),
-                ..base()
-            },
-            ErrorKind::Other,
-            "unknown_database",
-        ),
-        (
-            Options {
-                root: Some("00".repeat(32)),
-                ..base()
-            },
-            ErrorKind::Verification,
-            "wrong_root",
-        ),
-        (
-            Options {
-                owner: owner(),
-                ..base()
-            },
-            ErrorKind::Verification,
-            "no_checkpoint",
-        ),
-        (
-            Options {
-                max_age: day,
-                ..base()
-            },
-            ErrorKind::Verification,
-            "no_checkpoint",
-        ),
-        (
-            Options {
-                cosignatures: 1,
-                ..base()
-            },
-            ErrorKind::Verification,
-            "no_checkpoint",
-        ),
-        (
-            Options {
-                owner: Some("nobody".to_owned()),
-                ..base()
-            },
-            ErrorKind::Other,
-            "malformed",
-        ),
-        (
-            Options {
-                witnesses: vec!["nobody".to_owned()],
-                ..base()
-            },
-            ErrorKind::Other,
-            "malformed",
-        ),
-        (
-            Options {
-                token: Some("two words".to_owned()),
-                ..base()
-            },
-            ErrorKind::Other,
-            "bad_token",
-        ),
-        (
-            Options {
-                owner_key: Some("words.key".to_owned()),
-                ..base()
-            },
-            ErrorKind::Other,
-            "malformed",
-        ),
-    ] {
+    let unknown = Options {
+        database: Some("rivers".to_owned()),
+        ..base()
+    };
+    let forged = Options {
+        root: Some("00".repeat(32)),
+        ..base()
+    };
+    let token = Options {
+        token: Some("two words".to_owned()),
+        ..base()
+    };
+
+    let mut cases = vec![
+        (unknown, ErrorKind::Other, "unknown_database"),
+        (forged, ErrorKind::Verification, "wrong_root"),
+        (token, ErrorKind::Other, "bad_token"),
+    ];
+    for options in unmet_options() {
+        cases.push((options, ErrorKind::Verification, "no_checkpoint"));
+    }
+    for options in malformed_options() {
+        cases.push((options, ErrorKind::Other, "malformed"));
+    }
+    for (options, kind, code) in cases {
         let found = refused(&service.url, options).await;
         assert_eq!((found.0, found.1.as_str()), (kind, code), "{}", found.2);
     }
+}
+
+#[tokio::test]
+async fn errors_of_a_storage_are_passed_on() {
+    let service = capitals("simple").await;
     let broken = Arc::new(Memory {
         broken: true,
         ..Memory::default()
@@ -407,10 +399,13 @@ async fn errors_have_their_kind_and_code() {
         code == "state_file" && text.contains("the phone is locked"),
         "{text}"
     );
+}
 
+#[tokio::test]
+async fn errors_of_the_network_are_retryable() {
     let away = Options {
         patience: Some(Duration::ZERO),
-        ..base()
+        ..stored_in(&Arc::default())
     };
     let error = Database::connect("http://127.0.0.1:1".to_owned(), away)
         .await
