@@ -1,5 +1,6 @@
 //! Operations of the asynchronous client besides lookups, and its words for failures.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -73,6 +74,21 @@ async fn a_service_is_described() {
     }
 }
 
+/// A configuration with TLS, and the certificate of its authority.
+fn with_tls(folder: &Path) -> (ServerConfig, PathBuf) {
+    let authority = Authority::new(folder, "own");
+    authority.issue(&pair(folder));
+    let protection = Protection {
+        tls: Some(pair(folder)),
+        ..Protection::default()
+    };
+    let config = ServerConfig {
+        protection,
+        ..config()
+    };
+    (config, authority.root())
+}
+
 /// The same words over both transports, and the same decision on a retry. Runs in its own process, where no
 /// proxy of the environment resolves the name.
 #[test]
@@ -81,25 +97,14 @@ fn failures_have_the_same_words_over_both_transports() {
         return;
     }
     let folder = TempDir::new().unwrap();
-    let authority = Authority::new(folder.path(), "own");
-    authority.issue(&pair(folder.path()));
-    let protection = Protection {
-        tls: Some(pair(folder.path())),
-        ..Protection::default()
-    };
-    let secured = Running::start(
-        ServerConfig {
-            protection,
-            ..config()
-        },
-        vec![indexed("table", "plain", 9)],
-    );
+    let (config_of_tls, root) = with_tls(folder.path());
+    let secured = Running::start(config_of_tls, vec![indexed("table", "plain", 9)]);
     let plain = Running::start(config(), vec![indexed("table", "plain", 9)]);
     let secured = secured.address;
     let plain = plain.address;
     let options = Options {
         allow_not_private: true,
-        ca: Some(authority.root()),
+        ca: Some(root),
         patience: Some(Duration::ZERO),
         ..stateless()
     };
@@ -250,21 +255,10 @@ fn lookups_of_a_registered_client_need_few_blocking_threads() {
 #[tokio::test]
 async fn http_2_carries_lookups_at_the_same_time() {
     let folder = TempDir::new().unwrap();
-    let authority = Authority::new(folder.path(), "own");
-    authority.issue(&pair(folder.path()));
-    let protection = Protection {
-        tls: Some(pair(folder.path())),
-        ..Protection::default()
-    };
-    let server = Running::start(
-        ServerConfig {
-            protection,
-            ..config()
-        },
-        vec![indexed("table", "simple", 300)],
-    );
+    let (config, root) = with_tls(folder.path());
+    let server = Running::start(config, vec![indexed("table", "simple", 300)]);
     let options = Options {
-        ca: Some(authority.root()),
+        ca: Some(root),
         ..stateless()
     };
     let url = format!("https://{}", server.address);
