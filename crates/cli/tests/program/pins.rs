@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::signing::{OPEN, build, get, keygen};
-use crate::support::{Folder, Service, fails_with, papir, succeeds};
+use crate::signing::{build, get, keygen, rotate, serve_at};
+use crate::support::{Folder, fails_with, papir, succeeds};
 
 /// Runs papir, expecting that nothing is pinned.
 fn finds_nothing(arguments: &[&str]) {
@@ -18,23 +18,8 @@ fn finds_nothing(arguments: &[&str]) {
 fn a_stolen_key_that_was_replaced_is_not_brought_back() {
     let folder = Folder::new();
     let sockets = Folder::short();
-    let listen = format!("unix:{}", sockets.path("papir.sock"));
+    let listen = sockets.socket();
     let state = folder.path("state");
-    let serve = |file: &str| {
-        Service::start(
-            &[file],
-            &[
-                OPEN,
-                "--name",
-                "words",
-                "--keep-old",
-                "0",
-                "--listen",
-                &listen,
-            ],
-        )
-    };
-
     let (stolen, old) = keygen(&folder, "stolen.key");
     let (next, new) = keygen(&folder, "next.key");
     let (stranger, other) = keygen(&folder, "stranger.key");
@@ -43,16 +28,13 @@ fn a_stolen_key_that_was_replaced_is_not_brought_back() {
     fs::copy(&words, &thiefs).unwrap();
 
     // The client sees the first version, and the next one under the new key.
-    let service = serve(&words);
+    let service = serve_at(&listen, &words);
     let given = get(&listen, &state, &["--owner-pub", &old]);
     assert_eq!(succeeds(&given), "value-7");
     drop(service);
-    let rotation = folder.path("rotation.cert");
-    let rotate = ["checkpoint", "rotate", "--key", &stolen, "--to", &next];
-    succeeds(&[&rotate[..], &["--overlap", "30d", "--out", &rotation]].concat());
-    succeeds(&["checkpoint", "attach", &words, "--certificate", &rotation]);
+    rotate(&folder, &words, &stolen, &next);
     succeeds(&["checkpoint", "sign", &words, "--key", &next]);
-    let service = serve(&words);
+    let service = serve_at(&listen, &words);
     assert_eq!(succeeds(&given), "value-7");
     drop(service);
 
@@ -62,7 +44,7 @@ fn a_stolen_key_that_was_replaced_is_not_brought_back() {
         let changes = folder.write("changes.csv", change);
         succeeds(&["update", &thiefs, "--from", &changes, "--sign", &stolen]);
     }
-    let service = serve(&thiefs);
+    let service = serve_at(&listen, &thiefs);
     let refusals = ["no query was sent", "papir pin remove", new.as_str()];
     for more in [
         &["--owner-pub", &old][..],
@@ -80,7 +62,7 @@ fn a_stolen_key_that_was_replaced_is_not_brought_back() {
 
     // Another owner's key is refused as long as one is pinned.
     let others = build(&folder, "others.papir", "other", &["--sign", &stranger]);
-    let _service = serve(&others);
+    let _service = serve_at(&listen, &others);
     let given = get(&listen, &state, &["--owner-pub", &other]);
     fails_with(&given, &refusals);
     finds_nothing(&[

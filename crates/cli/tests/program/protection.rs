@@ -246,7 +246,7 @@ fn a_tls_server_is_queried_by_clients_that_trust_its_certificate() {
 fn a_unix_socket_is_served_and_queried() {
     let folder = Folder::new();
     let sockets = Folder::short();
-    let listen = format!("unix:{}", sockets.path("papir.sock"));
+    let listen = sockets.socket();
     let service = Service::start(&[&folder.words(10, "plain")], &[OPEN, "--listen", &listen]);
     assert_eq!(service.url, listen);
     assert_eq!(

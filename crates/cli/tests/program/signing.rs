@@ -1,6 +1,7 @@
 //! Signed databases: from key to refusal, with the real program.
 
 use std::fs;
+use std::process::Output;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -36,9 +37,55 @@ fn serve(file: &str) -> Service {
     Service::start(&[file], &[OPEN, "--name", "words", "--keep-old", "0"])
 }
 
+/// Serves a database at this address.
+pub(crate) fn serve_at(listen: &str, file: &str) -> Service {
+    let name = ["--name", "words", "--keep-old", "0"];
+    Service::start(&[file], &[&[OPEN, "--listen", listen][..], &name].concat())
+}
+
+/// Attaches a certificate by which the next key replaces the one before.
+pub(crate) fn rotate(folder: &Folder, words: &str, key: &str, next: &str) {
+    let rotation = folder.path("rotation.cert");
+    let rotate = ["checkpoint", "rotate", "--key", key, "--to", next];
+    succeeds(&[&rotate[..], &["--overlap", "30d", "--out", &rotation]].concat());
+    succeeds(&["checkpoint", "attach", words, "--certificate", &rotation]);
+}
+
 /// `papir get` of key-7 with this state, and further arguments.
 pub(crate) fn get<'a>(url: &'a str, state: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["get", url, OPEN, "key-7", "--state", state], more].concat()
+}
+
+/// The program prints the key's public part again, and replaces no file of a key.
+fn assert_key_file(owner: &str, public: &str) {
+    assert!(public.starts_with("example.org/owner+"), "{public}");
+    assert_eq!(succeeds(&["checkpoint", "public", owner]).trim(), public);
+    let of_log = succeeds(&["checkpoint", "public", owner, "--database", "words"]);
+    assert!(of_log.starts_with("example.org/owner/words+"), "{of_log}");
+    fails_with(
+        &["checkpoint", "keygen", owner, "--name", "other"],
+        &["owner.key", "exists"],
+    );
+    #[cfg(unix)]
+    {
+        let mode =
+            std::os::unix::fs::PermissionsExt::mode(&fs::metadata(owner).unwrap().permissions());
+        assert_eq!(mode & 0o77, 0);
+    }
+}
+
+/// A file or a service names the owner and the first version.
+fn assert_describes_first_version(place: &str, public: &str) {
+    let facts: serde_json::Value =
+        serde_json::from_str(&succeeds(&["inspect", place, "--json"])).unwrap();
+    assert_eq!(
+        (&facts["owner"], &facts["sequence"]),
+        (&public.into(), &0.into())
+    );
+    assert!(
+        facts["signed_at"].as_u64() > Some(0) && facts["delta_root"].is_null(),
+        "{facts}"
+    );
 }
 
 #[test]
@@ -47,20 +94,8 @@ fn a_signed_database_is_pinned_at_first_use_or_by_its_key() {
     let sockets = Folder::short();
     let (owner, public) = keygen(&folder, "owner.key");
     let (_, stranger) = keygen(&folder, "stranger.key");
-    assert!(public.starts_with("example.org/owner+"), "{public}");
-    assert_eq!(succeeds(&["checkpoint", "public", &owner]).trim(), public);
-    let of_log = succeeds(&["checkpoint", "public", &owner, "--database", "words"]);
-    assert!(of_log.starts_with("example.org/owner/words+"), "{of_log}");
-    fails_with(
-        &["checkpoint", "keygen", &owner, "--name", "other"],
-        &["owner.key", "exists"],
-    );
-    #[cfg(unix)]
-    {
-        let mode =
-            std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&owner).unwrap().permissions());
-        assert_eq!(mode & 0o77, 0);
-    }
+    assert_key_file(&owner, &public);
+
     let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
     let inspected = succeeds(&["inspect", &words]);
     assert!(
@@ -70,16 +105,7 @@ fn a_signed_database_is_pinned_at_first_use_or_by_its_key() {
     let service = serve(&words);
     assert!(succeeds(&["inspect", &service.url]).contains("sequence 0, 20"));
     for place in [&words, &service.url] {
-        let facts: serde_json::Value =
-            serde_json::from_str(&succeeds(&["inspect", place, "--json"])).unwrap();
-        assert_eq!(
-            (&facts["owner"], &facts["sequence"]),
-            (&public.as_str().into(), &0.into())
-        );
-        assert!(
-            facts["signed_at"].as_u64() > Some(0) && facts["delta_root"].is_null(),
-            "{facts}"
-        );
+        assert_describes_first_version(place, &public);
     }
 
     let states = ["pinned", "given", "wrong"].map(|name| folder.path(name));
@@ -101,9 +127,8 @@ fn a_signed_database_is_pinned_at_first_use_or_by_its_key() {
     drop(service);
 
     // Another owner's database at the same address, and one that is not signed.
-    let listen = format!("unix:{}", sockets.path("papir.sock"));
-    let at = |file: &str| Service::start(&[file], &[OPEN, "--name", "words", "--listen", &listen]);
-    let first = at(&words);
+    let listen = sockets.socket();
+    let first = serve_at(&listen, &words);
     assert_eq!(succeeds(&get(&listen, &states[0], &[])), "value-7");
     drop(first);
     let other = build(
@@ -112,14 +137,14 @@ fn a_signed_database_is_pinned_at_first_use_or_by_its_key() {
         "other",
         &["--sign", &folder.path("stranger.key")],
     );
-    let second = at(&other);
+    let second = serve_at(&listen, &other);
     fails_with(
         &get(&listen, &states[0], &[]),
         &["no query was sent", &public],
     );
     drop(second);
     let plain = build(&folder, "plain.papir", "plain", &[]);
-    let third = at(&plain);
+    let third = serve_at(&listen, &plain);
     fails_with(
         &get(&listen, &states[0], &[]),
         &["no query was sent", "the database has no checkpoint"],
@@ -344,13 +369,12 @@ fn comparisons_find_services_that_show_different_versions() {
         succeeds(&["checkpoint", "verify", &service.url, "--owner-pub", &public]);
     }
     // A client that has seen one version refuses the other under the same sequence.
-    let listen = format!("unix:{}", sockets.path("papir.sock"));
-    let at = |file: &str| Service::start(&[file], &[OPEN, "--name", "words", "--listen", &listen]);
+    let listen = sockets.socket();
     let state = folder.path("state");
-    let first = at(&words);
+    let first = serve_at(&listen, &words);
     assert_eq!(succeeds(&get(&listen, &state, &[])), "changed");
     drop(first);
-    let _second = at(&forked);
+    let _second = serve_at(&listen, &forked);
     fails_with(
         &get(&listen, &state, &[]),
         &[
@@ -358,20 +382,28 @@ fn comparisons_find_services_that_show_different_versions() {
             "two different versions under sequence 1",
         ],
     );
+}
+
+#[test]
+fn comparisons_need_checkpoints_of_one_owner() {
+    let folder = Folder::new();
+    let (owner, _) = keygen(&folder, "owner.key");
     let (stranger, _) = keygen(&folder, "stranger.key");
+    let honest = serve(&build(&folder, "words.papir", "value", &["--sign", &owner]));
     let foreign = serve(&build(
         &folder,
         "foreign.papir",
         "value",
         &["--sign", &stranger],
     ));
-    let output = compare(&[&honest.url, &foreign.url]);
+    let output = papir(&["checkpoint", "compare", &honest.url, &foreign.url]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
         String::from_utf8(output.stdout)
             .unwrap()
             .contains("is not signed under the owner's key")
     );
+
     let unsigned = serve(&build(&folder, "unsigned.papir", "value", &[]));
     fails_with(
         &["checkpoint", "compare", &honest.url, &unsigned.url],
@@ -379,94 +411,98 @@ fn comparisons_find_services_that_show_different_versions() {
     );
 }
 
+/// A signed database that several keys update, and a client that has pinned it.
+struct Published {
+    folder: Folder,
+    words: String,
+    listen: String,
+    state: String,
+}
+
+impl Published {
+    /// What the client finds.
+    fn look_up(&self, more: &[&str]) -> String {
+        let _service = serve_at(&self.listen, &self.words);
+        succeeds(&get(&self.listen, &self.state, more))
+    }
+
+    /// Changes key-7 under this key.
+    fn change(&self, meaning: &str, key: &str, more: &[&str]) -> Output {
+        let change = format!("word,meaning\nkey-7,{meaning}\n");
+        let changes = self.folder.write("changes.csv", change);
+        let update = ["update", &self.words, "--from", &changes, "--sign", key];
+        papir(&[&update[..], more].concat())
+    }
+
+    /// A certificate by which the owner lets another key sign.
+    fn delegate(&self, owner: &str, publisher: &str) -> String {
+        let grant = self.folder.path("publisher.cert");
+        let delegate = [
+            "checkpoint",
+            "delegate",
+            "--key",
+            owner,
+            "--to",
+            publisher,
+            "--database",
+            "words",
+        ];
+        succeeds(&[&delegate[..], &["--for", "90d", "--out", &grant]].concat());
+        grant
+    }
+}
+
 #[test]
 fn publishers_and_new_keys_lock_no_client_out() {
     let folder = Folder::new();
     let sockets = Folder::short();
     let (owner, public) = keygen(&folder, "owner.key");
-    let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
+    let (new, of_new) = keygen(&folder, "new.key");
     let publisher = folder.path("publisher.key");
-    let of_publisher = succeeds(&[
-        "checkpoint",
-        "keygen",
-        &publisher,
-        "--name",
-        "publisher.example",
-    ]);
-    let listen = format!("unix:{}", sockets.path("papir.sock"));
-    let state = folder.path("state");
-    let look_up = |more: &[&str]| {
-        let _service = Service::start(&[&words], &[OPEN, "--name", "words", "--listen", &listen]);
-        succeeds(&get(&listen, &state, more))
+    let name = ["--name", "publisher.example"];
+    let of_publisher = succeeds(&[&["checkpoint", "keygen", &publisher][..], &name].concat());
+    let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
+    let database = Published {
+        words,
+        listen: sockets.socket(),
+        state: folder.path("state"),
+        folder,
     };
-    assert_eq!(look_up(&["--owner-pub", &public]), "value-7");
+    assert_eq!(database.look_up(&["--owner-pub", &public]), "value-7");
 
-    let change =
-        |meaning: &str| folder.write("changes.csv", format!("word,meaning\nkey-7,{meaning}\n"));
-    let update = |key: &str, more: &[&str]| {
-        let changes = folder.path("changes.csv");
-        papir(&[&["update", &words, "--from", &changes, "--sign", key], more].concat())
-    };
-    change("by the publisher");
-    let refused = String::from_utf8(update(&publisher, &[]).stderr).unwrap();
+    let output = database.change("by the publisher", &publisher, &[]);
+    let refused = String::from_utf8(output.stderr).unwrap();
     assert!(
         refused.contains("not signed under the owner's key") && refused.contains("--certificate"),
         "{refused}"
     );
-    let grant = folder.path("publisher.cert");
-    let delegate = [
-        "checkpoint",
-        "delegate",
-        "--key",
-        &owner,
-        "--to",
-        of_publisher.trim(),
-        "--database",
-        "words",
-    ];
-    succeeds(&[&delegate[..], &["--for", "90d", "--out", &grant]].concat());
-    assert_eq!(
-        update(&publisher, &["--certificate", &grant]).status.code(),
-        Some(0)
-    );
-    assert_eq!(look_up(&[]), "by the publisher");
+    let grant = database.delegate(&owner, of_publisher.trim());
+    let output = database.change("by the publisher", &publisher, &["--certificate", &grant]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(database.look_up(&[]), "by the publisher");
     // The certificate is carried to the next version.
-    change("by the publisher again");
-    assert_eq!(update(&publisher, &[]).status.code(), Some(0));
-    assert_eq!(look_up(&[]), "by the publisher again");
+    let output = database.change("by the publisher again", &publisher, &[]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(database.look_up(&[]), "by the publisher again");
 
-    let (new, of_new) = keygen(&folder, "new.key");
-    let rotation = folder.path("rotation.cert");
-    succeeds(&[
-        "checkpoint",
-        "rotate",
-        "--key",
-        &owner,
-        "--to",
-        &new,
-        "--overlap",
-        "30d",
-        "--out",
-        &rotation,
-    ]);
     // Attached before the first version of the new key: clients that know only that key follow too.
-    succeeds(&["checkpoint", "attach", &words, "--certificate", &rotation]);
+    rotate(&database.folder, &database.words, &owner, &new);
     for key in [&public, &of_new] {
-        let service = serve(&words);
-        let fresh = folder.path(&format!("fresh-{}", key.len()));
+        let service = serve(&database.words);
+        let fresh = database.folder.path(&format!("fresh-{}", key.len()));
         let _ = fs::remove_dir_all(&fresh);
         assert_eq!(
             succeeds(&get(&service.url, &fresh, &["--owner-pub", key])),
             "by the publisher again"
         );
     }
-    change("under the new key");
-    assert_eq!(update(&new, &[]).status.code(), Some(0));
-    assert_eq!(look_up(&[]), "under the new key");
-    change("under the new key again");
-    assert_eq!(update(&new, &[]).status.code(), Some(0));
+    let output = database.change("under the new key", &new, &[]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(database.look_up(&[]), "under the new key");
+    let output = database.change("under the new key again", &new, &[]);
+    assert_eq!(output.status.code(), Some(0));
     assert_eq!(
-        look_up(&["--owner-pub", &of_new]),
+        database.look_up(&["--owner-pub", &of_new]),
         "under the new key again"
     );
 }

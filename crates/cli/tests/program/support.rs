@@ -180,6 +180,11 @@ impl Folder {
         text(&self.0.path().join(name)).to_owned()
     }
 
+    /// The address of a Unix socket in the folder.
+    pub(crate) fn socket(&self) -> String {
+        format!("unix:{}", self.path("papir.sock"))
+    }
+
     /// Writes a file and returns its path.
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
@@ -232,6 +237,23 @@ pub(crate) struct Service {
 }
 
 impl Service {
+    /// Evicts the service's only client.
+    #[cfg(unix)]
+    pub(crate) fn evict_only_client(&self) {
+        let listed = succeeds(&["clients", &self.url, "list"]);
+        assert_eq!(
+            listed.matches("registered").count(),
+            1,
+            "a client registered again: {listed}"
+        );
+
+        let id = listed
+            .split_whitespace()
+            .find(|word| word.len() == 32)
+            .unwrap_or_default();
+        succeeds(&["clients", &self.url, "evict", id]);
+    }
+
     /// Number of queries to a database that were answered.
     pub(crate) fn answered(&self, database: &str) -> u64 {
         let name = format!("papir_queries_total{{database=\"{database}\"}} ");
