@@ -1,5 +1,9 @@
 //! Databases prepared for batches, from build to update.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
 use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
 /// 3,000 words in small buckets, for batches of 8.
@@ -127,53 +131,76 @@ fn depir_looks_up_a_file_of_numbers_in_one_query() {
     );
 }
 
+/// The files of a folder with the times of their last change.
+fn changed_at(folder: &str) -> Vec<(PathBuf, SystemTime)> {
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|file| {
+            let file = file.unwrap();
+            (file.path(), file.metadata().unwrap().modified().unwrap())
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// Writes the numbers 10 to 29, each in two bytes.
+fn two_digits(folder: &Folder) -> String {
+    let raw: String = (10..30).map(|number| number.to_string()).collect();
+    folder.write("numbers.bin", raw)
+}
+
+/// The arguments that build a database of these numbers.
+fn build_numbers<'a>(source: &'a str, out: &'a str) -> [&'a str; 8] {
+    [
+        "build",
+        source,
+        "--out",
+        out,
+        "--format",
+        "raw",
+        "--record-bytes",
+        "2",
+    ]
+}
+
 /// Tables are made once and kept in their folder, belong to the snapshot, and answer what lines answer;
 /// damaged ones are found when the database is opened.
 #[test]
 fn depir_answers_by_tables() {
     let folder = Folder::new();
-    let raw: String = (10..30).map(|number| number.to_string()).collect();
-    let source = folder.write("numbers.bin", raw);
+    let source = two_digits(&folder);
     let out = folder.path("n.papir");
     let kept = folder.path("tables");
-    let common = [
-        "--format",
-        "raw",
-        "--record-bytes",
-        "2",
+    let tables = [
         "--scheme",
         "depir",
+        "--tabulated",
+        "all",
+        "--steps",
+        "two",
+        "--tables",
+        &kept,
     ];
-    let tables = ["--tabulated", "all", "--steps", "two"];
-    let base = [&["build", &source, "--out", &out], &common[..]].concat();
-    let files = || -> Vec<_> {
-        let mut files: Vec<_> = std::fs::read_dir(&kept)
-            .unwrap()
-            .map(|file| {
-                file.map(|file| (file.path(), file.metadata().unwrap().modified().unwrap()))
-                    .unwrap()
-            })
-            .collect();
-        files.sort();
-        files
-    };
-    let with_tables = [&base[..], &tables, &["--tables", &kept]].concat();
+    let with_tables = [&build_numbers(&source, &out)[..], &tables].concat();
     succeeds(&with_tables);
     assert!(succeeds(&["inspect", &out]).contains("tables of"));
+
     // An interrupted build continues with the missing table.
-    let before = files();
+    let before = changed_at(&kept);
     assert!(before.len() > 3);
-    std::fs::remove_file(&before[0].0).unwrap();
+    fs::remove_file(&before[0].0).unwrap();
     succeeds(&with_tables);
-    let after = files();
+    let after = changed_at(&kept);
     assert_eq!(
         (&after[1..], after.len()),
         (&before[1..], before.len()),
         "made again"
     );
     assert_ne!(after[0].1, before[0].1);
+
     // The snapshot needs the folder no longer.
-    std::fs::remove_dir_all(&kept).unwrap();
+    fs::remove_dir_all(&kept).unwrap();
     let service = Service::start(&[&out], &[]);
     let numbers = folder.write("many.txt", "3\n19\n3\n0\n");
     let (found, costs) = batch(&service, &numbers);
@@ -186,34 +213,35 @@ fn depir_answers_by_tables() {
         (vec!["13", "29", "13", "10"], &1.into())
     );
     drop(service);
+
     // An update keeps the tables' kind.
     let changes = folder.write("changes.csv", "index,value\n3,zz\n");
     succeeds(&["update", &out, "--from", &changes]);
     assert!(succeeds(&["inspect", &out]).contains("tables of"));
+
     // A flipped byte of the last table.
-    let mut bytes = std::fs::read(&out).unwrap();
+    let mut bytes = fs::read(&out).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
-    std::fs::write(&out, bytes).unwrap();
+    fs::write(&out, bytes).unwrap();
     fails_with(&["serve", "--check-config", &out], &["damaged"]);
+}
 
-    let refused = |more: &[&str], words: &[&str]| fails_with(&[&base[..], more].concat(), words);
+#[test]
+fn options_of_tables_are_refused_where_nothing_is_tabulated() {
+    let folder = Folder::new();
+    let source = two_digits(&folder);
+    let out = folder.path("n.papir");
+    let build = build_numbers(&source, &out);
+    let refused = |more: &[&str], words: &[&str]| {
+        fails_with(&[&build[..], &["--scheme", "depir"], more].concat(), words);
+    };
     refused(&["--tabulated", "17"], &["no ring and tables"]);
     refused(&["--tabulated", "some"], &["a number, or all"]);
     refused(&["--tabulated", "1", "--goal", "balanced"], &["--goal"]);
-    refused(&["--tables", &kept], &["--tabulated"]);
-    let inspire = [
-        "build",
-        &source,
-        "--out",
-        &out,
-        "--format",
-        "raw",
-        "--record-bytes",
-        "2",
-    ];
+    refused(&["--tables", &folder.path("tables")], &["--tabulated"]);
     fails_with(
-        &[&inspire[..], &["--tabulated", "all"]].concat(),
+        &[&build[..], &["--tabulated", "all"]].concat(),
         &["inspire", "no tables of values"],
     );
 }
@@ -240,7 +268,7 @@ fn slow_queries_need_an_agreement() {
         &build,
         &["seconds", "at most 60, or --yes", "products", "of messages"],
     );
-    assert!(!std::path::Path::new(&out).exists());
+    assert!(!Path::new(&out).exists());
     let output = papir(&[&build[..], &["--yes"]].concat());
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && said.contains("min"), "{said}");
@@ -262,7 +290,7 @@ fn a_downloaded_database_is_looked_up_at_home() {
         built.contains("perfect") && built.contains("never"),
         "{built}"
     );
-    let length = std::fs::metadata(&words).unwrap().len();
+    let length = fs::metadata(&words).unwrap().len();
     assert!(length < 64 << 10, "1,000 short values take {length} bytes");
     // With another scheme, a build says so.
     let other = papir(&[

@@ -105,19 +105,11 @@ fn files_come_from_arguments_then_a_variable_then_the_configuration() {
 #[test]
 fn invalid_configurations_are_refused() {
     let folder = Folder::new();
-    let words = folder.words(10, "plain");
+    folder.words(10, "plain");
     let check = |text: &str, parts: &[&str]| {
         let file = folder.write("bad.toml", text);
-        fails_with(
-            &[
-                "serve",
-                "--config",
-                &file,
-                "--check-config",
-                "--allow-not-private",
-            ],
-            parts,
-        );
+        let serve = ["serve", "--check-config", "--allow-not-private"];
+        fails_with(&[&serve[..], &["--config", &file]].concat(), parts);
     };
     check("threads = 1\nthread = 2\n", &["bad.toml:2:", "`thread`"]);
     check("threads = \"many\"\n", &["bad.toml:1:", "many"]);
@@ -164,6 +156,12 @@ fn invalid_configurations_are_refused() {
         &["serve", "--config", &folder.path("bad.toml")],
         &["header-timeout"],
     );
+}
+
+#[test]
+fn invalid_variables_are_refused() {
+    let folder = Folder::new();
+    let words = folder.words(10, "plain");
     let unknown = with(
         &[("PAPIR_SERVE_THREAD", "1")],
         &["serve", "--check-config", &words],

@@ -74,46 +74,43 @@ fn a_database_on_several_machines_is_planned_and_built() {
     );
 }
 
+/// Writes these rates with those of a device with this much memory.
+fn with_device(folder: &Folder, rates: &str, memory: u64) -> String {
+    let of_device =
+        r#"{"select16": 1e-13, "select8": 1e-13, "matrix": 1e-13, "external_product": 1e-5}"#;
+    let device = format!(
+        r#"{{"name": "cuda:1 (a GPU)", "memory": {memory}, "one": {of_device}, "group": {of_device}}}"#
+    );
+    let whole = rates.trim_end().strip_suffix('}').unwrap();
+    folder.write(
+        "with-device.json",
+        format!("{whole}, \"device\": {device}}}"),
+    )
+}
+
+/// The least value of a field among the offers of a scheme.
+fn least(plan: &Value, scheme: &str, field: &str) -> f64 {
+    offers(plan)
+        .iter()
+        .filter(|offer| offer["scheme"] == scheme)
+        .map(|offer| number(offer, field))
+        .fold(f64::INFINITY, f64::min)
+}
+
 #[test]
 fn a_device_answers_what_it_has_room_for() {
     let folder = Folder::new();
     let file = rates(&folder, "1e-9");
     let text = std::fs::read_to_string(&file).unwrap();
-    let of_device =
-        r#"{"select16": 1e-13, "select8": 1e-13, "matrix": 1e-13, "external_product": 1e-5}"#;
-    let with_device = |memory: u64| {
-        let device = format!(
-            r#"{{"name": "cuda:1 (a GPU)", "memory": {memory}, "one": {of_device}, "group": {of_device}}}"#
-        );
-        let whole = text.trim_end().strip_suffix('}').unwrap();
-        folder.write(
-            "with-device.json",
-            format!("{whole}, \"device\": {device}}}"),
-        )
-    };
     let plan = |memory: u64, more: &[&str]| -> Value {
-        let rates = with_device(memory);
-        let text = succeeds(
-            &[
-                &["plan", "--json", "--rates", &rates],
-                &MEBIBYTES_64[..],
-                more,
-            ]
-            .concat(),
-        );
+        let rates = with_device(&folder, &text, memory);
+        let start = ["plan", "--json", "--rates", &rates];
+        let text = succeeds(&[&start, &MEBIBYTES_64[..], more].concat());
         serde_json::from_str(&text).unwrap()
     };
     let device = ["--device", "cuda:1"];
     let cpu = plan(1 << 37, &[]);
     let gpu = plan(1 << 37, &device);
-    let least = |plan: &Value, scheme: &str, field: &str| {
-        let of_scheme = offers(plan)
-            .iter()
-            .filter(|offer| offer["scheme"] == scheme);
-        of_scheme
-            .map(|offer| number(offer, field))
-            .fold(f64::INFINITY, f64::min)
-    };
     assert!(least(&gpu, "inspire", "answer_s") < least(&cpu, "inspire", "answer_s") / 10.0);
     assert!(least(&gpu, "inspire", "device_bytes") >= f64::from(1 << 26));
     assert!(
@@ -146,7 +143,7 @@ fn a_device_answers_what_it_has_room_for() {
     let other = [
         "plan",
         "--rates",
-        &with_device(1 << 37),
+        &with_device(&folder, &text, 1 << 37),
         "--records",
         "9",
         "--record-bytes",
