@@ -2,6 +2,9 @@
 
 pub(crate) mod byte_matrix;
 pub mod digits;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(crate) mod fixtures;
 pub(crate) mod held;
 pub mod matrices;
 pub mod messages;

@@ -2,23 +2,23 @@
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
-use papir_core::scheme::{Client, Parameters, Server, Session};
+use papir_core::scheme::{Client, Parameters, Server};
 use papir_core::{
-    Change, Description, Error, FailureBound, Goal, NoProgress, RecordBuffer, Records, Shape,
-    Sizes, extract_bits,
+    Description, Error, FailureBound, Goal, NoProgress, RecordBuffer, Records, Shape, Sizes,
 };
 use papir_lattice::lwe32::{LOG2_Q, N, SIGMA, dot};
-use papir_ring::prg::SecretRng;
-use papir_ring::sample::Gaussian;
 use papir_testkit::noise::Moments;
-use rand_core::{CryptoRng, Rng, SeedableRng};
+use rand_core::{Rng, SeedableRng};
 
 use super::client::SimpleClient;
 use super::noise::{CENTRE, LOG2_DELTA, budget, deviation};
-use super::params::{MAX_COLUMNS, MAX_ROWS, SimpleParams, layout_of, masks, units_of};
+use super::params::{MAX_COLUMNS, MAX_ROWS, Simple, SimpleParams, layout_of, masks, units_of};
 use super::server::SimpleServer;
+use crate::shared::fixtures::{
+    assert_fresh_keys, assert_opens_under_its_own_secret_only, assert_selected_before_refused,
+    change, extreme_records,
+};
 use crate::shared::messages::SHAPE_BYTES;
-use crate::shared::units::count_selected;
 
 const DELTA: u32 = 1 << LOG2_DELTA;
 
@@ -32,17 +32,6 @@ fn setup(
     let server = SimpleServer::setup(params, records, &mut rng, &NoProgress).unwrap();
     let client = SimpleClient::new(server.params().clone(), server.public().clone()).unwrap();
     (server, client, rng)
-}
-
-/// Returns records of words that are 0 or 255. These are the largest words when centred.
-fn extreme_records(shape: Shape) -> RecordBuffer {
-    let mut records = RecordBuffer::zeroed(shape);
-    ChaCha20Rng::seed_from_u64(5).fill_bytes(records.packed_mut());
-    records
-        .packed_mut()
-        .iter_mut()
-        .for_each(|byte| *byte = (*byte & 1).wrapping_neg());
-    records
 }
 
 /// Returns the errors of an unrounded answer: its phases less the column's words.
@@ -85,28 +74,14 @@ fn measured_noise_is_within_the_bound_and_near_it() {
 fn an_answer_opens_under_its_own_secret_only() {
     let records = extreme_records(Shape::of_bytes(1000, 64).unwrap());
     let (server, client, mut rng) = setup(&records, 8, 1);
-    let (first, query) = client.query(None, &[3], &mut rng).unwrap();
-    let (second, _) = client.query(None, &[3], &mut rng).unwrap();
-    let answer = server.answer(Session::anonymous(), &query).unwrap();
-
-    assert!(client.extract(second, answer.clone()).is_err());
-    assert_eq!(
-        client.extract(first, answer).unwrap(),
-        [records.get(3).unwrap()]
-    );
+    assert_opens_under_its_own_secret_only::<Simple>(&server, &client, &records, &mut rng);
 }
 
 #[test]
 fn the_record_is_selected_before_an_answer_is_refused() {
     let records = extreme_records(Shape::of_bytes(1000, 64).unwrap());
     let (server, client, mut rng) = setup(&records, 8, 1);
-    let (_, query) = client.query(None, &[3], &mut rng).unwrap();
-    let (other, _) = client.query(None, &[3], &mut rng).unwrap();
-    let answer = server.answer(Session::anonymous(), &query).unwrap();
-
-    let (refused, selected) = count_selected(|| client.extract(other, answer));
-    assert!(matches!(refused, Err(Error::NotDecodable)));
-    assert_eq!(selected, 1);
+    assert_selected_before_refused::<Simple>(&server, &client, &[3], &mut rng);
 }
 
 #[test]
@@ -146,40 +121,7 @@ fn secrets_are_fresh_and_do_not_follow_from_public_bytes() {
         .map(|_| client.query(None, &[7], &mut rng).unwrap().0.key.to_vec())
         .collect();
 
-    // Routes by which published programs gave their keys away: all zeros, or drawn from a generator
-    // that the public seed starts.
-    let from = |rng: &mut dyn CryptoRng| {
-        let mut guess = vec![0i32; N];
-        Gaussian::new(SIGMA).unwrap().fill(rng, &mut guess);
-        guess
-            .into_iter()
-            .map(|word| word as u32)
-            .collect::<Vec<_>>()
-    };
-
-    let public = || ChaCha20Rng::from_seed(server.public().seed.0);
-    let guesses = [
-        vec![0; N],
-        from(&mut public()),
-        from(&mut SecretRng::new(&mut public())),
-    ];
-
-    for (i, key) in keys.iter().enumerate() {
-        assert!(
-            keys[..i].iter().chain(&guesses).all(|other| other != key),
-            "key {i} is known"
-        );
-    }
-}
-
-fn changed(index: u64, shape: &Shape) -> Change {
-    let bytes: Vec<u8> = (0..shape.record_bytes())
-        .map(|i| (i as u64 * 37 + index * 5 + 1) as u8)
-        .collect();
-    Change {
-        index,
-        record: extract_bits(&bytes, 0, shape.record_bits()),
-    }
+    assert_fresh_keys(&keys, server.public().seed);
 }
 
 #[test]
@@ -190,13 +132,7 @@ fn an_update_is_the_setup_of_the_changed_records() {
         ChaCha20Rng::seed_from_u64(6).fill_bytes(records.packed_mut());
         let (server, _, mut rng) = setup(&records, column_units, 4);
 
-        let changes: Vec<Change> = [0, 1499, 700, 701, 700, 3]
-            .map(|index| changed(index, &shape))
-            .into();
-        changes
-            .iter()
-            .for_each(|change| records.set(change.index, &change.record).unwrap());
-
+        let changes = change(&mut records, &[0, 1499, 700, 701, 700, 3]);
         let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
         let (fresh, ..) = setup(&records, column_units, 4);
 

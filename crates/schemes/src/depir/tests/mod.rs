@@ -29,7 +29,7 @@ use super::simplex::{Simplex, terms};
 use super::structure::levels::Steps;
 use super::structure::{Form, Points, Structure};
 use super::wire::{DepirAnswer, coordinate_mask};
-use crate::shared::units::count_selected;
+use crate::shared::fixtures::assert_selected_before_refused;
 
 fn records(shape: Shape, rng: &mut dyn CryptoRng) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);
@@ -571,13 +571,7 @@ fn the_records_are_selected_before_an_answer_is_refused() {
     let records = records(params.shape(), &mut rng);
     let server = DepirServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
     let client = DepirClient::new(server.params().clone(), server.public().clone()).unwrap();
-    let (_, query) = client.query(None, &[3, 7], &mut rng).unwrap();
-    let (other, _) = client.query(None, &[3, 7], &mut rng).unwrap();
-    let answer = server.answer(Session::anonymous(), &query).unwrap();
-
-    let (refused, selected) = count_selected(|| client.extract(other, answer));
-    assert!(matches!(refused, Err(Error::NotDecodable)));
-    assert_eq!(selected, 2);
+    assert_selected_before_refused::<Depir>(&server, &client, &[3, 7], &mut rng);
 }
 
 /// Kernels hold residues below 2²⁸ in 32 bits. A server's parameters may claim longer primes.

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
-use papir_core::scheme::{Client as _, Server as _, Session};
+use papir_core::scheme::{Client as _, Server as _};
 use papir_core::sections::{MemorySections, SectionSource};
-use papir_core::{Change, Error, NoProgress, RecordBuffer, Records, Shape, extract_bits};
+use papir_core::{Change, NoProgress, RecordBuffer, Records, Shape};
 use papir_lattice::lwe::block_mask;
 use papir_lattice::lwe32::{N, SIGMA, dot};
 use papir_lattice::mod_switch::PowerSwitch;
@@ -18,13 +18,14 @@ use rand_core::{Rng, SeedableRng};
 
 use super::server::split_answer;
 use super::{
-    ByCdks, ByInspiring, Client, DigitShape, PackedVariant, Params, Query, Secret, Server,
+    ByCdks, ByInspiring, Client, DigitShape, PackedDouble, PackedVariant, Params, Query, Secret,
+    Server,
 };
 use crate::double::levels::first_masks;
 use crate::double::noise::FIRST;
 use crate::shared::digits::Digits;
+use crate::shared::fixtures::{assert_selected_before_refused, change, changed, extreme_records};
 use crate::shared::selection::{Selected, SelectionParams};
-use crate::shared::units::count_selected;
 
 const SEVEN: DigitShape = DigitShape {
     bits: 7,
@@ -55,17 +56,6 @@ fn packed<V: PackedVariant>(server: &Server<V>, query: &Query) -> Selected {
 
 fn split(digits: Digits, word: u32) -> impl Iterator<Item = i16> {
     digits.split_centred(digits.leading(word))
-}
-
-/// Returns records of bytes that are 0 or 255. These are the largest bytes when centred.
-fn extreme_records(shape: Shape) -> RecordBuffer {
-    let mut records = RecordBuffer::zeroed(shape);
-    ChaCha20Rng::seed_from_u64(5).fill_bytes(records.packed_mut());
-    records
-        .packed_mut()
-        .iter_mut()
-        .for_each(|byte| *byte = (*byte & 1).wrapping_neg());
-    records
 }
 
 /// Differences of phases modulo q from digits times Δ, centred.
@@ -409,16 +399,6 @@ fn saved<V: PackedVariant>(server: &Server<V>) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn changed(index: u64, shape: &Shape) -> Change {
-    let bytes: Vec<u8> = (0..shape.record_bytes())
-        .map(|i| (i as u64 * 37 + index * 5 + 1) as u8)
-        .collect();
-    Change {
-        index,
-        record: extract_bits(&bytes, 0, shape.record_bits()),
-    }
-}
-
 #[test]
 fn an_update_is_the_setup_of_the_changed_records() {
     for (bits, units) in [(24, 200), (3, 300), (1, 187), (8, 7)] {
@@ -442,13 +422,7 @@ fn an_update_is_the_setup_of_the_changed_records() {
         let unchanged = server.update(&[same], &mut rng, &NoProgress).unwrap();
         assert!(saved(&unchanged) == before, "{bits} bits: nothing changed");
 
-        let changes: Vec<Change> = [0, 1499, 700, 701, 700, 3]
-            .map(|index| changed(index, &shape))
-            .into();
-        changes
-            .iter()
-            .for_each(|change| records.set(change.index, &change.record).unwrap());
-
+        let changes = change(&mut records, &[0, 1499, 700, 701, 700, 3]);
         let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
         let fresh = Server::prepare(params, server.public.seed, &records, &NoProgress).unwrap();
         assert!(
@@ -468,13 +442,7 @@ fn the_record_is_selected_before_an_answer_is_refused() {
     ChaCha20Rng::seed_from_u64(6).fill_bytes(records.packed_mut());
     let params = Params::<ByInspiring>::with_digits(records.shape(), 8, SEVEN, 2048).unwrap();
     let (server, client, mut rng) = setup(&records, params);
-    let (_, query) = client.query(None, &[3], &mut rng).unwrap();
-    let (other, _) = client.query(None, &[3], &mut rng).unwrap();
-    let answer = server.answer(Session::anonymous(), &query).unwrap();
-
-    let (refused, selected) = count_selected(|| client.extract(other, answer));
-    assert!(matches!(refused, Err(Error::NotDecodable)));
-    assert_eq!(selected, 1);
+    assert_selected_before_refused::<PackedDouble<ByInspiring>>(&server, &client, &[3], &mut rng);
 }
 
 /// Compares a variant's predictions with its packing.

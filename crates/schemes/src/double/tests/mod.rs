@@ -5,21 +5,22 @@ mod layout;
 mod params;
 
 use chacha20::ChaCha20Rng;
-use papir_core::scheme::{Client, Server, Session};
-use papir_core::{Change, Error, NoProgress, RecordBuffer, Records, Shape, extract_bits};
+use papir_core::scheme::{Client, Server};
+use papir_core::{NoProgress, RecordBuffer, Records, Shape};
 use papir_lattice::lwe32::{LOG2_Q, Masks, N, SIGMA, dot, round};
-use papir_ring::prg::SecretRng;
-use papir_ring::sample::Gaussian;
 use papir_testkit::noise::Moments;
-use rand_core::{CryptoRng, Rng, SeedableRng};
+use rand_core::{Rng, SeedableRng};
 
 use super::client::DoubleClient;
 use super::levels::{BODY, CENTRE, MASK, digit_rows, first_masks, second_masks, split};
 use super::noise::{FIRST, SECOND};
-use super::params::DoubleParams;
+use super::params::{Double, DoubleParams};
 use super::server::DoubleServer;
 use super::wire::DoubleQuery;
-use crate::shared::units::count_selected;
+use crate::shared::fixtures::{
+    assert_fresh_keys, assert_opens_under_its_own_secret_only, assert_selected_before_refused,
+    change, extreme_records,
+};
 
 /// Root mean square of a uniform centred digit: √((2¹⁴ + 2)/12).
 const UNIFORM_DIGIT: f64 = 36.95;
@@ -34,17 +35,6 @@ fn setup(
     let server = DoubleServer::setup(params, records, &mut rng, &NoProgress).unwrap();
     let client = DoubleClient::new(server.params().clone(), server.public().clone()).unwrap();
     (server, client, rng)
-}
-
-/// Returns records of bytes that are 0 or 255. These are the largest bytes when centred.
-fn extreme_records(shape: Shape) -> RecordBuffer {
-    let mut records = RecordBuffer::zeroed(shape);
-    ChaCha20Rng::seed_from_u64(5).fill_bytes(records.packed_mut());
-    records
-        .packed_mut()
-        .iter_mut()
-        .for_each(|byte| *byte = (*byte & 1).wrapping_neg());
-    records
 }
 
 /// Returns the words of a query as the server uses them.
@@ -234,27 +224,14 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
 fn an_answer_opens_under_its_own_secret_only() {
     let records = extreme_records(Shape::of_bytes(1000, 2).unwrap());
     let (server, client, mut rng) = setup(&records, 8, 1);
-    let (first, query) = client.query(None, &[3], &mut rng).unwrap();
-    let (second, _) = client.query(None, &[3], &mut rng).unwrap();
-    let answer = server.answer(Session::anonymous(), &query).unwrap();
-    assert!(client.extract(second, answer.clone()).is_err());
-    assert_eq!(
-        client.extract(first, answer).unwrap(),
-        [records.get(3).unwrap()]
-    );
+    assert_opens_under_its_own_secret_only::<Double>(&server, &client, &records, &mut rng);
 }
 
 #[test]
 fn the_record_is_selected_before_an_answer_is_refused() {
     let records = extreme_records(Shape::of_bytes(1000, 2).unwrap());
     let (server, client, mut rng) = setup(&records, 8, 1);
-    let (_, query) = client.query(None, &[3], &mut rng).unwrap();
-    let (other, _) = client.query(None, &[3], &mut rng).unwrap();
-    let answer = server.answer(Session::anonymous(), &query).unwrap();
-
-    let (refused, selected) = count_selected(|| client.extract(other, answer));
-    assert!(matches!(refused, Err(Error::NotDecodable)));
-    assert_eq!(selected, 1);
+    assert_selected_before_refused::<Double>(&server, &client, &[3], &mut rng);
 }
 
 /// Errors of a query: its words less masks and unit vector.
@@ -329,40 +306,7 @@ fn secrets_are_fresh_and_do_not_follow_from_public_bytes() {
     };
     let keys: Vec<Vec<u32>> = (0..3).flat_map(|_| both(&mut rng)).collect();
 
-    // Routes by which published programs gave their keys away: all zeros, or drawn from a generator
-    // that the public seed starts.
-    let from = |rng: &mut dyn CryptoRng| {
-        let mut guess = vec![0i32; N];
-        Gaussian::new(SIGMA).unwrap().fill(rng, &mut guess);
-        guess
-            .into_iter()
-            .map(|word| word as u32)
-            .collect::<Vec<_>>()
-    };
-    let public = || ChaCha20Rng::from_seed(server.public().seed.0);
-
-    let guesses = [
-        vec![0; N],
-        from(&mut public()),
-        from(&mut SecretRng::new(&mut public())),
-    ];
-
-    for (i, key) in keys.iter().enumerate() {
-        assert!(
-            keys[..i].iter().chain(&guesses).all(|other| other != key),
-            "key {i} is known"
-        );
-    }
-}
-
-fn changed(index: u64, shape: &Shape) -> Change {
-    let bytes: Vec<u8> = (0..shape.record_bytes())
-        .map(|i| (i as u64 * 37 + index * 5 + 1) as u8)
-        .collect();
-    Change {
-        index,
-        record: extract_bits(&bytes, 0, shape.record_bits()),
-    }
+    assert_fresh_keys(&keys, server.public().seed);
 }
 
 #[test]
@@ -384,14 +328,7 @@ fn an_update_is_the_setup_of_the_changed_records() {
         ChaCha20Rng::seed_from_u64(6).fill_bytes(records.packed_mut());
         let (server, _, mut rng) = setup(&records, units, 4);
 
-        let changes: Vec<Change> = indices
-            .iter()
-            .map(|&index| changed(index, &shape))
-            .collect();
-        changes
-            .iter()
-            .for_each(|change| records.set(change.index, &change.record).unwrap());
-
+        let changes = change(&mut records, indices);
         let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
         let (fresh, ..) = setup(&records, units, 4);
 
