@@ -32,7 +32,7 @@ pub const BUNDLE_FORMATS: Formats = Formats {
     written: 1,
     renew: "update the server that sent it",
 };
-pub(crate) const CHECKSUM_BYTES: usize = 8;
+const CHECKSUM_BYTES: usize = 8;
 
 /// The public data of one version of a database, from which a client is made: the scheme's public
 /// part, the keyword layout and the top of the hash tree.
@@ -64,10 +64,7 @@ impl Bundle {
         writer.bytes(&self.scheme_public).bytes(&keyword);
         writer.raw(self.commitment_top.as_ref().map_or(&[], |top| &top[..]));
 
-        let mut bytes = writer.finish();
-        let sum = checksum(&bytes);
-        bytes.extend_from_slice(&sum);
-        bytes
+        with_checksum(writer.finish())
     }
 
     /// Parses a bundle. Allocates no more than the bytes given.
@@ -78,12 +75,7 @@ impl Bundle {
     /// part is not checked here, but by the scheme.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a bundle", bytes);
-        let magic: [u8; 4] = reader.array()?;
-        if magic != MAGIC {
-            let found = papir_core::shown_bytes(&magic);
-            return Err(CoreError::malformed("a bundle", found, "`PIRB`").into());
-        }
-        BUNDLE_FORMATS.check(reader.u16()?.into())?;
+        check_beginning(&mut reader, MAGIC, &BUNDLE_FORMATS)?;
 
         let keyed = reader.u8()?;
         let verifiable = reader.u8()?;
@@ -96,14 +88,7 @@ impl Bundle {
         };
 
         // Before the layout is decoded: damage must not show as an error of the layout.
-        let sum: [u8; CHECKSUM_BYTES] = reader.array()?;
-        reader.finish()?;
-        if sum != checksum(&bytes[..bytes.len() - CHECKSUM_BYTES]) {
-            return Err(CoreError::Checksum {
-                what: "a bundle".to_owned(),
-            }
-            .into());
-        }
+        check_checksum(reader, bytes, BUNDLE_FORMATS.what)?;
 
         let keyword = match (keyed, verifiable, keyword) {
             (0, 0 | 1, []) => None,
@@ -122,8 +107,49 @@ impl Bundle {
     }
 }
 
+/// Checks magic and format version, with which the bytes begin.
+pub(crate) fn check_beginning(
+    reader: &mut Reader<'_>,
+    magic: [u8; 4],
+    formats: &Formats,
+) -> Result<()> {
+    let found: [u8; 4] = reader.array()?;
+    if found != magic {
+        let found = papir_core::shown_bytes(&found);
+        let expected = papir_core::shown_bytes(&magic);
+        return Err(CoreError::malformed(formats.what, found, expected).into());
+    }
+
+    formats.check(reader.u16()?.into())?;
+    Ok(())
+}
+
+/// Checks the checksum, with which the bytes end.
+pub(crate) fn check_checksum(
+    mut reader: Reader<'_>,
+    bytes: &[u8],
+    what: &'static str,
+) -> Result<()> {
+    let sum: [u8; CHECKSUM_BYTES] = reader.array()?;
+    reader.finish()?;
+    if sum != checksum(&bytes[..bytes.len() - CHECKSUM_BYTES]) {
+        return Err(CoreError::Checksum {
+            what: what.to_owned(),
+        }
+        .into());
+    }
+    Ok(())
+}
+
+/// Adds the checksum to an encoding.
+pub(crate) fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
+    let sum = checksum(&bytes);
+    bytes.extend_from_slice(&sum);
+    bytes
+}
+
 /// The checksum of `bytes`: the first 8 bytes of their BLAKE3 hash.
-pub(crate) fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     let mut sum = [0; CHECKSUM_BYTES];
     sum.copy_from_slice(&blake3::hash(bytes).as_bytes()[..CHECKSUM_BYTES]);
     sum

@@ -20,7 +20,7 @@
 use papir_core::codec::{Reader, Writer};
 use papir_core::{Error as CoreError, Formats, Version};
 
-use crate::bundle::{Bundle, CHECKSUM_BYTES, checksum};
+use crate::bundle::{Bundle, check_beginning, check_checksum, with_checksum};
 use crate::error::Result;
 
 const MAGIC: [u8; 4] = *b"PIRD";
@@ -63,10 +63,7 @@ impl DeltaPart {
             .raw(self.content.as_ref().map_or(&[], |hash| &hash[..]))
             .bytes(&self.bundle.encode());
 
-        let mut bytes = writer.finish();
-        let sum = checksum(&bytes);
-        bytes.extend_from_slice(&sum);
-        bytes
+        with_checksum(writer.finish())
     }
 
     /// Parses a public part. Allocates no more than the bytes given.
@@ -76,12 +73,7 @@ impl DeltaPart {
     /// [`CoreError::Format`], [`CoreError::Checksum`], or the errors of [`Bundle::decode`].
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a delta", bytes);
-        let magic: [u8; 4] = reader.array()?;
-        if magic != MAGIC {
-            let found = papir_core::shown_bytes(&magic);
-            return Err(CoreError::malformed("a delta", found, "`PIRD`").into());
-        }
-        DELTA_FORMATS.check(reader.u16()?.into())?;
+        check_beginning(&mut reader, MAGIC, &DELTA_FORMATS)?;
 
         let base = Version(reader.array()?);
         let records = reader.u64()?;
@@ -96,14 +88,7 @@ impl DeltaPart {
         let bundle = reader.bytes()?;
 
         // Before the bundle is decoded: damage must not show as an error of the bundle.
-        let sum: [u8; CHECKSUM_BYTES] = reader.array()?;
-        reader.finish()?;
-        if sum != checksum(&bytes[..bytes.len() - CHECKSUM_BYTES]) {
-            return Err(CoreError::Checksum {
-                what: "a delta".to_owned(),
-            }
-            .into());
-        }
+        check_checksum(reader, bytes, DELTA_FORMATS.what)?;
 
         let bundle = Bundle::decode(bundle)?;
         if bundle.keyword.is_none() {
