@@ -16,8 +16,7 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// its answers would fail more often than the target allows.
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self>;
 
-    /// The parameters of a choice. The default implementation supports only choices by goal
-    /// or target.
+    /// The parameters of a choice.
     ///
     /// # Errors
     /// The errors of [`Parameters::choose`], and [`Error::NoSuchParameter`] for an unsupported
@@ -26,8 +25,17 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
             Choice::Target(target) => Self::choose(shape, target),
-            other => Err(other.refused_by("this scheme")),
+            fixed => Self::with_fixed(shape, fixed),
         }
+    }
+
+    /// The parameters of a choice that fixes a value, which is neither a goal nor a target. The
+    /// default implementation supports none.
+    ///
+    /// # Errors
+    /// The errors of [`Parameters::with_choice`].
+    fn with_fixed(_shape: Shape, choice: Choice) -> Result<Self> {
+        Err(choice.refused_by("this scheme"))
     }
 
     /// All parameters worth comparing for a shape and a failure probability; at least one. By

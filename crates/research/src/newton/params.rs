@@ -286,10 +286,8 @@ impl<V: Variant> Parameters for NewtonParams<V> {
         Self::checked(shape, false)
     }
 
-    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+    fn with_fixed(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
-            Choice::Goal(goal) => Self::choose(shape, goal),
-            Choice::Target(target) => Self::choose(shape, target),
             Choice::Digests => Self::checked(shape, true),
             other => Err(other.refused_by(V::NAME)),
         }

@@ -333,17 +333,13 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
 
     /// Chooses parameters for batches of default capacity. The scheme below applies `choice` to its
     /// buckets.
-    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
-        match choice {
-            Choice::Goal(goal) => Self::choose(shape, goal),
-            Choice::Target(target) => Self::choose(shape, target),
-            other => Self::best_of(
-                shape,
-                default_capacity(shape),
-                Target::default(),
-                |bucket| Ok(vec![S::Params::with_choice(bucket, other)?]),
-            ),
-        }
+    fn with_fixed(shape: Shape, choice: Choice) -> Result<Self> {
+        Self::best_of(
+            shape,
+            default_capacity(shape),
+            Target::default(),
+            |bucket| Ok(vec![S::Params::with_choice(bucket, choice)?]),
+        )
     }
 
     /// Returns the choices for all goals, and the choice of records with digests if the scheme

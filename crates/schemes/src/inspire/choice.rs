@@ -147,10 +147,8 @@ impl Parameters for Params {
         }
     }
 
-    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+    fn with_fixed(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
-            Choice::Goal(goal) => Self::choose(shape, goal),
-            Choice::Target(target) => Self::choose(shape, target),
             Choice::Columns(columns) => Self::with_columns(shape, columns),
             other => Err(other.refused_by(NAME)),
         }

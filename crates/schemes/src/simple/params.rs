@@ -229,10 +229,8 @@ impl Parameters for SimpleParams {
         Self::failing_less(shape, units, failure)
     }
 
-    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+    fn with_fixed(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
-            Choice::Goal(goal) => Self::choose(shape, goal),
-            Choice::Target(target) => Self::choose(shape, target),
             // Records of whole bytes are units of one record.
             Choice::Columns(columns) => Self::new(shape, shape.records().div_ceil(columns.max(1))),
             other => Err(other.refused_by(NAME)),

@@ -209,10 +209,8 @@ impl<B: Base> Parameters for ZipParams<B> {
         Self::choose_packed(shape, target, None)
     }
 
-    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+    fn with_fixed(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
-            Choice::Goal(goal) => Self::choose(shape, goal),
-            Choice::Target(target) => Self::choose(shape, target),
             Choice::Registered { goal, key_bits, .. } => Self::choose_packed(shape, goal, key_bits),
             Choice::Columns(columns) => Self::new(shape, B::height_for(&shape, columns.max(1))?, 1),
             other => Err(other.refused_by(B::NAME)),

@@ -202,10 +202,8 @@ impl<V: PackedVariant> Parameters for Params<V> {
             .ok_or_else(|| Error::out_of_bounds("the number of packs in a column", 0, "1 or more"))
     }
 
-    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+    fn with_fixed(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
-            Choice::Goal(goal) => Self::choose(shape, goal),
-            Choice::Target(target) => Self::choose(shape, target),
             Choice::Columns(columns) => Self::with_columns(shape, columns),
             other => Err(other.refused_by(V::SIMPLE.name)),
         }
