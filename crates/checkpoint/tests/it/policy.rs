@@ -1,14 +1,11 @@
 //! Acceptance and refusal of checkpoints.
 
 use papir_checkpoint::{
-    Accepted, Certificate, Checkpoint, Error, Kind, Log, Note, Policy, Proof, SKEW, Seen,
-    SigningKey, VerifyingKey, cosign,
+    Accepted, Certificate, Checkpoint, Error, Log, Note, Policy, Proof, SKEW, Seen, SigningKey,
+    VerifyingKey,
 };
 
-use crate::support::{DATABASE, START, append, certified, key, log, of_kind, version};
-
-/// Time of the newest version of a log of five.
-const NOW: u64 = START + 4 * 3600;
+use crate::support::{DATABASE, NOW, append, certified, cosigned, key, log, version};
 
 fn policy(owner: &VerifyingKey) -> Policy<'_> {
     Policy::new(owner, DATABASE, NOW)
@@ -215,15 +212,7 @@ fn ages_are_limited() {
 fn cosignatures_of_known_witnesses_are_required() {
     let owner = key("o", 1);
     let public = owner.public();
-    let mut log = log(5, &owner);
-    let all = [1, 2, 3].map(|seed| of_kind(&format!("w/{seed}"), Kind::Cosignature, seed));
-
-    for witness in &all[..2] {
-        let line = cosign(log.note(), witness, NOW);
-        log.add_cosignatures(&format!("{line}\n")).unwrap();
-    }
-
-    let known = all.each_ref().map(SigningKey::public);
+    let (log, known) = cosigned(&owner);
     let with = |witnesses: &[VerifyingKey], cosignatures| {
         Policy {
             witnesses,

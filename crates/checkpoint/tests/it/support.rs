@@ -3,11 +3,14 @@
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_checkpoint::{
-    Base, Certificate, Kind, Log, Result, SigningKey, Statement, public_part_hash,
+    Base, Certificate, Kind, Log, Result, SigningKey, Statement, VerifyingKey, cosign,
+    public_part_hash,
 };
 
 /// Time of the first version of each log.
 pub(crate) const START: u64 = 1_800_000_000;
+/// Time of the newest version of a log of five.
+pub(crate) const NOW: u64 = START + 4 * 3600;
 pub(crate) const DATABASE: &str = "words";
 
 pub(crate) fn of_kind(name: &str, kind: Kind, seed: u8) -> SigningKey {
@@ -55,4 +58,17 @@ pub(crate) fn certified(
     certificates: &[Certificate],
 ) -> Result<Log> {
     Log::append(former, &version(number), key, certificates)
+}
+
+/// Returns a log of five versions that the first two of three witnesses have cosigned, and the
+/// witnesses' keys.
+pub(crate) fn cosigned(key: &SigningKey) -> (Log, [VerifyingKey; 3]) {
+    let mut log = log(5, key);
+    let witnesses = [1, 2, 3].map(|seed| of_kind(&format!("w/{seed}"), Kind::Cosignature, seed));
+
+    for witness in &witnesses[..2] {
+        let line = cosign(log.note(), witness, NOW);
+        log.add_cosignatures(&format!("{line}\n")).unwrap();
+    }
+    (log, witnesses.each_ref().map(SigningKey::public))
 }

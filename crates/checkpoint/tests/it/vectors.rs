@@ -6,15 +6,13 @@ use std::path::Path;
 use std::{env, fs};
 
 use papir_checkpoint::{
-    Certificate, Checkpoint, Kind, Log, Policy, Proof, SKEW, Seen, SigningKey, VerifyingKey,
-    cosign, hex, merkle::Tree,
+    Certificate, Checkpoint, Log, Policy, Proof, SKEW, Seen, SigningKey, VerifyingKey, hex,
+    merkle::Tree,
 };
 use serde_json::{Value, json};
 
-use crate::support::{DATABASE, START, append, certified, key, log, of_kind};
+use crate::support::{DATABASE, NOW, START, append, certified, cosigned, key, log};
 
-/// Time of the newest version of a log of five.
-const NOW: u64 = START + 4 * 3600;
 const FILE: &str = "../../docs/vectors/checkpoints.json";
 
 /// A client before a proof.
@@ -171,15 +169,7 @@ fn plain(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
 
 /// Returns clients of a log that witnesses have cosigned.
 fn witnessed(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
-    let mut log = log(5, owner);
-    let all = [1, 2, 3].map(|seed| of_kind(&format!("w/{seed}"), Kind::Cosignature, seed));
-
-    for witness in &all[..2] {
-        let line = cosign(log.note(), witness, NOW);
-        log.add_cosignatures(&format!("{line}\n")).unwrap();
-    }
-    let known = all.each_ref().map(SigningKey::public);
-
+    let (log, known) = cosigned(owner);
     let with = |name, witnesses: &[VerifyingKey], cosignatures| {
         let mut one = client(name, &log, public);
         one.policy = Policy {
