@@ -3,6 +3,7 @@
 
 mod bigint_mod;
 mod bits;
+mod byte_product;
 mod common;
 mod gadget;
 mod galois;
