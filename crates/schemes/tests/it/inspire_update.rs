@@ -1,21 +1,19 @@
 //! An updated InsPIRe server equals a fresh setup, byte for byte in every section.
 
-use std::sync::Mutex;
-
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Client as _, Parameters as _, Server as _, Session};
 use papir_core::sections::{MemorySections, SectionSource};
-use papir_core::{
-    Change, Error, FailureBound, NoProgress, Progress, RecordBuffer, Shape, extract_bits,
-};
+use papir_core::{Change, Error, FailureBound, NoProgress, RecordBuffer, Shape, extract_bits};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
 use papir_ring::prg::Seed;
 use papir_schemes::inspire::encode::whitening;
 use papir_schemes::inspire::params::{KeyBits, Literal};
 use papir_schemes::inspire::{Client, Interpolation, Params, Server};
+
+use crate::stages::Stages;
 
 /// Degree of the small ring.
 const D: usize = 64;
@@ -306,20 +304,6 @@ fn bits_beyond_the_record_are_ignored() {
             record: vec![0xFF; shape.record_bytes()],
         }];
         check(&server, &mut records, &all_ones, &format!("{bits} bits"));
-    }
-}
-
-/// Names and steps of the stages.
-#[derive(Default)]
-struct Stages(Mutex<Vec<(String, u64, u64)>>);
-
-impl Progress for Stages {
-    fn stage(&self, name: &str, total: u64) {
-        self.0.lock().unwrap().push((name.to_owned(), total, 0));
-    }
-
-    fn advance(&self, steps: u64) {
-        self.0.lock().unwrap().last_mut().unwrap().2 += steps;
     }
 }
 

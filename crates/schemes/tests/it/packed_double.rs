@@ -4,14 +4,19 @@
 //! are no longer than in the papers.
 
 use chacha20::ChaCha20Rng;
-use chacha20::rand_core::{Rng, SeedableRng};
+use chacha20::rand_core::SeedableRng;
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session, Wire};
-use papir_core::{Error, Goal, NoProgress, RecordBuffer, Shape, extract_bits};
+use papir_core::{Error, Goal, NoProgress, RecordBuffer, Shape};
 use papir_lattice::gadget::GadgetParams;
 use papir_schemes::double::packed::{
-    ByCdks, ByInspiring, Client, DigitShape, Literal, PackedVariant, Params, Query, Server,
+    ByCdks, ByInspiring, Client, DigitShape, Literal, PackedDouble, PackedVariant, Params, Query,
+    Server,
 };
 use papir_schemes::shared::selection::SelectionBits;
+
+use crate::packed::{
+    assert_opens_under_its_own_secret_only, assert_queries_share_the_passes, records,
+};
 
 const SEVEN: DigitShape = DigitShape {
     bits: 7,
@@ -23,19 +28,6 @@ const ELEVEN: DigitShape = DigitShape {
     mask: 2,
     body: 1,
 };
-
-fn records(shape: Shape, seed: u8) -> RecordBuffer {
-    let mut records = RecordBuffer::zeroed(shape);
-    let mut bytes = vec![0; shape.total_bytes() as usize];
-    ChaCha20Rng::from_seed([seed; 32]).fill_bytes(&mut bytes);
-    let bits = shape.record_bits();
-    (0..shape.records()).for_each(|i| {
-        records
-            .set(i, &extract_bits(&bytes, i * bits, bits))
-            .unwrap()
-    });
-    records
-}
 
 fn prepare<V: PackedVariant>(
     params: Params<V>,
@@ -132,46 +124,21 @@ fn several_queries_share_the_passes() {
     let shape = Shape::of_bytes(3000, 2).unwrap();
     let params = Params::<ByInspiring>::with_digits(shape, 50, SEVEN, 1024).unwrap();
     let (server, client, mut rng) = prepare(params, &records(shape, 11));
-    let queries: Vec<Query> = [7, 2999, 7]
-        .map(|index| client.query(None, &[index], &mut rng).unwrap().1)
-        .into();
-    let batch = queries
-        .iter()
-        .map(|query| (Session::anonymous(), query))
-        .collect();
-    let answer = |query: &Query| server.answer(Session::anonymous(), query).unwrap();
-    let alone: Vec<_> = queries.iter().map(answer).collect();
-    assert_eq!(server.answer_many(batch, &NoProgress).unwrap(), alone);
-    assert!(
-        server
-            .answer_many(Vec::new(), &NoProgress)
-            .unwrap()
-            .is_empty()
-    );
+    assert_queries_share_the_passes::<PackedDouble<ByInspiring>>(&server, &client, &mut rng);
 }
 
-fn assert_opens_under_its_own_secret_only<V: PackedVariant>() {
+fn assert_opens_under_own_secret<V: PackedVariant>() {
     let shape = Shape::of_bytes(1000, 2).unwrap();
     let records = records(shape, 9);
     let params = Params::<V>::with_digits(shape, 8, SEVEN, 2048).unwrap();
     let (server, client, mut rng) = prepare(params, &records);
-    let (first, query) = client.query(None, &[3], &mut rng).unwrap();
-    let (second, _) = client.query(None, &[3], &mut rng).unwrap();
-    let answer = server.answer(Session::anonymous(), &query).unwrap();
-    assert!(matches!(
-        client.extract(second, answer.clone()),
-        Err(Error::NotDecodable)
-    ));
-    assert_eq!(
-        client.extract(first, answer).unwrap(),
-        [records.get(3).unwrap()]
-    );
+    assert_opens_under_its_own_secret_only::<PackedDouble<V>>(&server, &client, &records, &mut rng);
 }
 
 #[test]
 fn an_answer_opens_under_its_own_secret_only() {
-    assert_opens_under_its_own_secret_only::<ByCdks>();
-    assert_opens_under_its_own_secret_only::<ByInspiring>();
+    assert_opens_under_own_secret::<ByCdks>();
+    assert_opens_under_own_secret::<ByInspiring>();
 }
 
 /// A key for packs of another capacity has another length, or the same length and other masks; then

@@ -2,27 +2,20 @@
 //! short messages.
 
 use chacha20::ChaCha20Rng;
-use chacha20::rand_core::{Rng, SeedableRng};
+use chacha20::rand_core::SeedableRng;
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
-use papir_core::{Change, Error, Goal, NoProgress, RecordBuffer, Shape, extract_bits};
+use papir_core::{Change, Goal, NoProgress, RecordBuffer, Shape};
 use papir_lattice::selection::Storage;
 use papir_ring::CyclotomicRing;
-use papir_schemes::shared::selection::{Masks, SelectionAnswer, SelectionQuery, Selects};
-use papir_schemes::simple::packed::{ByCdks, ByInspiring, Client, PackedVariant, Params, Server};
+use papir_schemes::shared::selection::{Masks, Selects};
+use papir_schemes::simple::packed::{
+    ByCdks, ByInspiring, Client, Packed, PackedVariant, Params, Server,
+};
 use papir_testkit::noise::Moments;
 
-fn records(shape: Shape, seed: u8) -> RecordBuffer {
-    let mut records = RecordBuffer::zeroed(shape);
-    let mut bytes = vec![0; shape.total_bytes() as usize];
-    ChaCha20Rng::from_seed([seed; 32]).fill_bytes(&mut bytes);
-    let bits = shape.record_bits();
-    (0..shape.records()).for_each(|i| {
-        records
-            .set(i, &extract_bits(&bytes, i * bits, bits))
-            .unwrap()
-    });
-    records
-}
+use crate::packed::{
+    assert_opens_under_its_own_secret_only, assert_queries_share_the_passes, records,
+};
 
 fn prepare<V: PackedVariant>(params: Params<V>, records: &RecordBuffer) -> (Server<V>, Client<V>) {
     let mut rng = ChaCha20Rng::from_seed([1; 32]);
@@ -219,17 +212,7 @@ fn an_answer_opens_under_its_own_secret_only<V: PackedVariant>() {
         Params::<V>::choose(shape, Goal::Balanced).unwrap(),
         &records,
     );
-    let (first, query) = client.query(None, &[3], &mut rng).unwrap();
-    let (second, _) = client.query(None, &[3], &mut rng).unwrap();
-    let answer = server.answer(Session::anonymous(), &query).unwrap();
-    assert!(matches!(
-        client.extract(second, answer.clone()),
-        Err(Error::NotDecodable)
-    ));
-    assert_eq!(
-        client.extract(first, answer).unwrap(),
-        [records.get(3).unwrap()]
-    );
+    assert_opens_under_its_own_secret_only::<Packed<V>>(&server, &client, &records, &mut rng);
 }
 
 fn several_queries_share_the_passes<V: PackedVariant>() {
@@ -239,24 +222,7 @@ fn several_queries_share_the_passes<V: PackedVariant>() {
         Params::<V>::with_packs(shape, 2).unwrap(),
         &records(shape, 11),
     );
-    let queries: Vec<SelectionQuery> = [7, 2999, 7]
-        .map(|index| client.query(None, &[index], &mut rng).unwrap().1)
-        .into();
-    let batch = queries
-        .iter()
-        .map(|query| (Session::anonymous(), query))
-        .collect();
-    let alone: Vec<SelectionAnswer> = queries
-        .iter()
-        .map(|query| server.answer(Session::anonymous(), query).unwrap())
-        .collect();
-    assert_eq!(server.answer_many(batch, &NoProgress).unwrap(), alone);
-    assert!(
-        server
-            .answer_many(Vec::new(), &NoProgress)
-            .unwrap()
-            .is_empty()
-    );
+    assert_queries_share_the_passes::<Packed<V>>(&server, &client, &mut rng);
 }
 
 /// Makes the tests of a scheme.

@@ -1,13 +1,11 @@
 //! Updates perform exactly the predicted operations and give the bytes of a fresh setup.
 
-use std::sync::Mutex;
-
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, Scheme, Server};
 use papir_core::sections::{MemorySections, SectionSource};
-use papir_core::{Change, NoProgress, Progress, RecordBuffer, Shape};
+use papir_core::{Change, NoProgress, RecordBuffer, Shape};
 use papir_lattice::lwe32::N;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_schemes::double::Double;
@@ -17,6 +15,8 @@ use papir_schemes::simple::Simple;
 use papir_schemes::simple::packed as simpleypir;
 use papir_schemes::simple::packed::SimpleYpir;
 use papir_schemes::simple::params::SimpleParams;
+
+use crate::stages::Stages;
 
 fn records(shape: Shape) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);
@@ -44,20 +44,6 @@ fn inverted(records: &RecordBuffer, indices: &[u64], bytes: std::ops::Range<usiz
         Change { index, record }
     };
     indices.iter().map(change).collect()
-}
-
-/// Names and steps of the stages.
-#[derive(Default)]
-struct Stages(Mutex<Vec<(String, u64, u64)>>);
-
-impl Progress for Stages {
-    fn stage(&self, name: &str, total: u64) {
-        self.0.lock().unwrap().push((name.to_owned(), total, 0));
-    }
-
-    fn advance(&self, steps: u64) {
-        self.0.lock().unwrap().last_mut().unwrap().2 += steps;
-    }
 }
 
 fn sections<S: Scheme>(server: &S::Server) -> Vec<Vec<u8>> {
