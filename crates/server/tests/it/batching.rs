@@ -94,6 +94,12 @@ fn send_waiting(server: &Running, batches: &Batches, bodies: &[&[u8]]) -> Vec<Re
     })
 }
 
+/// Sends these requests as [`send_waiting`] does.
+fn send_all(server: &Running, batches: &Batches, asked: &[Asked]) -> Vec<Reply> {
+    let bodies: Vec<&[u8]> = asked.iter().map(|one| &one.body[..]).collect();
+    send_waiting(server, batches, &bodies)
+}
+
 #[test]
 fn waiting_requests_share_one_pass_and_each_receives_its_own_answer() {
     let batches = Batches::default();
@@ -104,8 +110,7 @@ fn waiting_requests_share_one_pass_and_each_receives_its_own_answer() {
         .iter()
         .map(|indices| ask(&lookup, indices))
         .collect();
-    let bodies: Vec<&[u8]> = asked.iter().map(|one| &one.body[..]).collect();
-    let replies = send_waiting(&server, &batches, &bodies);
+    let replies = send_all(&server, &batches, &asked);
     assert_eq!(
         *batches.sizes.lock().unwrap(),
         [1, 7],
@@ -167,8 +172,7 @@ fn a_panic_fails_only_its_own_request() {
         .map(|indices| ask(&lookup, &indices))
         .into();
     batches.poison.lock().unwrap().clone_from(&asked[2].body);
-    let bodies: Vec<&[u8]> = asked.iter().map(|one| &one.body[..]).collect();
-    let replies = send_waiting(&server, &batches, &bodies);
+    let replies = send_all(&server, &batches, &asked);
     assert_eq!(
         *batches.sizes.lock().unwrap(),
         [1, 3, 1, 1, 1],
@@ -201,8 +205,7 @@ fn versions_are_answered_separately_in_order_of_arrival() {
         .iter()
         .map(|(lookup, index)| ask(lookup, &[*index]))
         .collect();
-    let bodies: Vec<&[u8]> = asked.iter().map(|one| &one.body[..]).collect();
-    let replies = send_waiting(&server, &batches, &bodies);
+    let replies = send_all(&server, &batches, &asked);
     assert_eq!(*batches.sizes.lock().unwrap(), [1, 2, 3]);
     for (asked, (reply, (lookup, index))) in asked.into_iter().zip(replies.iter().zip(order)) {
         assert_eq!(
@@ -222,8 +225,7 @@ fn a_batch_is_no_larger_than_a_request_may_be() {
     let asked: Vec<Asked> = [&[1][..], &most, &most[..24], &[2], &most]
         .map(|i| ask(&lookup, i))
         .into();
-    let bodies: Vec<&[u8]> = asked.iter().map(|one| &one.body[..]).collect();
-    let replies = send_waiting(&server, &batches, &bodies);
+    let replies = send_all(&server, &batches, &asked);
     assert!(replies.iter().all(|reply| reply.status == 200));
     assert_eq!(*batches.sizes.lock().unwrap(), [1, 64, 41]);
 }

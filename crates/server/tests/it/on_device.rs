@@ -1,36 +1,18 @@
 //! Databases whose matrices a device holds.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use papir_core::{NoProgress, Run};
 use papir_server::{Error, ServerConfig};
-use papir_store::BuildOptions;
 use papir_testkit::device::PlainDevice;
 use tempfile::TempDir;
 
-use crate::support::files::{build, serving};
-use crate::support::{self, Running, get, key, rng, value};
+use crate::support::files::{build, build_with, serving};
+use crate::support::{self, Running, get, key, value};
 
 /// A snapshot of 100 keys in scheme `simple`.
-fn build_simple(directory: &Path, salt: &str) -> std::path::PathBuf {
-    let source = directory.join("source.csv");
-    let out = directory.join("words.papir");
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    let lines: String = (0..100)
-        .map(|i| format!("{},{}\n", text(key(i)), text(value(i, salt))))
-        .collect();
-    std::fs::write(&source, format!("key,value\n{lines}")).unwrap();
-    let options = BuildOptions {
-        key: Some("key".into()),
-        values: vec!["value".into()],
-        scheme: "simple".into(),
-        ..BuildOptions::new(source, &out)
-    };
-    papir_store::Build::new(&options)
-        .run(&mut Run::new(&mut rng(), &NoProgress))
-        .unwrap();
-    out
+fn build_simple(directory: &Path, salt: &str) -> PathBuf {
+    build_with("simple", directory, "words.papir", 100, salt)
 }
 
 fn start(paths: &[&Path], device: &PlainDevice) -> Result<Running, Error> {

@@ -6,12 +6,12 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::shared_registry::{place, registry, synchronous_pair};
+use crate::shared_registry::{place, registry, synchronous_pair, with_object_store};
 use crate::support::clients::{self, QuerySender, SMALL, start_with, stateful, unregistered_at};
 use crate::support::files::{build, serving};
 use crate::support::process::has_files_for;
 use crate::support::{self, Reply, Running, get, key, record, send, value};
-use papir_server::{PostgresConfig, RegistryConfig, ServerConfig};
+use papir_server::{RegistryConfig, ServerConfig};
 use papir_store::Verify;
 use papir_testkit::postgres::Server;
 use tempfile::TempDir;
@@ -240,11 +240,7 @@ fn check_key_files(rounds: usize) {
 fn check_object_store() {
     let server = Server::start("");
     let folder = TempDir::new().unwrap();
-    let keys = Some(format!("file://{}", folder.path().display()));
-    let with_store = registry(PostgresConfig {
-        keys,
-        ..place(server.address("papir"))
-    });
+    let with_store = with_object_store(&server, folder.path());
     let service = start_with(with_store, stateful(300_000, 1));
     let upload = || {
         let mut client = unregistered_at(&service.url());

@@ -7,9 +7,8 @@ use crate::support::{self, Running, config, indexed, key, keyed, record, statele
 use papir_client::Connection;
 use papir_server::ServerConfig;
 
-/// A server that switches to a scheme without privacy receives no query.
-#[test]
-fn a_change_to_a_scheme_that_is_not_private_is_refused() {
+/// A configuration, and the number of queries that its server has received.
+fn counting() -> (ServerConfig, Arc<AtomicUsize>) {
     let queries = Arc::new(AtomicUsize::new(0));
     let seen = queries.clone();
     let observe = move |_: &str, _: &[u8]| {
@@ -19,6 +18,13 @@ fn a_change_to_a_scheme_that_is_not_private_is_refused() {
         on_query: Some(Arc::new(observe)),
         ..config()
     };
+    (config, queries)
+}
+
+/// A server that switches to a scheme without privacy receives no query.
+#[test]
+fn a_change_to_a_scheme_that_is_not_private_is_refused() {
+    let (config, queries) = counting();
     let server = Running::start(config, vec![keyed("words", "simple", "old")]);
     let mut connection = Connection::open_with(&server.url(), &stateless()).unwrap();
     assert_eq!(connection.get_key(&key(3)).unwrap(), Some(value(3, "old")));
@@ -89,15 +95,7 @@ fn a_shorter_database_does_not_reveal_whether_the_index_is_beyond_its_end() {
 /// If one of several indices is out of range, all requests are sent, with record 0 in its place.
 #[test]
 fn an_index_out_of_range_does_not_change_the_requests() {
-    let queries = Arc::new(AtomicUsize::new(0));
-    let seen = queries.clone();
-    let observe = move |_: &str, _: &[u8]| {
-        seen.fetch_add(1, Ordering::SeqCst);
-    };
-    let config = ServerConfig {
-        on_query: Some(Arc::new(observe)),
-        ..config()
-    };
+    let (config, queries) = counting();
     let server = Running::start(config, vec![indexed("words", "plain", 100)]);
     let mut connection = support::open(&server.url(), None).unwrap();
     let beyond: Vec<u64> = (1..=100).collect();

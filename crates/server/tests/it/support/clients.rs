@@ -29,6 +29,20 @@ pub fn stateful(keys_bytes: u64, seed: u64) -> Database {
     Database::new("table", prepared_stateful(keys_bytes, seed), None)
 }
 
+/// Checks the statuses of different queries under one ticket: one is answered.
+pub fn assert_answered_once(statuses: &[u16]) {
+    assert_eq!(
+        statuses.iter().filter(|status| **status == 200).count(),
+        1,
+        "{statuses:?}"
+    );
+    assert_eq!(
+        statuses.iter().filter(|status| **status == 410).count(),
+        statuses.len() - 1,
+        "{statuses:?}"
+    );
+}
+
 /// A registry with default settings, except that it allows the list.
 pub fn registry(directory: &Path) -> RegistryConfig {
     RegistryConfig {

@@ -52,6 +52,23 @@ impl Proxy {
             .map(|turns| std::mem::replace(turns, vec![0]))
             .collect()
     }
+
+    /// Checks that lookups of these keys have the same traffic: one request each.
+    pub fn assert_same_traffic(&self, database: Option<&str>, wanted: &[impl AsRef<[u8]>]) {
+        let mut connection = super::open(&self.url(), database).unwrap();
+        self.take();
+
+        let mut seen = Vec::new();
+        for key in wanted {
+            connection.get_key(key.as_ref()).unwrap();
+            seen.push(self.take());
+        }
+        assert!(
+            seen[0][0].iter().all(|&bytes| bytes > 0) && seen[0][0].len() == 2,
+            "{seen:?}"
+        );
+        assert!(seen.iter().all(|one| *one == seen[0]), "{seen:?}");
+    }
 }
 
 /// Copies one direction in a thread. `parity` is 0 for bytes of the client.
