@@ -10,9 +10,8 @@ use crate::arrange::arrange;
 use crate::entry::{Entry, Pair, check_value, duplicate_key};
 use crate::error::{Error, Result};
 use crate::hash::{SEED_BYTES, Seeds, random_seed};
-use crate::ids::KeyIds;
 use crate::options::{OnDuplicate, TableOptions};
-use crate::table::{KeywordTable, TableReport};
+use crate::table::KeywordTable;
 
 /// Builds a table from entries. `rng` draws its public seeds.
 ///
@@ -36,18 +35,10 @@ pub fn build(
     let duplicates = (total - pairs.len()) as u64;
     let (layout, records) = arrange(&pairs, seed, options, rng, progress)?;
 
-    let report = TableReport {
-        duplicates,
-        key_bytes: Some(key_bytes),
-        ..TableReport::of(&pairs, &layout)
-    };
-    let ids = KeyIds::of_sorted(pairs.into_iter().map(|pair| pair.id).collect());
-    Ok(KeywordTable {
-        layout,
-        records,
-        ids,
-        report,
-    })
+    let mut table = KeywordTable::of(pairs, layout, records);
+    table.report.duplicates = duplicates;
+    table.report.key_bytes = Some(key_bytes);
+    Ok(table)
 }
 
 fn check_values(entries: &[Entry]) -> Result<()> {

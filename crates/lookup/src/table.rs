@@ -19,6 +19,20 @@ pub struct KeywordTable {
     pub report: TableReport,
 }
 
+impl KeywordTable {
+    /// The table of these pairs, which ascend by id.
+    pub(crate) fn of(pairs: Vec<Pair>, layout: KeywordLayout, records: RecordBuffer) -> Self {
+        let report = TableReport::of(&pairs, &layout);
+        let ids = KeyIds::of_sorted(pairs.into_iter().map(|pair| pair.id).collect());
+        Self {
+            layout,
+            records,
+            ids,
+            report,
+        }
+    }
+}
+
 /// Sizes of a table, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TableReport {

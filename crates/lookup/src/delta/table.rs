@@ -8,10 +8,9 @@ use crate::arrange::arrange;
 use crate::dimensions::BucketTarget;
 use crate::error::Result;
 use crate::hash::SEED_BYTES;
-use crate::ids::KeyIds;
 use crate::layout::KeywordLayout;
 use crate::options::TableOptions;
-use crate::table::{KeywordTable, TableReport};
+use crate::table::KeywordTable;
 
 /// Arranges changes in a keyword table under a fresh placement seed. `base` is the layout of a base
 /// with keys, whose ids the delta shares; `None` for a base without keys.
@@ -35,13 +34,5 @@ pub fn table(
         ..TableOptions::default()
     };
     let (layout, records) = arrange(&pairs, ids, &options, rng, progress)?;
-
-    let report = TableReport::of(&pairs, &layout);
-    let ids = KeyIds::of_sorted(pairs.into_iter().map(|pair| pair.id).collect());
-    Ok(KeywordTable {
-        layout,
-        records,
-        ids,
-        report,
-    })
+    Ok(KeywordTable::of(pairs, layout, records))
 }

@@ -9,10 +9,10 @@ use super::outcome::OwnedTable;
 use crate::arrange::arrange;
 use crate::entry::Pair;
 use crate::error::Result;
-use crate::ids::{KeyId, KeyIds};
+use crate::ids::KeyId;
 use crate::layout::KeywordLayout;
 use crate::options::TableOptions;
-use crate::table::{KeywordTable, TableReport};
+use crate::table::KeywordTable;
 
 /// Applies changes and arranges all keys again under a fresh placement seed. Keys keep their ids.
 ///
@@ -27,15 +27,7 @@ pub fn rebuild(
 ) -> Result<KeywordTable> {
     let pairs = changes.pairs(read_all(table, progress)?);
     let (layout, records) = arrange(&pairs, table.layout.seeds.ids, options, rng, progress)?;
-
-    let report = TableReport::of(&pairs, &layout);
-    let ids = KeyIds::of_sorted(pairs.into_iter().map(|pair| pair.id).collect());
-    Ok(KeywordTable {
-        layout,
-        records,
-        ids,
-        report,
-    })
+    Ok(KeywordTable::of(pairs, layout, records))
 }
 
 /// Reads the ids and values of all keys, ascending by id.
