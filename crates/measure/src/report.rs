@@ -247,6 +247,19 @@ pub fn write_columns(out: &mut dyn Write, lines: &[Vec<String>]) -> Result<()> {
     Ok(())
 }
 
+/// Writes a header and rows as aligned columns. All must have the same number of cells.
+///
+/// # Errors
+/// The I/O errors of `out`.
+pub fn write_rows(
+    out: &mut dyn Write,
+    header: Vec<String>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> Result<()> {
+    let lines: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
+    write_columns(out, &lines)
+}
+
 /// Returns the number of characters in the widest cell of column `i`.
 fn width(lines: &[Vec<String>], i: usize) -> usize {
     lines

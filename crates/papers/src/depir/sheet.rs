@@ -4,7 +4,7 @@
 //! configurations of several schemes instead.
 
 use papir_measure::effort::Effort;
-use papir_measure::report::write_columns;
+use papir_measure::report::write_rows;
 use serde::Serialize;
 
 use super::set::Set;
@@ -122,10 +122,7 @@ impl SheetReport {
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         writeln!(out, "{}", self.what)?;
         // Titles are aligned with the cells, as one table.
-        let lines: Vec<Vec<String>> = std::iter::once(self.columns.clone())
-            .chain(self.rows.iter().cloned())
-            .collect();
-        write_columns(out, &lines)?;
+        write_rows(out, self.columns.clone(), self.rows.iter().cloned())?;
 
         for note in &self.notes {
             writeln!(out, "{note}")?;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use papir_measure::cost::{Cost, Status};
-use papir_measure::report::{Stages, write_columns};
+use papir_measure::report::{Stages, titles, write_rows};
 use serde::Serialize;
 
 use super::{Figure, Kind};
@@ -203,11 +203,7 @@ impl FigureReport {
     /// # Errors
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
-        let header = HEADER.map(str::to_owned).to_vec();
-        let lines: Vec<Vec<String>> = std::iter::once(header)
-            .chain(self.points.iter().map(Point::cells))
-            .collect();
-        write_columns(out, &lines)?;
+        write_rows(out, titles(&HEADER), self.points.iter().map(Point::cells))?;
 
         if self.points.iter().any(|point| point.how == "predicted") {
             writeln!(out, "Predicted with rates {}.", self.rates)?;

@@ -18,7 +18,7 @@ mod times;
 use papir_core::Progress;
 use papir_kernels::Backend;
 use papir_measure::effort::Effort;
-use papir_measure::report::{titles, write_columns};
+use papir_measure::report::{titles, write_rows};
 use serde::Serialize;
 
 pub use messages::{Messages, Rival};
@@ -124,20 +124,14 @@ impl NewtonReport {
             "log2 N", "setup", "paper", "query", "paper", "answer", "paper", "extract", "paper",
             "cents", "paper", "correct",
         ]);
-        let lines: Vec<_> = std::iter::once(first)
-            .chain(self.times.iter().map(Times::line))
-            .collect();
-        write_columns(out, &lines)?;
+        write_rows(out, first, self.times.iter().map(Times::line))?;
 
         writeln!(
             out,
             "\nXu et al. (Table 3): an answer, predicted from one product in the ring"
         )?;
         let first = titles(&["log2 N", "answer", "paper", "cents", "paper"]);
-        let lines: Vec<_> = std::iter::once(first)
-            .chain(self.lagrange.iter().map(Lagrange::line))
-            .collect();
-        write_columns(out, &lines)?;
+        write_rows(out, first, self.lagrange.iter().map(Lagrange::line))?;
 
         for (what, rows) in [
             (
@@ -158,10 +152,7 @@ impl NewtonReport {
                 "answer",
                 "rate",
             ]);
-            let lines: Vec<_> = std::iter::once(first)
-                .chain(rows.iter().map(Messages::line))
-                .collect();
-            write_columns(out, &lines)?;
+            write_rows(out, first, rows.iter().map(Messages::line))?;
         }
 
         writeln!(
@@ -169,9 +160,6 @@ impl NewtonReport {
             "\nOther schemes (Table 4), quoted from the paper: none of them was run here"
         )?;
         let first = titles(&["scheme", "query", "answer", "rate"]);
-        let lines: Vec<_> = std::iter::once(first)
-            .chain(self.rivals.iter().map(Rival::line))
-            .collect();
-        write_columns(out, &lines)
+        write_rows(out, first, self.rivals.iter().map(Rival::line))
     }
 }

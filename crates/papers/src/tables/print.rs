@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use papir_measure::cost::{Cost, Status};
-use papir_measure::report::write_columns;
+use papir_measure::report::{titles, write_rows};
 
 use super::{Row, TableReport, print_scaling};
 use crate::Result;
@@ -38,11 +38,7 @@ impl TableReport {
     /// # Errors
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
-        let header = HEADER.map(str::to_owned).to_vec();
-        let lines: Vec<Vec<String>> = std::iter::once(header)
-            .chain(self.rows.iter().map(Row::cells))
-            .collect();
-        write_columns(out, &lines)?;
+        write_rows(out, titles(&HEADER), self.rows.iter().map(Row::cells))?;
 
         let compared = self
             .rows

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use papir_measure::report::{titles, write_columns};
+use papir_measure::report::{titles, write_rows};
 
 use super::scaling::{How, SMALLEST, Scaled};
 use super::{Row, Shared};
@@ -55,10 +55,8 @@ pub(super) fn write(out: &mut dyn Write, rows: &[Row]) -> Result<()> {
         "papir's figures",
     ]));
 
-    let lines: Vec<_> = std::iter::once(header)
-        .chain(scaled.iter().map(|one| time_cells(*one, &scaled)))
-        .collect();
-    write_columns(out, &lines)?;
+    let times = scaled.iter().map(|one| time_cells(*one, &scaled));
+    write_rows(out, header, times)?;
 
     writeln!(
         out,
@@ -70,10 +68,8 @@ pub(super) fn write(out: &mut dyn Write, rows: &[Row]) -> Result<()> {
     let queries = scaled
         .iter()
         .filter(|line| line.scaled.paper_reduction.is_some());
-    let lines: Vec<_> = std::iter::once(header)
-        .chain(queries.map(|one| query_cells(*one, &scaled)))
-        .collect();
-    write_columns(out, &lines)
+    let queries = queries.map(|one| query_cells(*one, &scaled));
+    write_rows(out, header, queries)
 }
 
 /// A number of seconds, or a dash.

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::LazyLock;
 
-use papir_measure::report::{titles, write_columns};
+use papir_measure::report::{titles, write_rows};
 use serde::Serialize;
 
 use super::compared::strings;
@@ -123,9 +123,7 @@ impl QuotedReport {
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
         writeln!(out, "{}", self.what)?;
-        let header = std::iter::once(self.columns.clone());
-        let lines: Vec<_> = header.chain(self.rows.iter().cloned()).collect();
-        write_columns(out, &lines)?;
+        write_rows(out, self.columns.clone(), self.rows.iter().cloned())?;
 
         for note in &self.notes {
             writeln!(out, "{note}")?;
