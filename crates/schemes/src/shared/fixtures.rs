@@ -46,25 +46,6 @@ pub(crate) fn change(records: &mut RecordBuffer, indices: &[u64]) -> Vec<Change>
     changes
 }
 
-/// Checks that an answer opens under the secret of its query, and not under that of another query
-/// for the same record.
-pub(crate) fn assert_opens_under_its_own_secret_only<S: Scheme<Answer: Clone>>(
-    server: &S::Server,
-    client: &S::Client,
-    records: &RecordBuffer,
-    rng: &mut ChaCha20Rng,
-) {
-    let (first, query) = client.query(None, &[3], rng).unwrap();
-    let (second, _) = client.query(None, &[3], rng).unwrap();
-    let answer = server.answer(Session::anonymous(), &query).unwrap();
-
-    assert!(client.extract(second, answer.clone()).is_err());
-    assert_eq!(
-        client.extract(first, answer).unwrap(),
-        [records.get(3).unwrap()]
-    );
-}
-
 /// Checks that a client selects the records before it refuses an answer to another query.
 pub(crate) fn assert_selected_before_refused<S: Scheme>(
     server: &S::Server,

@@ -8,6 +8,7 @@ use papir_core::{
 };
 use papir_lattice::lwe32::{LOG2_Q, N, SIGMA, dot};
 use papir_testkit::noise::Moments;
+use papir_testkit::typed::assert_opens_under_its_own_secret_only;
 use rand_core::{Rng, SeedableRng};
 
 use super::client::SimpleClient;
@@ -15,8 +16,7 @@ use super::noise::{CENTRE, LOG2_DELTA, budget, deviation};
 use super::params::{MAX_COLUMNS, MAX_ROWS, Simple, SimpleParams, layout_of, masks, units_of};
 use super::server::SimpleServer;
 use crate::shared::fixtures::{
-    assert_fresh_keys, assert_opens_under_its_own_secret_only, assert_selected_before_refused,
-    change, extreme_records,
+    assert_fresh_keys, assert_selected_before_refused, change, extreme_records,
 };
 use crate::shared::messages::SHAPE_BYTES;
 

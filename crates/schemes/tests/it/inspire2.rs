@@ -4,15 +4,15 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::cost::Operation;
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
-use papir_core::sections::{MemorySections, SectionSource};
 use papir_core::{Change, Error, FailureBound, Goal, NoProgress, RecordBuffer, Shape};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
 use papir_lattice::response::ResponseBits;
 use papir_ring::prg::Seed;
 use papir_schemes::inspire::two_levels::params::Literal;
-use papir_schemes::inspire::two_levels::{Client, Params, Server, packings};
+use papir_schemes::inspire::two_levels::{Client, Inspire2, Params, Server, packings};
 use papir_schemes::shared::digits::Digits;
+use papir_testkit::typed::sections;
 
 fn rng(seed: u8) -> ChaCha20Rng {
     ChaCha20Rng::from_seed([seed; 32])
@@ -173,16 +173,6 @@ fn queries_share_one_pass() {
     }
 }
 
-fn sections(server: &Server) -> Vec<(String, Vec<u8>)> {
-    let mut sections = MemorySections::default();
-    server.save(&mut sections).unwrap();
-    let names: Vec<String> = sections.names().map(str::to_owned).collect();
-    names
-        .into_iter()
-        .map(|name| (name.clone(), sections.get(&name).unwrap().to_vec()))
-        .collect()
-}
-
 #[test]
 fn an_update_is_a_fresh_setup() {
     let shape = Shape::new(2001, 100).unwrap();
@@ -214,12 +204,12 @@ fn an_update_is_a_fresh_setup() {
     let fresh = Server::prepare(params, seed, &records, &NoProgress).unwrap();
     assert_eq!(updated.public(), fresh.public());
     assert!(
-        sections(&updated) == sections(&fresh),
+        sections::<Inspire2>(&updated) == sections::<Inspire2>(&fresh),
         "an update gives other bytes than a setup"
     );
     let again = updated.update(&changes, &mut rng(2), &NoProgress).unwrap();
     assert!(
-        sections(&again) == sections(&fresh),
+        sections::<Inspire2>(&again) == sections::<Inspire2>(&fresh),
         "changes that change nothing"
     );
 }

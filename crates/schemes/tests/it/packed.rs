@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::scheme::{Client, Scheme, Server, Session};
-use papir_core::{Error, NoProgress, RecordBuffer, Shape, extract_bits};
+use papir_core::{NoProgress, RecordBuffer, Shape, extract_bits};
 
 /// Random records of any length.
 pub(crate) fn records(shape: Shape, seed: u8) -> RecordBuffer {
@@ -19,28 +19,6 @@ pub(crate) fn records(shape: Shape, seed: u8) -> RecordBuffer {
         records.set(i, &record).unwrap();
     }
     records
-}
-
-/// Checks that an answer opens under the secret of its query, and not under that of another query
-/// for the same record.
-pub(crate) fn assert_opens_under_its_own_secret_only<S: Scheme<Answer: Clone>>(
-    server: &S::Server,
-    client: &S::Client,
-    records: &RecordBuffer,
-    rng: &mut ChaCha20Rng,
-) {
-    let (first, query) = client.query(None, &[3], rng).unwrap();
-    let (second, _) = client.query(None, &[3], rng).unwrap();
-    let answer = server.answer(Session::anonymous(), &query).unwrap();
-
-    assert!(matches!(
-        client.extract(second, answer.clone()),
-        Err(Error::NotDecodable)
-    ));
-    assert_eq!(
-        client.extract(first, answer).unwrap(),
-        [records.get(3).unwrap()]
-    );
 }
 
 /// Checks that queries which are answered together have the answers of each alone.

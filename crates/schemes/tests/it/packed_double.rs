@@ -13,10 +13,9 @@ use papir_schemes::double::packed::{
     Server,
 };
 use papir_schemes::shared::selection::SelectionBits;
+use papir_testkit::typed::assert_opens_under_its_own_secret_only;
 
-use crate::packed::{
-    assert_opens_under_its_own_secret_only, assert_queries_share_the_passes, records,
-};
+use crate::packed::{assert_queries_share_the_passes, records};
 
 const SEVEN: DigitShape = DigitShape {
     bits: 7,

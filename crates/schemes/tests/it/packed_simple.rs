@@ -12,10 +12,9 @@ use papir_schemes::simple::packed::{
     ByCdks, ByInspiring, Client, Packed, PackedVariant, Params, Server,
 };
 use papir_testkit::noise::Moments;
+use papir_testkit::typed::{assert_opens_under_its_own_secret_only, sections};
 
-use crate::packed::{
-    assert_opens_under_its_own_secret_only, assert_queries_share_the_passes, records,
-};
+use crate::packed::{assert_queries_share_the_passes, records};
 
 fn prepare<V: PackedVariant>(params: Params<V>, records: &RecordBuffer) -> (Server<V>, Client<V>) {
     let mut rng = ChaCha20Rng::from_seed([1; 32]);
@@ -82,17 +81,7 @@ fn an_update_is_the_setup_of_the_changed_records<V: PackedVariant>() {
         &NoProgress,
     )
     .unwrap();
-    let saved = |server: &Server<V>| {
-        let mut sections = papir_core::sections::MemorySections::default();
-        server.save(&mut sections).unwrap();
-        let names: Vec<String> = sections.names().map(str::to_owned).collect();
-        let get = |name| {
-            papir_core::sections::SectionSource::get(&sections, name)
-                .unwrap()
-                .to_vec()
-        };
-        names.iter().map(|name| get(name)).collect::<Vec<_>>()
-    };
+    let saved = sections::<Packed<V>>;
     assert!(saved(&updated) == saved(&fresh) && saved(&updated) != saved(&server));
     let same = server
         .update(

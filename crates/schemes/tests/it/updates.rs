@@ -4,7 +4,6 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, Scheme, Server};
-use papir_core::sections::{MemorySections, SectionSource};
 use papir_core::{Change, NoProgress, RecordBuffer, Shape};
 use papir_lattice::lwe32::N;
 use papir_lattice::lwe32::matrix::transformed_bytes;
@@ -15,6 +14,7 @@ use papir_schemes::simple::Simple;
 use papir_schemes::simple::packed as simpleypir;
 use papir_schemes::simple::packed::SimpleYpir;
 use papir_schemes::simple::params::SimpleParams;
+use papir_testkit::typed::sections;
 
 use crate::stages::Stages;
 
@@ -44,16 +44,6 @@ fn inverted(records: &RecordBuffer, indices: &[u64], bytes: std::ops::Range<usiz
         Change { index, record }
     };
     indices.iter().map(change).collect()
-}
-
-fn sections<S: Scheme>(server: &S::Server) -> Vec<Vec<u8>> {
-    let mut sections = MemorySections::default();
-    server.save(&mut sections).unwrap();
-    let names: Vec<String> = sections.names().map(str::to_owned).collect();
-    names
-        .iter()
-        .map(|name| sections.get(name).unwrap().to_vec())
-        .collect()
 }
 
 /// Checks that an update reports these stages, each completed with this number of steps, and gives

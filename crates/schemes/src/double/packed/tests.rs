@@ -3,7 +3,6 @@
 
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client as _, Server as _};
-use papir_core::sections::{MemorySections, SectionSource};
 use papir_core::{Change, NoProgress, RecordBuffer, Records, Shape};
 use papir_lattice::lwe::block_mask;
 use papir_lattice::lwe32::{N, SIGMA, dot};
@@ -14,6 +13,7 @@ use papir_lattice::selection::place;
 use papir_ring::CyclotomicRing;
 use papir_ring::prg::Seed;
 use papir_testkit::noise::Moments;
+use papir_testkit::typed::sections;
 use rand_core::{Rng, SeedableRng};
 
 use super::server::split_answer;
@@ -388,19 +388,9 @@ fn secrets_are_fresh() {
     }
 }
 
-/// All sections of a server, one after the other.
-fn saved<V: PackedVariant>(server: &Server<V>) -> Vec<Vec<u8>> {
-    let mut sections = MemorySections::default();
-    server.save(&mut sections).unwrap();
-    let names: Vec<String> = sections.names().map(str::to_owned).collect();
-    names
-        .iter()
-        .map(|name| sections.get(name).unwrap().to_vec())
-        .collect()
-}
-
 #[test]
 fn an_update_is_the_setup_of_the_changed_records() {
+    let saved = sections::<PackedDouble<ByInspiring>>;
     for (bits, units) in [(24, 200), (3, 300), (1, 187), (8, 7)] {
         let shape = Shape::new(1500, bits).unwrap();
         let mut records = RecordBuffer::zeroed(shape);

@@ -9,6 +9,7 @@ use papir_core::scheme::{Client, Server};
 use papir_core::{NoProgress, RecordBuffer, Records, Shape};
 use papir_lattice::lwe32::{LOG2_Q, Masks, N, SIGMA, dot, round};
 use papir_testkit::noise::Moments;
+use papir_testkit::typed::assert_opens_under_its_own_secret_only;
 use rand_core::{Rng, SeedableRng};
 
 use super::client::DoubleClient;
@@ -18,8 +19,7 @@ use super::params::{Double, DoubleParams};
 use super::server::DoubleServer;
 use super::wire::DoubleQuery;
 use crate::shared::fixtures::{
-    assert_fresh_keys, assert_opens_under_its_own_secret_only, assert_selected_before_refused,
-    change, extreme_records,
+    assert_fresh_keys, assert_selected_before_refused, change, extreme_records,
 };
 
 /// Root mean square of a uniform centred digit: √((2¹⁴ + 2)/12).
