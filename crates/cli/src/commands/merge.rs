@@ -1,16 +1,13 @@
 //! `papir merge`: merges a delta into its database.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use clap::Args;
-use papir_core::Run;
 use papir_store::MergeOptions;
 
 use super::update;
 use crate::arguments::sign::KeyArguments;
 use crate::failure::Outcome;
-use crate::progress::Bars;
 
 /// Merge the changes that `papir update --delta` published into the database's file.
 ///
@@ -49,11 +46,5 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         ..MergeOptions::new(&arguments.file)
     };
 
-    let start = Instant::now();
-    let merged = papir_store::merge(
-        &options,
-        &mut Run::new(&mut papir::system_rng(), &Bars::new()),
-    );
-    let report = merged.map_err(update::explain)?;
-    update::print(&report, start.elapsed(), arguments.json)
+    update::publish(arguments.json, |run| papir_store::merge(&options, run))
 }

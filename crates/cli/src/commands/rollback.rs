@@ -1,17 +1,14 @@
 //! `papir rollback`: publishes the records of an earlier version again.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use clap::Args;
-use papir_core::Run;
 use papir_store::{Earlier, RollbackOptions};
 
 use super::update;
 use crate::arguments::owner_key;
 use crate::arguments::sign::SignArguments;
 use crate::failure::Outcome;
-use crate::progress::Bars;
 
 /// Return to the records of an earlier version.
 ///
@@ -63,11 +60,5 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         ..RollbackOptions::new(&arguments.file, to)
     };
 
-    let start = Instant::now();
-    let published = papir_store::rollback(
-        &options,
-        &mut Run::new(&mut papir::system_rng(), &Bars::new()),
-    );
-    let report = published.map_err(update::explain)?;
-    update::print(&report, start.elapsed(), arguments.json)
+    update::publish(arguments.json, |run| papir_store::rollback(&options, run))
 }

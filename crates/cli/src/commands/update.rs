@@ -106,9 +106,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             .set(UpdateOptions::new(&arguments.file, &arguments.from))
     };
 
-    // After the key files have been read: a passphrase or a slow disk is no time of the update.
-    let start = Instant::now();
+    // Timed after the key files have been read: a passphrase or a slow disk is no time of the
+    // update.
     if arguments.delta {
+        let start = Instant::now();
         let updated = papir_store::update_delta(
             &options,
             arguments.delta_bytes,
@@ -120,11 +121,17 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return print_delta(report.as_ref(), start.elapsed(), arguments.json);
     }
 
-    let report = papir_store::update(
-        &options,
-        &mut Run::new(&mut papir::system_rng(), &Bars::new()),
-    );
-    print(&report.map_err(explain)?, start.elapsed(), arguments.json)
+    publish(arguments.json, |run| papir_store::update(&options, run))
+}
+
+/// Publishes a version, and prints its report with the time that it took.
+pub(super) fn publish(
+    json: bool,
+    work: impl FnOnce(&mut Run<'_>) -> papir_store::Result<UpdateReport>,
+) -> Outcome {
+    let start = Instant::now();
+    let report = work(&mut Run::new(&mut papir::system_rng(), &Bars::new())).map_err(explain)?;
+    print(&report, start.elapsed(), json)
 }
 
 /// Prints the report of an update of a delta; `None` if there was nothing to change.
@@ -165,7 +172,7 @@ fn delta_as_json(report: &DeltaReport, time: Duration) -> Value {
 }
 
 /// Prints the report of an update or a rollback.
-pub(super) fn print(report: &UpdateReport, time: Duration, json: bool) -> Outcome {
+fn print(report: &UpdateReport, time: Duration, json: bool) -> Outcome {
     let mut out = std::io::stdout();
     match json {
         true => writeln!(out, "{}", as_json(report, time))?,
