@@ -51,25 +51,37 @@ fn check_saved_state(fixture: &mut Fixture<'_>) {
     }
 }
 
+/// Bytes with flipped bits and shorter ones cause typed errors. `read` returns the error of a
+/// message.
+fn check_damages(
+    what: &str,
+    bytes: &[u8],
+    bits: u8,
+    config: &Config,
+    read: impl Fn(&[u8]) -> Option<Error>,
+) {
+    let step = bytes.len().div_ceil(config.damaged_positions.max(1));
+    for position in (0..bytes.len()).step_by(step) {
+        let mut flipped = bytes.to_vec();
+        flipped[position] ^= bits;
+        for (how, damaged) in [("flipped", &flipped[..]), ("cut", &bytes[..position])] {
+            let error =
+                read(damaged).unwrap_or_else(|| panic!("{what}, {how} at {position}: accepted"));
+            assert!(
+                is_parse_error(&error),
+                "{what}, {how} at {position}: {error:?}"
+            );
+        }
+    }
+}
+
 /// Damaged state and state of another scheme cause typed errors.
 fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
     let client = fixture.client.require_registered().expect("client keys");
     let bytes = client.save_state(state(fixture)).expect("saving state");
-
-    for position in (0..bytes.len()).step_by(bytes.len().div_ceil(config.damaged_positions.max(1)))
-    {
-        let mut damaged = bytes.to_vec();
-        damaged[position] ^= 1;
-
-        for (what, damaged) in [("flipped", damaged), ("cut", bytes[..position].to_vec())] {
-            let error = client.load_state(&damaged).err();
-            let error = error.unwrap_or_else(|| panic!("state, {what} at {position}: accepted"));
-            assert!(
-                is_parse_error(&error),
-                "state, {what} at {position}: {error:?}"
-            );
-        }
-    }
+    check_damages("state", &bytes, 1, config, |bytes| {
+        client.load_state(bytes).err()
+    });
 
     let payload = &bytes[24..bytes.len() - 8];
     let header = |kind, scheme| Header {
@@ -116,20 +128,9 @@ fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
     let server = fixture.server.require_registered().expect("client keys");
     let (_, keys) = client.register(&mut fixture.rng).expect("registration");
     assert!(server.accept_keys(&keys).is_ok(), "honest keys");
-
-    for position in (0..keys.len()).step_by(keys.len().div_ceil(config.damaged_positions.max(1))) {
-        let mut damaged = keys.clone();
-        damaged[position] ^= 0x80;
-
-        for (what, damaged) in [("flipped", damaged), ("cut", keys[..position].to_vec())] {
-            let error = server.accept_keys(&damaged).err();
-            let error = error.unwrap_or_else(|| panic!("keys, {what} at {position}: accepted"));
-            assert!(
-                is_parse_error(&error),
-                "keys, {what} at {position}: {error:?}"
-            );
-        }
-    }
+    check_damages("keys", &keys, 0x80, config, |keys| {
+        server.accept_keys(keys).err()
+    });
 
     let payload = &keys[24..keys.len() - 8];
     let id = fixture.scheme.properties().id;
