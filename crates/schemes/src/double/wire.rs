@@ -17,7 +17,7 @@ use papir_ring::prg::Seed;
 
 use super::levels::coefficients;
 use super::params::DoubleParams;
-use crate::shared::messages::{pack, unpack_u32 as unpack};
+use crate::shared::messages::{pack, read_hint, unpack_u32 as unpack};
 
 /// Public part: the seed of A₁ and A₂, and the rounded hint of the second level.
 #[derive(Clone, Debug)]
@@ -48,14 +48,9 @@ impl Wire<DoubleParams> for DoublePublic {
     }
 
     fn decode(params: &DoubleParams, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("double's public part", bytes);
-        let seed = Seed(reader.array()?);
-        let hint = reader.rest();
-        Error::check_length("double's hint", hint.len(), params.hint_bytes())?;
-        Ok(Self {
-            seed,
-            hint: Blob::copy_of(hint),
-        })
+        let length = params.hint_bytes();
+        let (seed, hint) = read_hint("double's public part", bytes, "double's hint", length)?;
+        Ok(Self { seed, hint })
     }
 }
 

@@ -3,7 +3,7 @@
 use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::Wire;
 use papir_core::sections::SectionSource;
-use papir_core::{Error, FailureBound, Result, Shape};
+use papir_core::{Blob, Error, FailureBound, Result, Shape};
 use papir_kernels::{Backend, bits};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::Literal as RlweLiteral;
@@ -16,6 +16,20 @@ pub(crate) fn pack<T: Copy + Into<u64>>(words: &[T], width: u32, bytes: &mut Vec
     let mut packed = Vec::new();
     bits::pack(Backend::current(), &words, width, &mut packed);
     bytes.append(&mut packed);
+}
+
+/// Reads a public part: a seed, followed by a hint of `length` bytes.
+pub(crate) fn read_hint(
+    what: &'static str,
+    bytes: &[u8],
+    hint: &'static str,
+    length: usize,
+) -> Result<(Seed, Blob)> {
+    let mut reader = Reader::new(what, bytes);
+    let seed = Seed(reader.array()?);
+    let rest = reader.rest();
+    Error::check_length(hint, rest.len(), length)?;
+    Ok((seed, Blob::copy_of(rest)))
 }
 
 /// Reads `count` words of `width` bits. Padding bits that are not zero give [`Error::Malformed`].

@@ -13,7 +13,7 @@ use papir_core::{Blob, Error, Result};
 use papir_ring::prg::Seed;
 
 use super::params::SimpleParams;
-use crate::shared::messages::{pack, unpack};
+use crate::shared::messages::{pack, read_hint, unpack};
 
 /// Public part: the seed of A, and the hint D·A.
 #[derive(Clone, Debug)]
@@ -41,15 +41,9 @@ impl Wire<SimpleParams> for SimplePublic {
     }
 
     fn decode(params: &SimpleParams, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("simple's public part", bytes);
-        let seed = Seed(reader.array()?);
-        let hint = reader.rest();
-        Error::check_length("simple's hint", hint.len(), params.hint_bytes())?;
-
-        Ok(Self {
-            seed,
-            hint: Blob::copy_of(hint),
-        })
+        let length = params.hint_bytes();
+        let (seed, hint) = read_hint("simple's public part", bytes, "simple's hint", length)?;
+        Ok(Self { seed, hint })
     }
 }
 
