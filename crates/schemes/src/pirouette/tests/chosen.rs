@@ -6,13 +6,13 @@ use papir_core::{RecordBuffer, Shape};
 use super::super::chain::{DEGREE, LOG2_DEGREE, LOG2_DIGIT};
 use super::super::client::decrypt;
 use super::super::common::{Form, RetrievalParams};
-use super::super::noise::{DECODING_PART, Noise, Retrieved, input};
+use super::super::noise::{DECODING_PART, Retrieved};
 use super::super::params::{Literal, PirouetteParams};
 use super::super::respire::{self, Respire, RespireParams};
 use super::super::server::Selecting;
 use super::super::{Pirouette, Standard};
 use super::linear::signs;
-use super::{Case, check};
+use super::{Case, check, noise_of};
 
 /// Records of ±127 whose product with the errors adds them all up in coefficient 0. `output` gives
 /// the output of the expansion that selects a row.
@@ -65,12 +65,7 @@ fn of_pirouette() -> Chosen<Pirouette> {
     };
 
     let params = PirouetteParams::<Standard>::new(shape, literal).unwrap();
-    let noise = Noise::compute(&input(
-        params.chain(),
-        params.layout(),
-        params.gate().params(),
-    ))
-    .retrieved;
+    let noise = noise_of(&params);
 
     let records = records(&params, (LOG2_DEGREE - LOG2_DIGIT) as usize, |row| row >> 2);
 

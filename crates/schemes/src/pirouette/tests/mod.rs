@@ -24,7 +24,7 @@ use super::client::RetrievalClient;
 use super::common::{COMPACT, Form, GATES, RetrievalParams, gate_params};
 use super::keys::{Keys, Part, State};
 use super::layout::Layout;
-use super::noise::{Gadgets, Noise, NoiseInput, gadgets_of, input};
+use super::noise::{Gadgets, Noise, NoiseInput, Retrieved, gadgets_of, input};
 use super::params::{Literal, PirouetteParams};
 use super::polynomials::Plane;
 use super::retrieval::Selection;
@@ -166,6 +166,31 @@ fn check(what: &str, squares: &[f64], computed: f64) {
     );
 }
 
+/// Returns the noise of retrieved records.
+fn noise_of(params: &PirouetteParams<Standard>) -> Retrieved {
+    Noise::compute(&input(
+        params.chain(),
+        params.layout(),
+        params.gate().params(),
+    ))
+    .retrieved
+}
+
+/// Returns the parameters of a hundred records.
+fn params_of_hundred() -> PirouetteParams<Standard> {
+    let shape = Shape::of_bytes(100, 32).unwrap();
+    PirouetteParams::choose(shape, Goal::Balanced).unwrap()
+}
+
+/// Returns a client of a hundred records.
+fn client_of_hundred() -> RetrievalClient<Pirouette> {
+    let params = params_of_hundred();
+    let public = PublicSeed {
+        seed: Seed([9; 32]),
+    };
+    RetrievalClient::<Pirouette>::new(params, public).unwrap()
+}
+
 fn constant(value: u64) -> Vec<u64> {
     (0..DEGREE)
         .map(|i| if i == 0 { value } else { 0 })
@@ -184,12 +209,7 @@ fn noise_of_every_stage_is_within_its_bound() {
     };
 
     let params = PirouetteParams::<Standard>::new(shape, literal).unwrap();
-    let noise = Noise::compute(&input(
-        params.chain(),
-        params.layout(),
-        params.gate().params(),
-    ))
-    .retrieved;
+    let noise = noise_of(&params);
 
     let layout = params.layout().clone();
     let mut case = Case::<Pirouette>::new(params.clone());
@@ -287,17 +307,8 @@ fn rows_columns_planes_and_both_forms_give_the_record() {
 
 #[test]
 fn queries_never_share_a_mask_even_after_a_restart() {
-    let params =
-        PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced)
-            .unwrap();
-    let client = RetrievalClient::<Pirouette>::new(
-        params.clone(),
-        PublicSeed {
-            seed: Seed([9; 32]),
-        },
-    )
-    .unwrap();
-
+    let client = client_of_hundred();
+    let params = client.params().clone();
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
     let mut state = State::generate(&params, None, &mut rng).unwrap();
     let mut seeds = BTreeSet::new();
@@ -337,9 +348,7 @@ fn no_two_masks_of_the_keys_are_equal() {
 
 #[test]
 fn keys_and_states_of_other_lengths_are_refused() {
-    let params =
-        PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced)
-            .unwrap();
+    let params = params_of_hundred();
 
     let error = <Keys as Wire<PirouetteParams<Standard>>>::decode(&params, &[0; 100])
         .err()
@@ -395,9 +404,7 @@ fn parts_of_a_batch_have_as_many_clients_as_there_is_room() {
 /// Expanded keys that are no longer kept are expanded again.
 #[test]
 fn dropped_expansions_are_made_again() {
-    let params =
-        PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced)
-            .unwrap();
+    let params = params_of_hundred();
     let mut case = Case::<Pirouette>::new(params.clone());
 
     let first = case.keys.expanded(&params).unwrap();
@@ -416,18 +423,8 @@ fn dropped_expansions_are_made_again() {
 /// Keys heavier than the noise assumes are never drawn, and clients that have one register again.
 #[test]
 fn clients_with_heavy_keys_register_again() {
-    let params =
-        PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced)
-            .unwrap();
-
-    let client = RetrievalClient::<Pirouette>::new(
-        params.clone(),
-        PublicSeed {
-            seed: Seed([9; 32]),
-        },
-    )
-    .unwrap();
-
+    let client = client_of_hundred();
+    let params = client.params().clone();
     let state = State::generate(&params, None, &mut ChaCha20Rng::from_seed([6; 32])).unwrap();
     assert!(client.state_fits(&state));
     let bytes = state.encode(&params);
@@ -538,9 +535,7 @@ fn work(chain: &Chain, gadgets: Gadgets, k: u32) -> Option<f64> {
 /// Keys are uploaded by every client and kept by the server, so a little work is given for them.
 #[test]
 fn the_chain_has_the_smallest_keys_near_the_least_work() {
-    let params =
-        PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced)
-            .unwrap();
+    let params = params_of_hundred();
     let chain = params.common.chain.clone();
     let sizes = [18, 20, 23];
 
