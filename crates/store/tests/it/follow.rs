@@ -68,6 +68,25 @@ impl Source {
         .unwrap();
     }
 
+    /// Publishes a version with another meaning of word 9, and keeps the one before.
+    fn update(&self, folder: &Path) {
+        let changes = source(folder, "update.csv", "word,meaning\nword 9,nine\n");
+        let changes = UpdateOptions {
+            keep: Some(1),
+            ..UpdateOptions::new(&self.file, changes)
+        };
+        update(&changes, &mut Run::new(&mut fresh(), &NoProgress)).unwrap();
+    }
+
+    /// Returns to the version before.
+    fn roll_back(&self) {
+        rollback(
+            &RollbackOptions::new(&self.file, Earlier::Newest),
+            &mut Run::new(&mut fresh(), &NoProgress),
+        )
+        .unwrap();
+    }
+
     fn followed(&self) -> Option<u64> {
         let base = Snapshot::open(&self.file).unwrap();
         let delta = Delta::of(&self.file, base.server.version(), &OpenOptions::default()).unwrap();
@@ -357,20 +376,11 @@ fn a_database_that_is_rolled_back_is_not_followed_on() {
     step(&mut follower).unwrap();
     source.merge();
     let place = source.followed();
-    let changes = crate::common::source(folder.path(), "update.csv", "word,meaning\nword 9,nine\n");
-    let changes = UpdateOptions {
-        keep: Some(1),
-        ..UpdateOptions::new(&source.file, changes)
-    };
-    update(&changes, &mut Run::new(&mut fresh(), &NoProgress)).unwrap();
+    source.update(folder.path());
     source.append(&row(1));
     step(&mut follower).unwrap();
     assert!(source.followed() > place);
-    rollback(
-        &RollbackOptions::new(&source.file, Earlier::Newest),
-        &mut Run::new(&mut fresh(), &NoProgress),
-    )
-    .unwrap();
+    source.roll_back();
     source.append(&row(2));
     let error = step(&mut follower).unwrap_err().to_string();
     assert!(
@@ -526,19 +536,10 @@ fn empty_lines_before_a_header_belong_to_it() {
 fn a_file_is_read_from_its_beginning_after_a_rollback_to_before_it() {
     let folder = folder();
     let source = Source::new(folder.path(), "changes.jsonl");
-    let changes = crate::common::source(folder.path(), "update.csv", "word,meaning\nword 9,nine\n");
-    let changes = UpdateOptions {
-        keep: Some(1),
-        ..UpdateOptions::new(&source.file, changes)
-    };
-    update(&changes, &mut Run::new(&mut fresh(), &NoProgress)).unwrap();
+    source.update(folder.path());
     source.append("{\"word\":\"word 1\",\"meaning\":\"new\"}\n");
     step(&mut source.follower()).unwrap();
-    rollback(
-        &RollbackOptions::new(&source.file, Earlier::Newest),
-        &mut Run::new(&mut fresh(), &NoProgress),
-    )
-    .unwrap();
+    source.roll_back();
     check(
         &source,
         &[("word 1", Some("meaning 1")), ("word 9", Some("meaning 9"))],
