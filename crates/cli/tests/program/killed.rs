@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-use papir_client::{Connection, Options, Pin};
-
-use crate::support::{Folder, PATIENCE, Service, lasting_address, papir, program, succeeds};
+use crate::support::{
+    Folder, PATIENCE, Service, lasting_address, look_up, papir, program, succeeds,
+};
 
 /// Number of kills of each command.
 const KILLS: u32 = 10;
@@ -258,23 +258,9 @@ impl Relay {
 }
 
 /// Looks keys up as two clients, one after the other, each of which opens its state twice.
-fn look_up(url: &str, folder: &Folder) {
+fn look_up_twice(url: &str, folder: &Folder) {
     for round in 0..4 {
-        let state = Some(folder.path(&format!("state-{}", round / 2)).into());
-        let options = Options {
-            pin: Pin::Nothing,
-            state,
-            patience: Some(PATIENCE),
-            ..Options::default()
-        };
-        let mut connection = Connection::open_with(url, &options).unwrap();
-        for key in 0..3 {
-            let value = connection
-                .get_key(format!("key-{key}").as_bytes())
-                .unwrap()
-                .unwrap();
-            assert_eq!(value, format!("value-{key}").as_bytes());
-        }
+        look_up(url, folder.path(&format!("state-{}", round / 2)), 3);
     }
 }
 
@@ -292,7 +278,7 @@ fn a_killed_service_loses_no_lookup_and_answers_no_ticket_twice() {
     let mut delay = Duration::from_millis(100);
     let mut kills = 0;
     scope(|scope| {
-        let client = scope.spawn(|| look_up(&url, &folder));
+        let client = scope.spawn(|| look_up_twice(&url, &folder));
         while !client.is_finished() {
             sleep(delay);
             // Killed when dropped.

@@ -1,7 +1,6 @@
 //! `papir serve` in operation: watching files, old versions, logs, metrics.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -9,7 +8,9 @@ use std::time::{Duration, Instant};
 use papir_testkit::GuardedChild;
 use serde_json::Value;
 
-use crate::support::{Folder, PATIENCE, fails_with, fetch, has_metric, papir, program, succeeds};
+use crate::support::{
+    Folder, PATIENCE, fails_with, fetch, has_metric, listening, papir, program, succeeds,
+};
 
 const OPEN: &str = "--allow-not-private";
 
@@ -30,15 +31,7 @@ impl Logged {
             .stdout(Stdio::piped())
             .stderr(File::create(&log).unwrap());
         let mut child = GuardedChild::spawn(&mut command).unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let url = line
-            .trim()
-            .strip_prefix("listening on ")
-            .expect("the service does not start")
-            .to_owned();
+        let url = listening(&mut child);
         Self {
             _child: child,
             url,

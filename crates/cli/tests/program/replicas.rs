@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use papir_client::{Connection, Options, Pin};
 use rustix::process::Signal;
 
-use crate::support::{Folder, PATIENCE, Service, lasting_address, send, send_to, succeeds, until};
+use crate::support::{Folder, Service, lasting_address, look_up, send, send_to, succeeds, until};
 
 /// Sends every request to the next service, each over its own connection.
 struct Balancer {
@@ -127,25 +126,10 @@ impl Replica {
 }
 
 /// Looks keys up with fresh clients until told to stop.
-fn look_up(url: &str, state: &Folder, stopped: &AtomicBool, lookups: &AtomicUsize) {
+fn look_up_until(url: &str, state: &Folder, stopped: &AtomicBool, lookups: &AtomicUsize) {
     while !stopped.load(Ordering::SeqCst) {
-        let state = Some(state.path("").into());
-        let patience = Some(PATIENCE);
-        let options = Options {
-            pin: Pin::Nothing,
-            state,
-            patience,
-            ..Options::default()
-        };
-        let mut connection = Connection::open_with(url, &options).unwrap();
-        for key in 0..5 {
-            let value = connection
-                .get_key(format!("key-{key}").as_bytes())
-                .unwrap()
-                .unwrap();
-            assert_eq!(value, format!("value-{key}").as_bytes());
-            lookups.fetch_add(1, Ordering::SeqCst);
-        }
+        look_up(url, state.path(""), 5);
+        lookups.fetch_add(5, Ordering::SeqCst);
     }
 }
 
@@ -165,7 +149,7 @@ fn under_load(url: &str, change: impl FnOnce(&AtomicUsize)) -> usize {
     let state = Folder::new();
     let failed = thread::scope(|scope| {
         let clients: Vec<_> = (0..4)
-            .map(|_| scope.spawn(|| look_up(url, &state, &done, &lookups)))
+            .map(|_| scope.spawn(|| look_up_until(url, &state, &done, &lookups)))
             .collect();
         let stop = Stop(&done);
         change(&lookups);

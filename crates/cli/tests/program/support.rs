@@ -15,6 +15,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
+use papir_client::{Connection, Options, Pin};
 use papir_testkit::GuardedChild;
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
@@ -230,6 +232,38 @@ impl Folder {
     }
 }
 
+/// The address that a service prints when it listens.
+pub(crate) fn listening(child: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    line.trim()
+        .strip_prefix("listening on ")
+        .expect("the service does not start")
+        .to_owned()
+}
+
+/// Looks up `key-0`… with the state in this folder, and compares the values with those of
+/// [`Folder::words`].
+#[cfg(unix)]
+pub(crate) fn look_up(url: &str, state: String, keys: usize) {
+    let options = Options {
+        pin: Pin::Nothing,
+        state: Some(state.into()),
+        patience: Some(PATIENCE),
+        ..Options::default()
+    };
+    let mut connection = Connection::open_with(url, &options).unwrap();
+    for key in 0..keys {
+        let value = connection
+            .get_key(format!("key-{key}").as_bytes())
+            .unwrap()
+            .unwrap();
+        assert_eq!(value, format!("value-{key}").as_bytes());
+    }
+}
+
 /// A running `papir serve` on a free port; stopped when dropped.
 pub(crate) struct Service {
     child: GuardedChild,
@@ -297,15 +331,7 @@ impl Service {
             .envs(environment.iter().copied())
             .stdout(Stdio::piped());
         let mut child = GuardedChild::spawn(&mut service).unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let url = line
-            .trim()
-            .strip_prefix("listening on ")
-            .expect("the service does not start")
-            .to_owned();
+        let url = listening(&mut child);
         Self { child, url }
     }
 
