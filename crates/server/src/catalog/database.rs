@@ -15,9 +15,9 @@ use papir_store::{Delta, OpenOptions, Snapshot, Verify, delta_file};
 use super::base::{BATCH_BYTES, Base};
 use super::checkpoint::{Checkpoint, refused};
 use super::delta::ServedDelta;
+use super::device_slot::DeviceSlot;
 use super::error::QueryError;
 use super::identity::{Files, Identity};
-use super::placing::Place;
 
 /// The concatenated queries of one request.
 pub(crate) struct Queries<'a> {
@@ -95,7 +95,7 @@ impl Database {
     /// The errors of [`Database::open`].
     pub fn open_with(name: &str, path: &Path, options: OpenOptions) -> papir_store::Result<Self> {
         let (database, _) =
-            Self::open_again(name, Paths::newest(path), &options, Place::NONE, None)?;
+            Self::open_again(name, Paths::newest(path), &options, DeviceSlot::NONE, None)?;
         Ok(database)
     }
 
@@ -108,7 +108,7 @@ impl Database {
         name: &str,
         paths: Paths<'_>,
         options: &OpenOptions,
-        place: Place<'_>,
+        device: DeviceSlot<'_>,
         served: Option<&Self>,
     ) -> papir_store::Result<(Self, Files)> {
         const ATTEMPTS: usize = 8;
@@ -124,7 +124,7 @@ impl Database {
                 served.filter(|served| snapshot.is_some() && served.base.identity == snapshot);
             let base = match unchanged {
                 Some(served) => Arc::clone(&served.base),
-                None => Arc::new(place.put(Base::open(name, path, options.clone(), snapshot)?)?),
+                None => Arc::new(device.put(Base::open(name, path, options.clone(), snapshot)?)?),
             };
 
             // Identified before it is opened: a delta that replaces it meanwhile counts as changed.

@@ -5,10 +5,10 @@ mod checkpoint;
 mod config;
 mod database;
 mod delta;
+mod device_slot;
 mod error;
 mod identity;
 mod memory;
-mod placing;
 mod sources;
 mod unverified;
 mod versions;
@@ -32,10 +32,10 @@ pub use database::Database;
 use database::Paths;
 pub(crate) use database::Queries;
 pub(crate) use delta::ServedDelta;
+use device_slot::DeviceSlot;
 pub(crate) use error::{DatabaseError, QueryError};
 pub(crate) use identity::{Files, Identity};
 pub(crate) use memory::{MemoryUse, resident};
-use placing::Place;
 pub use sources::Sources;
 pub(crate) use unverified::Unverified;
 use versions::Versions;
@@ -462,12 +462,12 @@ impl Catalog {
             in_memory: !self.options.mapped,
             ..OpenOptions::default()
         };
-        let place = Place {
+        let device = DeviceSlot {
             device: self.options.device.as_ref(),
             strict: !self.has_loaded.load(Ordering::Relaxed),
         };
 
-        let (database, files) = Database::open_again(name, paths, &options, place, served)?;
+        let (database, files) = Database::open_again(name, paths, &options, device, served)?;
         database.check_private(self.options.allow_not_private)?;
         Ok((database, files))
     }

@@ -10,14 +10,14 @@ use super::base::Base;
 
 /// The device of a service, and what to do if it has no room.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct DeviceSlot<'a> {
     pub(super) device: Option<&'a Arc<dyn Device>>,
     /// Set at the start: a database without room is refused then. Later the CPU answers a version
     /// without room, since the one before it is still held.
     pub(super) strict: bool,
 }
 
-impl Place<'_> {
+impl DeviceSlot<'_> {
     /// No device.
     pub(super) const NONE: Self = Self {
         device: None,
@@ -25,7 +25,7 @@ impl Place<'_> {
     };
 
     /// Copies the matrices of a snapshot to the device, if its scheme has work for one. Fails only
-    /// if the placing is strict.
+    /// if the slot is strict.
     pub(super) fn put(self, mut base: Base) -> Result<Base> {
         let Some(device) = self.device else {
             return Ok(base);
