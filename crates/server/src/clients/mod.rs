@@ -6,7 +6,7 @@
 //! | `id`, `row`, `numbers` | contents of the tables: clients, claims, tickets |
 //! | `store`, `tickets` | rules for adding clients, and for claiming, taking and dropping tickets |
 //! | `tables`, `embedded`, `postgres` | storage of the tables: one file, or a shared server |
-//! | `place` | opens a registry |
+//! | `open` | opens a registry |
 //! | `quota` | quotas of a database and of each owner |
 //! | `keys`, `key_files`, `key_cache` | storage of keys: files; parsed keys in memory |
 //! | `known_keys`, `keys_digest` | digests of registered keys, which no second client may use |
@@ -34,7 +34,7 @@ mod keys_digest;
 mod known_keys;
 mod notify;
 mod numbers;
-mod place;
+mod open;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod quota;

@@ -6,7 +6,7 @@ use super::config::RegistryPlace;
 use super::error::StoreError;
 use super::id::ClientId;
 use super::keys::KeyStorage;
-use super::place::TABLES;
+use super::open::TABLES;
 use super::row::{Row, Stage};
 use super::status;
 use super::store::Store;
