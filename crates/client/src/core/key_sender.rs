@@ -7,7 +7,7 @@ use papir_core::erased::{ErasedRegisteredClient, ErasedState};
 use papir_lookup::Lookup;
 use papir_protocol::ClientStatus;
 
-use super::place::Place;
+use super::identity::Place;
 use super::record::SavedRegistration;
 use super::service::Service;
 use super::storage::Locked;

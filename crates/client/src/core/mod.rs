@@ -24,7 +24,7 @@
 //! | `fetch`, `public_cache`, `pins` | choice and download of a database; stored copies; pins |
 //! | `checkpoints`, `owner_pin`, `logs` | signed checkpoints, the pinned owner's key, whole logs |
 //! | `registration`, `key_sender` | registered clients, and the upload of their keys |
-//! | `record`, `storage`, `state_cache`, `place` | state of registered clients |
+//! | `record`, `storage`, `state_cache`, `identity` | state of registered clients |
 //! | `ready_tickets` | waiting for a client's tickets |
 //! | `session`, `first_version`, `owned`, `lookups`, `costs` | lookups in one database |
 //! | `schedule` | requests of one size at fixed times |
@@ -37,6 +37,7 @@ mod clients;
 mod costs;
 mod fetch;
 mod first_version;
+mod identity;
 mod key_sender;
 mod logs;
 mod lookups;
@@ -44,7 +45,6 @@ mod operator;
 mod owned;
 mod owner_pin;
 mod pins;
-mod place;
 mod platform;
 pub mod psi;
 mod public_cache;
@@ -67,11 +67,11 @@ pub use address::Address;
 #[cfg(feature = "transport")]
 pub(crate) use address::{Endpoint, is_loopback};
 pub use costs::Costs;
+pub use identity::Place;
 pub use logs::{ShownLog, fetch_log};
 pub use operator::{RegisteredClients, detail, ready};
 pub use owned::OwnedWanted;
 pub use owner_pin::PinnedOwner;
-pub use place::Place;
 pub use platform::Platform;
 pub use record::SavedRegistration;
 pub use request::{Failure, Header, Method, Request, Response};

@@ -14,7 +14,7 @@ use papir_core::codec::Reader;
 use papir_core::{Formats, Result};
 use zeroize::Zeroizing;
 
-use super::place::Place;
+use super::identity::Place;
 
 /// Format numbers of saved registrations.
 const FORMATS: Formats = Formats {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use papir_lookup::Root;
 
+use super::identity::Place;
 use super::owner_pin::PinnedOwner;
-use super::place::Place;
 use super::record::SavedRegistration;
 use super::store::{StoreAction, StoreLock, StoreRequest, Stored};
 use super::task::Io;

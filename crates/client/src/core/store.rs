@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use papir_lookup::Root;
 
+use super::identity::Place;
 use super::owner_pin::PinnedOwner;
-use super::place::Place;
 use super::record::SavedRegistration;
 
 /// A request to the storage.

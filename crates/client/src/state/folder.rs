@@ -11,7 +11,7 @@ use papir_core::FileLock;
 use zeroize::Zeroizing;
 
 use super::disk::{create_folder, failed, private, read, replace};
-use super::place::{self, Host};
+use super::identity::{self, Host};
 use super::public_parts::PublicParts;
 use super::storage::{StateEntry, StateStorage};
 use crate::core::StoreLock;
@@ -56,7 +56,7 @@ impl StateStorage for Folder {
             .and_then(FileLock::wait)
             .map_err(|error| failed(&path, error))?;
 
-        let place = place::place(lock.file(), &Host::this());
+        let place = identity::of_slot(lock.file(), &Host::this());
         Ok(StoreLock::new(lock).at(place))
     }
 

@@ -6,7 +6,7 @@
 //! | `storage` | the trait `StateStorage`, and a slot's entries |
 //! | `slot` | the state of one database in a storage |
 //! | `folder` | storage in files: locked, replaced atomically, durable; the default directory |
-//! | `place` | the place of a slot's files, to which a registration's state is bound |
+//! | `identity` | the place of a slot's files, to which a registration's state is bound |
 //! | `public_parts` | copies of public parts |
 //! | `disk` | private files, replaced atomically |
 //!
@@ -15,7 +15,7 @@
 
 mod disk;
 mod folder;
-mod place;
+mod identity;
 mod public_parts;
 mod sealed;
 mod slot;

@@ -1,4 +1,4 @@
-//! Place of a slot: hashes of lock file, machine, boot.
+//! Identity of a slot: hashes of lock file, machine, boot.
 //!
 //! Only hashes are stored, because the identity of a machine is confidential (`man machine-id`).
 
@@ -29,7 +29,7 @@ impl Host {
 }
 
 /// The place of the slot with this lock file; `None` if the system has no identities of files.
-pub(super) fn place(lock: &File, host: &Host) -> Option<Place> {
+pub(super) fn of_slot(lock: &File, host: &Host) -> Option<Place> {
     let file = lock
         .metadata()
         .ok()
@@ -99,7 +99,7 @@ mod tests {
         let path = folder.path().join("a");
         let copy = folder.path().join("b");
         let here = host("machine", Some("boot"));
-        let of = |path, host: &Host| place(&File::open(path).unwrap(), host).unwrap();
+        let of = |path, host: &Host| of_slot(&File::open(path).unwrap(), host).unwrap();
         fs::write(&path, []).unwrap();
         fs::copy(&path, &copy).unwrap();
         let first = of(&path, &here);

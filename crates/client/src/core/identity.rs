@@ -1,4 +1,4 @@
-//! The place of client state: file, machine and boot.
+//! Identity of the place of client state: file, machine and boot.
 
 /// The place of a slot, as hashes. Two copies of a state must never use the same tickets, so the
 /// state of a scheme with tickets is bound to its place.
