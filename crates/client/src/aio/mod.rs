@@ -22,14 +22,14 @@ mod connection;
 mod failures;
 mod gate;
 mod http;
-mod in_place;
 pub mod psi;
 mod registrations;
 mod scheduled;
 mod shared;
+mod threads;
 mod transport;
 
 pub use connection::{Connection, detail, fetch_log, ready};
-pub use in_place::in_place;
 pub use registrations::Registrations;
 pub use shared::SharedConnection;
+pub use threads::in_place;

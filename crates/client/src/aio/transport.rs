@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout, timeout_at};
 use super::failures::{failure, timed_out};
 use super::gate::Gate;
 use super::http::{self, ProxiedClient};
-use super::in_place::unblocked;
+use super::threads::unblocked;
 use crate::core::{Address, Failure, Request, Response, Step, StoreRequest, Stored, Task};
 use crate::error::Result;
 use crate::state::{ClientState, lock_thread_ended, on_lock_thread};
