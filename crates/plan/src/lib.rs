@@ -8,7 +8,6 @@
 pub mod auto;
 pub mod calibration;
 pub mod changes;
-pub mod cost;
 pub mod database;
 mod demand;
 pub mod error;
@@ -18,5 +17,6 @@ pub mod rates_file;
 pub mod report;
 pub mod shards;
 pub mod units;
+pub mod wording;
 
 pub use error::{Error, Result};

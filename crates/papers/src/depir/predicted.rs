@@ -5,9 +5,9 @@ use papir_core::cost::{Operation, Rates};
 use papir_core::scheme::Parameters;
 use papir_measure::effort::Effort;
 use papir_measure::report::titles;
-use papir_plan::cost;
 use papir_plan::rates_file::LoadedRates;
 use papir_plan::units::bytes as display;
+use papir_plan::wording;
 use papir_schemes::depir::simplex::Simplex;
 
 use super::memory::memory;
@@ -32,8 +32,8 @@ pub fn announcement(config: Config<'_>, effort: Effort, loaded: &LoadedRates) ->
     Ok(format!(
         "depir, {}: preparing it takes {}; {}; {} of memory on {} threads; rates {}",
         config.set.name(),
-        cost::about(setup),
-        cost::of_query(&description, answer),
+        wording::about(setup),
+        wording::of_query(&description, answer),
         display(memory(&params, effort.threads)),
         effort.threads,
         loaded.description
@@ -88,8 +88,8 @@ pub fn predict(config: Config<'_>, effort: Effort, loaded: &LoadedRates) -> Resu
         ("answer", display(sizes.answer)),
         ("products", count(Operation::Term)),
         ("look-ups", count(Operation::Lookup)),
-        ("preprocessing", cost::about(setup)),
-        ("answer time", cost::about(answer)),
+        ("preprocessing", wording::about(setup)),
+        ("answer time", wording::about(answer)),
         (
             "ms per index",
             format!("{:.1}", 1e3 * answer / params.ring_degree() as f64),

@@ -6,7 +6,7 @@ use std::path::Path;
 use papir_core::cost::Rates;
 use papir_core::scheme::Scheme;
 use papir_core::{Description, Error, Privacy, Result, Shape, Sizes};
-use papir_plan::{cost, units};
+use papir_plan::{units, wording};
 use papir_schemes::download::Download;
 
 /// Builds that need less memory are not announced: they end within seconds.
@@ -78,7 +78,7 @@ pub(crate) fn agree_to_cost(description: &Description, rates: &Rates, agreed: bo
         return Ok(());
     }
 
-    let cost = cost::of_query(description, seconds);
+    let cost = wording::of_query(description, seconds);
     let must_ask = seconds >= ASKED_SECONDS && !agreed;
     // Without a terminal nobody could answer: the build would wait, or read its answer from a pipe.
     if must_ask && !(std::io::stdin().is_terminal() && confirmed(&cost)) {
