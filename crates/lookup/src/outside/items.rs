@@ -204,7 +204,7 @@ impl ItemRuns {
 
             for item in &batch {
                 if purpose == Purpose::Write {
-                    loaded.places.push(Place {
+                    loaded.offsets.push(RunOffset {
                         run: run as u32,
                         at: place,
                     });
@@ -332,17 +332,17 @@ impl Items for ItemRuns {
 
 /// The place of an entry in storage: a run and an offset.
 #[derive(Clone, Copy)]
-struct Place {
+struct RunOffset {
     run: u32,
     at: u64,
 }
 
-/// Items in memory, with the places of their entries. Items that were loaded for placement have no
-/// places.
+/// Items in memory, with the offsets of their entries. Items that were loaded for placement have no
+/// offsets.
 #[derive(Default)]
 struct Loaded {
     items: Vec<Item>,
-    places: Vec<Place>,
+    offsets: Vec<RunOffset>,
 }
 
 impl Loaded {
@@ -357,8 +357,8 @@ impl Loaded {
                 &mut *self
             };
             part.items.push(item);
-            // None for items without places.
-            part.places.extend(all.places.get(number));
+            // None for items without offsets.
+            part.offsets.extend(all.offsets.get(number));
         }
         below
     }
@@ -377,9 +377,9 @@ impl Window for Whole<'_> {
 
     fn write(&self, number: u32, free: &mut [u8]) {
         let item = &self.loaded.items[number as usize];
-        let place = self.loaded.places[number as usize];
+        let offset = self.loaded.offsets[number as usize];
         let entry = &mut free[..item.bytes as usize];
-        self.entries.copy(place.run as usize, place.at, entry);
+        self.entries.copy(offset.run as usize, offset.at, entry);
     }
 }
 
@@ -462,9 +462,9 @@ mod tests {
         for run in 0..RUNS {
             let mut loaded = Loaded::default();
             items.load(run, Purpose::Write, &mut loaded).unwrap();
-            for (item, place) in loaded.items.into_iter().zip(loaded.places) {
+            for (item, offset) in loaded.items.into_iter().zip(loaded.offsets) {
                 let mut entry = vec![0; item.bytes as usize];
-                items.entries.copy(run, place.at, &mut entry);
+                items.entries.copy(run, offset.at, &mut entry);
                 all.push((item, entry));
             }
         }
