@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::bucket::Bucket;
-use super::code::{Code, Place, place_vartime};
+use super::code::{Code, CopyPlace, place_vartime};
 use super::params::{Batched, BatchedParams};
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
 
@@ -129,7 +129,7 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
 impl<S: Bucket> BatchedClient<S> {
     /// Returns the indices to query in each group: the index of the wanted record of each bucket,
     /// or of the bucket's first record if none is wanted.
-    fn indices(&self, places: &[Option<Place>]) -> Zeroizing<Vec<Vec<u64>>> {
+    fn indices(&self, places: &[Option<CopyPlace>]) -> Zeroizing<Vec<Vec<u64>>> {
         let parts = self.params.parts() as u64;
         let records = self.params.part_records();
         // A bucket without a wanted record is queried for its first one. The query hides the index,
@@ -146,13 +146,13 @@ impl<S: Bucket> BatchedClient<S> {
 
     /// Chooses a place for each index, with different indices in different buckets. An index
     /// without a free place gets `None`. Variable in time.
-    fn places_vartime(&self, indices: &[u64]) -> Zeroizing<Vec<Option<Place>>> {
+    fn places_vartime(&self, indices: &[u64]) -> Zeroizing<Vec<Option<CopyPlace>>> {
         // Sorted, so that each index is found by binary search below.
         let mut distinct = Zeroizing::new(indices.to_vec());
         distinct.sort_unstable();
         distinct.dedup();
 
-        let copies: Vec<Zeroizing<Vec<Place>>> = distinct
+        let copies: Vec<Zeroizing<Vec<CopyPlace>>> = distinct
             .iter()
             .map(|&index| Zeroizing::new(self.code.places_vartime(index).collect::<Vec<_>>()))
             .collect();

@@ -33,13 +33,13 @@ impl Buckets {
 
 /// The place of one copy of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CopyPlace {
     pub(super) bucket: usize,
     /// Position of the copy in its bucket, from 0.
     pub(super) position: u64,
 }
 
-impl DefaultIsZeroes for Place {}
+impl DefaultIsZeroes for CopyPlace {}
 
 /// Copies by permutations: copy j of record i is number ⌊πⱼ(i)/g⌋ of bucket πⱼ(i) mod g of group j.
 ///
@@ -65,7 +65,7 @@ impl Code {
     }
 
     /// Returns the places of a record's copies, one for each group in order. Variable in time.
-    pub(super) fn places_vartime(&self, index: u64) -> impl Iterator<Item = Place> {
+    pub(super) fn places_vartime(&self, index: u64) -> impl Iterator<Item = CopyPlace> {
         let width = self.buckets.width as u64;
         self.permutations
             .iter()
@@ -73,7 +73,7 @@ impl Code {
             .map(move |(group, permutation)| {
                 let image = permutation.forward(index);
                 let bucket = group * self.buckets.width + (image % width) as usize;
-                Place {
+                CopyPlace {
                     bucket,
                     position: image / width,
                 }
@@ -82,7 +82,7 @@ impl Code {
 
     /// Returns the index of the record whose copy is at a place, or `None` for the empty place at
     /// the end of some buckets.
-    pub(super) fn record_at(&self, place: Place) -> Option<u64> {
+    pub(super) fn record_at(&self, place: CopyPlace) -> Option<u64> {
         let group = place.bucket / self.buckets.width;
         let rest = place.bucket % self.buckets.width;
         let image = place.position * self.buckets.width as u64 + rest as u64;

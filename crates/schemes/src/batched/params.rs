@@ -10,7 +10,7 @@ use papir_core::{Description, Error, FailureBound, Limits, Result, Shape, Sizes,
 
 use super::bound::{least_width, most_width, placement_log2};
 use super::bucket::Bucket;
-use super::code::{Buckets, Place};
+use super::code::{Buckets, CopyPlace};
 use crate::shared::messages::SEED_BYTES;
 use crate::shared::parameters::{best, check_failure, refused, score, sealed};
 
@@ -256,7 +256,7 @@ impl<S: Bucket> BatchedParams<S> {
     }
 
     /// Returns the number of a place's group, and the place's index in that group.
-    pub(super) fn in_group(&self, place: Place) -> (usize, u64) {
+    pub(super) fn in_group(&self, place: CopyPlace) -> (usize, u64) {
         let group = place.bucket / self.parts();
         let part = place.bucket % self.parts();
         (group, part as u64 * self.part_records() + place.position)

@@ -14,7 +14,7 @@ use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
 use super::bucket::Bucket;
-use super::code::{Code, Place};
+use super::code::{Code, CopyPlace};
 use super::params::{Batched, BatchedParams};
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
 use crate::shared::messages::load_seed;
@@ -241,7 +241,7 @@ impl<S: Bucket> BatchedServer<S> {
         if bucket >= self.params.bucket_count() || position >= self.params.bucket_records() {
             return None;
         }
-        self.code.record_at(Place { bucket, position })
+        self.code.record_at(CopyPlace { bucket, position })
     }
 
     /// Returns the changes of each group's records, in the order of `changes`.
@@ -271,7 +271,7 @@ impl<S: Bucket> BatchedServer<S> {
         for bucket in 0..self.params.buckets.width {
             let copies = self.bucket(bucket)?;
             for position in 0..copies.shape().records() {
-                let Some(index) = self.code.record_at(Place { bucket, position }) else {
+                let Some(index) = self.code.record_at(CopyPlace { bucket, position }) else {
                     continue;
                 };
                 if (first..first + count).contains(&index) {
@@ -291,7 +291,7 @@ impl<S: Bucket> BatchedServer<S> {
         let mut packed = vec![0; shape.total_bytes() as usize];
 
         // Buckets start at whole bytes in their group.
-        let (group, first) = self.params.in_group(Place {
+        let (group, first) = self.params.in_group(CopyPlace {
             bucket,
             position: 0,
         });
@@ -308,7 +308,7 @@ impl<S: Bucket> BatchedServer<S> {
     }
 
     /// Reads the record at a place.
-    fn record(&self, place: Place) -> Result<Record> {
+    fn record(&self, place: CopyPlace) -> Result<Record> {
         let (group, index) = self.params.in_group(place);
         let source = GroupRecords::<S> {
             server: &self.groups[group],
@@ -354,7 +354,7 @@ impl<S: Bucket> Copies<'_, S> {
             return Ok(None);
         }
 
-        let place = Place {
+        let place = CopyPlace {
             bucket,
             position: index % of_part,
         };

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use rand_core::SeedableRng;
 
 use super::bound::{least_width, placement_log2};
-use super::code::{Buckets, Code, Permutation, Place, place_vartime};
+use super::code::{Buckets, Code, CopyPlace, Permutation, place_vartime};
 use super::*;
 use crate::inspire::parts::InspireInParts;
 use crate::shared::messages::SEED_BYTES;
@@ -320,7 +320,7 @@ fn every_place_is_a_copy_of_the_record_that_finds_it() {
         let mut copies = 0;
         for bucket in 0..buckets.count() {
             for position in 0..buckets.records(records) {
-                let place = Place { bucket, position };
+                let place = CopyPlace { bucket, position };
                 let Some(record) = code.record_at(place) else {
                     continue;
                 };

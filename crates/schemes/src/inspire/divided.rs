@@ -21,7 +21,7 @@ use crate::shared::matrices::{BLOCK_COLUMNS, RowMasks};
 use crate::shared::packs::PreparedPacks;
 
 /// Row and column of a word that represents +32768.
-type Place = [u32; 2];
+type Exception = [u32; 2];
 
 /// Divides the columns among tasks, in whole blocks of [`BLOCK_COLUMNS`]. If there are fewer blocks
 /// than tasks, each block has its own range.
@@ -77,7 +77,7 @@ pub(super) fn encode(
 struct Encoding<'a> {
     columns: Range<usize>,
     words: &'a [i16],
-    exceptions: &'a [Place],
+    exceptions: &'a [Exception],
 }
 
 impl<'a> Encoding<'a> {
@@ -86,7 +86,7 @@ impl<'a> Encoding<'a> {
     fn new(layout: &Layout, columns: Range<usize>, bytes: &'a [u8]) -> Result<Self> {
         let words = 2 * layout.rows() * columns.len();
         let whole =
-            bytes.len() >= words && (bytes.len() - words).is_multiple_of(size_of::<Place>());
+            bytes.len() >= words && (bytes.len() - words).is_multiple_of(size_of::<Exception>());
         if !whole {
             return Err(Error::Length {
                 what: "the encoding of some columns",
@@ -149,7 +149,7 @@ pub(super) fn prepare(
     let rows = (packs.start * layout.degree) as u32..(packs.end * layout.degree) as u32;
     let exceptions = exceptions_in(&all, &rows);
     // Rows of the matrix here count from these packs, rows of the kept exceptions from the first.
-    let here: Vec<Place> = exceptions
+    let here: Vec<Exception> = exceptions
         .iter()
         .map(|[row, column]| [row - rows.start, *column])
         .collect();
@@ -188,8 +188,9 @@ pub(super) fn prepare(
 }
 
 /// Returns the exceptions in a range of rows, sorted.
-fn exceptions_in(all: &[Encoding<'_>], rows: &Range<u32>) -> Vec<Place> {
-    let mut exceptions: Vec<Place> = all.iter().flat_map(|one| one.exceptions).copied().collect();
+fn exceptions_in(all: &[Encoding<'_>], rows: &Range<u32>) -> Vec<Exception> {
+    let mut exceptions: Vec<Exception> =
+        all.iter().flat_map(|one| one.exceptions).copied().collect();
     exceptions.retain(|[row, _]| rows.contains(row));
     exceptions.sort_unstable();
     exceptions

@@ -119,7 +119,7 @@ pub(super) enum Part {
 }
 
 /// Source of a part's masks.
-struct Place {
+struct MaskSource {
     label: &'static str,
     /// Position of the masks under the label.
     position: usize,
@@ -148,7 +148,7 @@ impl Part {
     }
 
     /// Returns the source of the part's masks.
-    fn place(self, chain: &Chain) -> Place {
+    fn mask_source(self, chain: &Chain) -> MaskSource {
         let (label, position, rows) = match self {
             Self::Bit(i) => ("pirouette/rotation-bits", i, 2 * chain.bits.gadget.levels()),
             Self::Digit(i) => {
@@ -163,7 +163,7 @@ impl Part {
             }
         };
 
-        Place {
+        MaskSource {
             label,
             position,
             rows,
@@ -171,7 +171,7 @@ impl Part {
     }
 
     pub(super) fn rows(self, chain: &Chain) -> usize {
-        self.place(chain).rows
+        self.mask_source(chain).rows
     }
 
     /// Returns the part's ring, and the number of bits to which elements are rounded.
@@ -183,11 +183,11 @@ impl Part {
     }
 
     pub(super) fn masks(self, chain: &Chain, seed: &Seed) -> Vec<Poly<Values>> {
-        let Place {
+        let MaskSource {
             label,
             position,
             rows,
-        } = self.place(chain);
+        } = self.mask_source(chain);
 
         masks_from(
             self.ring(chain).0.ring(),

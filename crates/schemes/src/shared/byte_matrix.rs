@@ -40,7 +40,7 @@ pub(crate) struct Limits {
 
 /// Place of a record. It is secret if the index is, and erased on drop.
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub(crate) struct Place {
+pub(crate) struct RecordPlace {
     /// Index of the column.
     pub(crate) column: u64,
     /// Position of the unit in the column.
@@ -88,10 +88,10 @@ impl Layout {
     }
 
     /// Returns the place of a record. No branch depends on the index.
-    pub(crate) fn place(&self, index: u64) -> Place {
+    pub(crate) fn place(&self, index: u64) -> RecordPlace {
         let (unit, slot) = self.unit_layout.locate(index);
         let units = self.units as u64;
-        Place {
+        RecordPlace {
             column: unit / units,
             unit: unit % units,
             slot,
@@ -143,7 +143,7 @@ impl Layout {
         // Each change is compared with the bytes that earlier ones left, so that differences of a
         // byte that changes twice add up.
         for change in changes {
-            let Place { column, unit, .. } = self.place(change.index);
+            let RecordPlace { column, unit, .. } = self.place(change.index);
             let column = column as usize;
             let first = unit as usize * self.unit_layout.unit_bytes;
             let rows = first..first + self.unit_layout.unit_bytes;
@@ -187,7 +187,7 @@ impl Layout {
     }
 
     /// Returns the record at a secret place of its column. Reads the whole column.
-    pub(crate) fn select(&self, place: &Place, column: &[u8]) -> Record {
+    pub(crate) fn select(&self, place: &RecordPlace, column: &[u8]) -> Record {
         let mut bytes = Zeroizing::new(vec![0; self.unit_layout.unit_bytes]);
         // Every unit is read under a mask, so that neither branches nor addresses depend on the
         // place.

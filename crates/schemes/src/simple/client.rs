@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::noise::{CENTRE, LOG2_DELTA};
 use super::params::{NAME, Simple, SimpleParams, masks};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
-use crate::shared::byte_matrix::Place;
+use crate::shared::byte_matrix::RecordPlace;
 use crate::shared::units::decoded;
 
 /// Secret of one query: the LWE secret, and the place of the record in its column. It is erased on
@@ -19,7 +19,7 @@ pub struct SimpleSecret {
     /// LWE secret s, n words modulo q.
     pub(super) key: Zeroizing<Vec<u32>>,
     /// Place of the record. It is boxed, so that moving the secret leaves no copy behind.
-    place: Box<Place>,
+    place: Box<RecordPlace>,
 }
 
 impl SimpleSecret {

@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 use super::base::{Base, Changed, Encrypted, Figures, ParameterSet, Selected};
 use super::noise::{Budget, Level};
 use super::slots::{Row, worst_distance};
-use crate::shared::byte_matrix::{ByteMatrix, Layout, Place, load_matrix, row_products};
+use crate::shared::byte_matrix::{ByteMatrix, Layout, RecordPlace, load_matrix, row_products};
 use crate::shared::units::decoded;
 use crate::simple::params::{heights, layout_of, work};
 
@@ -48,7 +48,7 @@ pub struct Columns<T> {
 /// Secret of one query: the record's place in its column. It is erased on drop.
 pub struct Position {
     /// Place of the record. It is boxed, so that moving the secret leaves no copy behind.
-    place: Box<Place>,
+    place: Box<RecordPlace>,
 }
 
 /// Returns the masks A, which have a row for each column of D.

@@ -65,7 +65,7 @@ struct Plain {
 }
 
 /// A polynomial of one plane, with the random bytes for its encryption.
-struct Place<'a> {
+struct PlanePoly<'a> {
     index: usize,
     bytes: &'a [u8],
     fresh: Zeroizing<[u8; FRESH_BYTES]>,
@@ -263,10 +263,10 @@ impl Parts {
         plain: &[Plain],
         rng: &mut dyn CryptoRng,
     ) {
-        let mut places = Vec::with_capacity(plain.len() * layout.planes);
+        let mut polys = Vec::with_capacity(plain.len() * layout.planes);
         for plain in plain {
             for (plane, bytes) in plain.bytes.chunks_exact(DEGREE).enumerate() {
-                places.push(Place {
+                polys.push(PlanePoly {
                     index: plane * layout.polys() + plain.index,
                     bytes,
                     fresh: fresh(rng),
@@ -275,10 +275,10 @@ impl Parts {
         }
 
         // Fresh bytes stay in their place, where they are erased: moves would leave copies behind.
-        let encryptions = parallel::map(&places, |place| {
-            let (seed, mut rng) = randomness(&place.fresh, place.index, place.bytes);
-            let body = body(rlwe, key, &seed, place.bytes, &mut rng);
-            (place.index, seed, body)
+        let encryptions = parallel::map(&polys, |poly| {
+            let (seed, mut rng) = randomness(&poly.fresh, poly.index, poly.bytes);
+            let body = body(rlwe, key, &seed, poly.bytes, &mut rng);
+            (poly.index, seed, body)
         });
 
         for (index, seed, body) in encryptions {
