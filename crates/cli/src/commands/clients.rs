@@ -63,39 +63,39 @@ const EXAMPLES: &str = "Examples:
   papir clients /var/lib/papir/registry evict 5f0c6c0e8f8c4d0b9a55e2b7a4a0e9d1";
 
 /// The source of registered clients: a server or a registry.
-enum Place {
+enum ClientSource {
     Service(Box<Registrations>),
     Registry(StoredRegistry),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let place = open(arguments)?;
+    let source = open(arguments)?;
 
     match &arguments.action {
         Action::List => print(
-            &place.list(arguments.connecting.database())?,
+            &source.list(arguments.connecting.database())?,
             arguments.json,
         ),
-        Action::Show { id } => match place.show(id)? {
+        Action::Show { id } => match source.show(id)? {
             Some(client) => print(&[client], arguments.json),
             None => absent(),
         },
-        Action::Evict { id } => match place.evict(id)? {
+        Action::Evict { id } => match source.evict(id)? {
             true => Ok(ExitCode::SUCCESS),
             false => absent(),
         },
     }
 }
 
-/// Opens the place: a server at a URL, or else a registry.
-fn open(arguments: &Arguments) -> Result<Place, Failure> {
+/// Opens the source: a server at a URL, or else a registry.
+fn open(arguments: &Arguments) -> Result<ClientSource, Failure> {
     let place = &arguments.place;
     if connecting::is_url(place) {
         let service = Registrations::open(
             place,
             &connecting::quiet_for(arguments.json, arguments.connecting.options(false)?),
         );
-        return Ok(Place::Service(Box::new(
+        return Ok(ClientSource::Service(Box::new(
             service.map_err(connecting::explain)?,
         )));
     }
@@ -104,7 +104,7 @@ fn open(arguments: &Arguments) -> Result<Place, Failure> {
         Path::new(place),
         &arguments.connecting.network(),
     )?)?;
-    Ok(Place::Registry(registry))
+    Ok(ClientSource::Registry(registry))
 }
 
 fn absent() -> Outcome {
@@ -112,7 +112,7 @@ fn absent() -> Outcome {
     Ok(ExitCode::from(ABSENT))
 }
 
-impl Place {
+impl ClientSource {
     fn list(&self, database: Option<&str>) -> Result<Vec<ClientStatus>, Failure> {
         match self {
             Self::Service(service) => Ok(service.list()?),
