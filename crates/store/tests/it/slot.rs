@@ -15,14 +15,14 @@ use tempfile::TempDir;
 use crate::common::{Served, folder, fresh, rng, source};
 
 /// A server with a table of words, a publication and a slot, and a database with two of the words.
-struct Place {
+struct SlotFixture {
     server: Server,
     folder: TempDir,
 }
 
 const SLOT: &str = "SELECT pg_create_logical_replication_slot('words', 'pgoutput')";
 
-impl Place {
+impl SlotFixture {
     fn new() -> Self {
         let server = Server::start("wal_level = logical\nfsync = off");
         server.sql("postgres", "ALTER ROLE papir REPLICATION");
@@ -129,10 +129,10 @@ fn nothing(follower: &mut Follower) {
 }
 
 /// Takes steps until the slot begins elsewhere; none publishes a version.
-fn advance(follower: &mut Follower, place: &Place, what: &str) {
-    let before = place.confirmed();
+fn advance(follower: &mut Follower, fixture: &SlotFixture, what: &str) {
+    let before = fixture.confirmed();
     let begin = Instant::now();
-    while place.confirmed() == before {
+    while fixture.confirmed() == before {
         assert!(step(follower).published.is_none());
         assert!(
             begin.elapsed() < Duration::from_secs(60),
@@ -144,13 +144,14 @@ fn advance(follower: &mut Follower, place: &Place, what: &str) {
 
 #[test]
 fn inserted_changed_and_removed_rows_are_answered_once() {
-    let place = Place::new();
-    let mut follower = place.follower();
+    let fixture = SlotFixture::new();
+    let mut follower = fixture.follower();
     nothing(&mut follower);
-    place.sql("INSERT INTO words VALUES ('one', 'first'), ('three', '3 \"three\"'), ('two', '2')");
+    fixture
+        .sql("INSERT INTO words VALUES ('one', 'first'), ('three', '3 \"three\"'), ('two', '2')");
     let first = publish(&mut follower).published.unwrap();
     assert_eq!((first.rows, first.metadata.entries), (3, 3));
-    place.sql(
+    fixture.sql(
         "BEGIN; UPDATE words SET value = 'third' WHERE word = 'three'; DELETE FROM words WHERE word = 'two'; \
          UPDATE words SET word = 'eins' WHERE word = 'one'; COMMIT",
     );
@@ -162,41 +163,45 @@ fn inserted_changed_and_removed_rows_are_answered_once() {
         ("eins", Some("first")),
     ];
     for (word, value) in expected {
-        assert_eq!(place.word(word).as_deref(), value, "{word}");
+        assert_eq!(fixture.word(word).as_deref(), value, "{word}");
     }
-    let confirmed = place.confirmed();
+    let confirmed = fixture.confirmed();
     assert_eq!(
-        place.sql(
+        fixture.sql(
             "SELECT count(*) FROM pg_logical_slot_peek_binary_changes('words', NULL, NULL, \
         'proto_version', '1', 'publication_names', 'words')"
         ),
         "0"
     );
     drop(follower);
-    let mut follower = place.follower();
+    let mut follower = fixture.follower();
     nothing(&mut follower);
-    assert_eq!(place.confirmed(), confirmed);
-    place.sql("INSERT INTO words VALUES ('four', '4')");
+    assert_eq!(fixture.confirmed(), confirmed);
+    fixture.sql("INSERT INTO words VALUES ('four', '4')");
     publish(&mut follower);
     assert_eq!(
-        (place.word("four").unwrap(), place.word("one")),
+        (fixture.word("four").unwrap(), fixture.word("one")),
         ("4".to_owned(), None)
     );
 }
 
 #[test]
 fn more_changes_than_a_delta_may_have_are_taken_in_parts() {
-    let place = Place::new();
-    place.sql("INSERT INTO words VALUES ('a', repeat('a', 300))");
-    place.sql("INSERT INTO words VALUES ('b', repeat('b', 300))");
+    let fixture = SlotFixture::new();
+    fixture.sql("INSERT INTO words VALUES ('a', repeat('a', 300))");
+    fixture.sql("INSERT INTO words VALUES ('b', repeat('b', 300))");
     let mut follower = Follower::new(FollowOptions {
         most: Some(500),
-        ..place.options()
+        ..fixture.options()
     })
     .unwrap();
     let first = publish(&mut follower).published.unwrap();
     assert_eq!(
-        (first.rows, place.word("a").unwrap().len(), place.word("b")),
+        (
+            first.rows,
+            fixture.word("a").unwrap().len(),
+            fixture.word("b")
+        ),
         (1, 300, None)
     );
     // The delta is full now, until it is merged.
@@ -214,23 +219,23 @@ fn more_changes_than_a_delta_may_have_are_taken_in_parts() {
 
 #[test]
 fn a_slot_that_was_not_told_of_a_version_repeats_nothing() {
-    let place = Place::new();
-    place.sql("SELECT pg_copy_logical_replication_slot('words', 'kept')");
-    place.sql("INSERT INTO words VALUES ('three', '3')");
-    publish(&mut place.follower());
-    let told = place.confirmed();
+    let fixture = SlotFixture::new();
+    fixture.sql("SELECT pg_copy_logical_replication_slot('words', 'kept')");
+    fixture.sql("INSERT INTO words VALUES ('three', '3')");
+    publish(&mut fixture.follower());
+    let told = fixture.confirmed();
     // As if the process had ended between the version and the slot's advance.
-    place.sql("SELECT pg_drop_replication_slot('words')");
-    place.sql("SELECT pg_copy_logical_replication_slot('kept', 'words')");
-    place.sql("UPDATE words SET value = 'changed' WHERE word = 'three'");
-    let mut follower = place.follower();
+    fixture.sql("SELECT pg_drop_replication_slot('words')");
+    fixture.sql("SELECT pg_copy_logical_replication_slot('kept', 'words')");
+    fixture.sql("UPDATE words SET value = 'changed' WHERE word = 'three'");
+    let mut follower = fixture.follower();
     let second = publish(&mut follower).published.unwrap();
     assert_eq!(second.rows, 1, "the first row is not repeated");
-    assert_eq!(place.word("three").unwrap(), "changed");
+    assert_eq!(fixture.word("three").unwrap(), "changed");
     assert_eq!(
-        place.sql(&format!(
+        fixture.sql(&format!(
             "SELECT '{}'::pg_lsn > '{told}'::pg_lsn",
-            place.confirmed()
+            fixture.confirmed()
         )),
         "t"
     );
@@ -238,18 +243,18 @@ fn a_slot_that_was_not_told_of_a_version_repeats_nothing() {
 
 #[test]
 fn a_slot_that_has_lost_changes_is_refused() {
-    let place = Place::new();
-    place.sql("INSERT INTO words VALUES ('three', '3')");
-    publish(&mut place.follower());
-    place.sql("INSERT INTO words VALUES ('lost', '')");
-    place.sql("SELECT pg_drop_replication_slot('words')");
-    let refused = place.refused();
+    let fixture = SlotFixture::new();
+    fixture.sql("INSERT INTO words VALUES ('three', '3')");
+    publish(&mut fixture.follower());
+    fixture.sql("INSERT INTO words VALUES ('lost', '')");
+    fixture.sql("SELECT pg_drop_replication_slot('words')");
+    let refused = fixture.refused();
     assert!(
         refused.contains("no slot `words` in this database: expected one, made by SELECT"),
         "{refused}"
     );
-    place.sql(SLOT);
-    let refused = place.refused();
+    fixture.sql(SLOT);
+    let refused = fixture.refused();
     assert!(
         refused.contains("the slot begins at") && refused.contains("build the database again"),
         "{refused}"
@@ -258,76 +263,76 @@ fn a_slot_that_has_lost_changes_is_refused() {
 
 #[test]
 fn skipped_rows_and_other_tables_do_not_hold_the_log() {
-    let place = Place::new();
+    let fixture = SlotFixture::new();
     let options = FollowOptions {
         on_bad: OnBadRow::Skip,
-        ..place.options()
+        ..fixture.options()
     };
     let mut follower = Follower::new(options).unwrap();
-    place.sql("INSERT INTO words VALUES ('long', repeat('x', 70000))");
-    advance(&mut follower, &place, "a row that is skipped");
-    place.sql("INSERT INTO words VALUES ('three', '3')");
+    fixture.sql("INSERT INTO words VALUES ('long', repeat('x', 70000))");
+    advance(&mut follower, &fixture, "a row that is skipped");
+    fixture.sql("INSERT INTO words VALUES ('three', '3')");
     publish(&mut follower);
     // More than 16 MiB of the log.
-    place.sql("INSERT INTO other SELECT * FROM generate_series(1, 300000)");
-    advance(&mut follower, &place, "another table");
-    place.sql("UPDATE words SET value = 'new' WHERE word = 'three'");
+    fixture.sql("INSERT INTO other SELECT * FROM generate_series(1, 300000)");
+    advance(&mut follower, &fixture, "another table");
+    fixture.sql("UPDATE words SET value = 'new' WHERE word = 'three'");
     drop(follower);
-    publish(&mut place.follower());
-    assert_eq!(place.word("three").unwrap(), "new");
+    publish(&mut fixture.follower());
+    assert_eq!(fixture.word("three").unwrap(), "new");
 }
 
 #[test]
 fn rows_have_the_bytes_of_an_export() {
-    let place = Place::new();
-    place.sql("ALTER TABLE words ADD body text");
-    let mut follower = place.follower();
+    let fixture = SlotFixture::new();
+    fixture.sql("ALTER TABLE words ADD body text");
+    let mut follower = fixture.follower();
     // A long value of another column is stored outside the row, and not sent if it does not change.
-    place.sql(
+    fixture.sql(
         "INSERT INTO words SELECT 'long', 'l', string_agg(md5(i::text), '') FROM generate_series(1, 1000) i",
     );
-    place.sql("INSERT INTO words VALUES ('nothing', NULL), ('text', 'null')");
+    fixture.sql("INSERT INTO words VALUES ('nothing', NULL), ('text', 'null')");
     publish(&mut follower);
-    place.sql("UPDATE words SET value = 'changed' WHERE word = 'long'");
+    fixture.sql("UPDATE words SET value = 'changed' WHERE word = 'long'");
     publish(&mut follower);
     for (word, value) in [("nothing", ""), ("text", "null"), ("long", "changed")] {
-        assert_eq!(place.word(word).as_deref(), Some(value), "{word}");
+        assert_eq!(fixture.word(word).as_deref(), Some(value), "{word}");
     }
 }
 
 #[test]
 fn a_merge_keeps_the_newest_place() {
-    let place = Place::new();
-    let mut follower = place.follower();
-    place.sql("INSERT INTO words VALUES ('three', '3')");
+    let fixture = SlotFixture::new();
+    let mut follower = fixture.follower();
+    fixture.sql("INSERT INTO words VALUES ('three', '3')");
     publish(&mut follower);
-    let options = MergeOptions::new(place.file());
+    let options = MergeOptions::new(fixture.file());
     // The same change again, published while the merge runs.
     let progress = AtWriting(
         std::sync::Mutex::new(Some(Box::new(move || {
-            place.sql("UPDATE words SET value = '3' WHERE word = 'three'");
+            fixture.sql("UPDATE words SET value = '3' WHERE word = 'three'");
             publish(&mut follower);
             drop(follower);
-            place
+            fixture
         }))),
         std::sync::Mutex::new(None),
     );
     merge(&options, &mut Run::new(&mut fresh(), &progress)).unwrap();
-    let place = progress.1.into_inner().unwrap().unwrap();
-    place.sql("INSERT INTO words VALUES ('four', '4')");
-    publish(&mut place.follower());
+    let fixture = progress.1.into_inner().unwrap().unwrap();
+    fixture.sql("INSERT INTO words VALUES ('four', '4')");
+    publish(&mut fixture.follower());
     assert_eq!(
-        ["three", "four"].map(|word| place.word(word).unwrap()),
+        ["three", "four"].map(|word| fixture.word(word).unwrap()),
         ["3", "4"]
     );
 }
 
-type Then = Box<dyn FnOnce() -> Place + Send>;
+type Then = Box<dyn FnOnce() -> SlotFixture + Send>;
 
 /// Runs a function once, when a snapshot is written.
 struct AtWriting(
     std::sync::Mutex<Option<Then>>,
-    std::sync::Mutex<Option<Place>>,
+    std::sync::Mutex<Option<SlotFixture>>,
 );
 
 impl Progress for AtWriting {
@@ -344,10 +349,10 @@ impl Progress for AtWriting {
 
 #[test]
 fn a_server_that_stops_is_tried_again() {
-    let place = Place::new();
-    let mut follower = place.follower();
-    place.sql("INSERT INTO words VALUES ('three', '3')");
-    place.server.crash();
+    let fixture = SlotFixture::new();
+    let mut follower = fixture.follower();
+    fixture.sql("INSERT INTO words VALUES ('three', '3')");
+    fixture.server.crash();
     let begin = Instant::now();
     let trouble = loop {
         if let Some(trouble) = step(&mut follower).trouble {
@@ -357,16 +362,16 @@ fn a_server_that_stops_is_tried_again() {
     };
     assert!(trouble.contains("trying again in 1 s"), "{trouble}");
     // One that starts meanwhile waits, too.
-    let mut second = place.follower();
+    let mut second = fixture.follower();
     assert!(step(&mut second).trouble.is_some());
-    place.server.start_again();
+    fixture.server.start_again();
     publish(&mut follower);
-    assert_eq!(place.word("three").unwrap(), "3");
+    assert_eq!(fixture.word("three").unwrap(), "3");
 }
 
 #[test]
 fn publications_of_other_things_than_one_whole_table_are_refused() {
-    let place = Place::new();
+    let fixture = SlotFixture::new();
     for (statement, part) in [
         ("ALTER PUBLICATION words ADD TABLE other", "has 2 tables"),
         (
@@ -379,27 +384,27 @@ fn publications_of_other_things_than_one_whole_table_are_refused() {
         ),
         ("DROP PUBLICATION words", "does not exist"),
     ] {
-        place.sql(statement);
-        let refused = place.refused();
+        fixture.sql(statement);
+        let refused = fixture.refused();
         assert!(refused.contains(part), "{refused}");
     }
 }
 
 #[test]
 fn a_database_that_is_built_again_is_not_followed_on() {
-    let place = Place::new();
-    let before = std::fs::read(place.file()).unwrap();
-    let mut follower = place.follower();
-    place.sql("INSERT INTO words VALUES ('three', '3')");
+    let fixture = SlotFixture::new();
+    let before = std::fs::read(fixture.file()).unwrap();
+    let mut follower = fixture.follower();
+    fixture.sql("INSERT INTO words VALUES ('three', '3')");
     publish(&mut follower);
-    std::fs::write(place.folder.path().join("again"), before).unwrap();
-    for file in std::fs::read_dir(place.folder.path()).unwrap().flatten() {
+    std::fs::write(fixture.folder.path().join("again"), before).unwrap();
+    for file in std::fs::read_dir(fixture.folder.path()).unwrap().flatten() {
         if file.file_name().to_string_lossy().ends_with(".delta") {
             std::fs::remove_file(file.path()).unwrap();
         }
     }
-    std::fs::rename(place.folder.path().join("again"), place.file()).unwrap();
-    place.sql("INSERT INTO words VALUES ('four', '4')");
+    std::fs::rename(fixture.folder.path().join("again"), fixture.file()).unwrap();
+    fixture.sql("INSERT INTO words VALUES ('four', '4')");
     let error = refusal(&mut follower);
     assert!(
         error.contains("replaced by one without the changes"),
@@ -410,12 +415,12 @@ fn a_database_that_is_built_again_is_not_followed_on() {
 #[test]
 fn changes_that_do_not_say_what_happens_to_a_key_are_refused() {
     let refused = |statement: &str, part: &str| {
-        let place = Place::new();
-        let mut follower = place.follower();
-        place.sql(statement);
+        let fixture = SlotFixture::new();
+        let mut follower = fixture.follower();
+        fixture.sql(statement);
         let error = refusal(&mut follower);
         assert!(error.contains(part), "{error}");
-        assert_eq!(place.word("one").unwrap(), "1");
+        assert_eq!(fixture.word("one").unwrap(), "1");
     };
     refused("TRUNCATE words", "a truncated table");
     refused(
@@ -427,11 +432,11 @@ fn changes_that_do_not_say_what_happens_to_a_key_are_refused() {
         "BEGIN; ALTER TABLE words RENAME word TO name; INSERT INTO words VALUES ('a', 'b'); COMMIT",
         "no column `word`: expected one of name, value",
     );
-    let place = Place::new();
-    place.sql("SELECT pg_drop_replication_slot('words')");
-    place.sql("SELECT pg_create_logical_replication_slot('words', 'test_decoding')");
+    let fixture = SlotFixture::new();
+    fixture.sql("SELECT pg_drop_replication_slot('words')");
+    fixture.sql("SELECT pg_create_logical_replication_slot('words', 'test_decoding')");
     assert!(
-        place
+        fixture
             .refused()
             .contains("uses test_decoding: expected pgoutput")
     );
@@ -439,54 +444,54 @@ fn changes_that_do_not_say_what_happens_to_a_key_are_refused() {
 
 #[test]
 fn a_version_from_before_the_slot_was_followed_is_not_followed_on() {
-    let place = Place::new();
+    let fixture = SlotFixture::new();
     let csv = source(
-        place.folder.path(),
+        fixture.folder.path(),
         "changes.csv",
         "word,value\ntwo,second\n",
     );
     let first = UpdateOptions {
         keep: Some(1),
-        ..UpdateOptions::new(place.file(), csv)
+        ..UpdateOptions::new(fixture.file(), csv)
     };
     update(&first, &mut Run::new(&mut fresh(), &NoProgress)).unwrap();
-    let mut follower = place.follower();
-    place.sql("INSERT INTO words VALUES ('three', '3')");
+    let mut follower = fixture.follower();
+    fixture.sql("INSERT INTO words VALUES ('three', '3')");
     publish(&mut follower);
-    place.sql("INSERT INTO words VALUES ('four', '4')");
+    fixture.sql("INSERT INTO words VALUES ('four', '4')");
     publish(&mut follower);
     drop(follower);
     rollback(
-        &RollbackOptions::new(place.file(), Earlier::Newest),
+        &RollbackOptions::new(fixture.file(), Earlier::Newest),
         &mut Run::new(&mut fresh(), &NoProgress),
     )
     .unwrap();
     assert_eq!(
-        ["two", "three"].map(|word| place.word(word)),
+        ["two", "three"].map(|word| fixture.word(word)),
         [Some("2".to_owned()), None]
     );
-    let refused = place.refused();
+    let refused = fixture.refused();
     assert!(refused.contains("what lies between is lost"), "{refused}");
 }
 
 /// Until the end of a transaction, such a key may have two rows.
 #[test]
 fn keys_that_are_checked_later_are_refused() {
-    let place = Place::new();
-    place.sql(
+    let fixture = SlotFixture::new();
+    fixture.sql(
         "ALTER TABLE words DROP CONSTRAINT words_pkey, ADD UNIQUE (word) DEFERRABLE, REPLICA IDENTITY FULL",
     );
-    let mut follower = place.follower();
-    place.sql("INSERT INTO words VALUES ('one', '1'), ('two', '2')");
+    let mut follower = fixture.follower();
+    fixture.sql("INSERT INTO words VALUES ('one', '1'), ('two', '2')");
     let error = refusal(&mut follower);
     assert!(
         error.contains("`word` of public.words is unique by a deferrable constraint"),
         "{error}"
     );
-    place.sql("ALTER TABLE words ADD UNIQUE (word)");
-    publish(&mut place.follower());
+    fixture.sql("ALTER TABLE words ADD UNIQUE (word)");
+    publish(&mut fixture.follower());
     assert_eq!(
-        ["one", "two"].map(|word| place.word(word).unwrap()),
+        ["one", "two"].map(|word| fixture.word(word).unwrap()),
         ["1", "2"]
     );
 }
