@@ -12,9 +12,9 @@ use super::signed::Shown;
 use super::world::{Other, Side};
 use crate::peer::{Call, Peer, refusal, rng};
 
-/// The purpose of a request.
+/// The endpoint of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum Endpoint {
     List,
     Info,
     Checkpoint,
@@ -26,7 +26,7 @@ pub enum Place {
     Removal,
 }
 
-impl Place {
+impl Endpoint {
     fn of(call: &Call) -> Self {
         let segments: Vec<&str> = call.route().split('/').skip(1).collect();
         match (call.method, segments.as_slice()) {
@@ -92,7 +92,7 @@ pub enum Lie {
 /// A lie about the responses of one kind whose numbers, from 0, are in a range.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    pub place: Place,
+    pub endpoint: Endpoint,
     pub when: Range<usize>,
     pub lie: Lie,
 }
@@ -101,8 +101,8 @@ pub struct Fault {
 pub struct Liar<'a> {
     side: &'a Side,
     faults: &'a [Fault],
-    counts: BTreeMap<Place, usize>,
-    previous: BTreeMap<Place, Vec<u8>>,
+    counts: BTreeMap<Endpoint, usize>,
+    previous: BTreeMap<Endpoint, Vec<u8>>,
     /// Number of faults played.
     pub played: usize,
 }
@@ -120,10 +120,10 @@ impl<'a> Liar<'a> {
 
     /// The response to a request.
     pub fn deliver(&mut self, peer: &mut Peer, call: &Call) -> Result<Response, Failure> {
-        let place = Place::of(call);
-        let count = self.counts.entry(place).or_default();
+        let endpoint = Endpoint::of(call);
+        let count = self.counts.entry(endpoint).or_default();
         let number = std::mem::replace(count, *count + 1);
-        let due = |fault: &&Fault| fault.place == place && fault.when.contains(&number);
+        let due = |fault: &&Fault| fault.endpoint == endpoint && fault.when.contains(&number);
         let lies: Vec<&Lie> = self
             .faults
             .iter()
@@ -139,9 +139,9 @@ impl<'a> Liar<'a> {
         let mut response = peer.receive(call)?;
         let honest = response.body.as_ref().unwrap().clone();
         for lie in lies {
-            self.after(lie, place, &mut response);
+            self.after(lie, endpoint, &mut response);
         }
-        self.previous.insert(place, honest);
+        self.previous.insert(endpoint, honest);
         Ok(response)
     }
 
@@ -182,7 +182,7 @@ impl<'a> Liar<'a> {
     }
 
     /// Changes an honest response.
-    fn after(&self, lie: &Lie, place: Place, response: &mut Response) {
+    fn after(&self, lie: &Lie, endpoint: Endpoint, response: &mut Response) {
         let body = response.body.as_mut().unwrap();
         match lie {
             Lie::Cut => response.body = Err("cut".into()),
@@ -203,7 +203,7 @@ impl<'a> Liar<'a> {
                 body.rotate_left(half);
             }
             Lie::Replayed => {
-                if let Some(previous) = self.previous.get(&place) {
+                if let Some(previous) = self.previous.get(&endpoint) {
                     body.clone_from(previous);
                 }
             }

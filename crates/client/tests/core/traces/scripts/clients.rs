@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{ALL, FIRST, SECOND, Script, Start, script};
-use crate::traces::liar::{Lie, Place};
+use crate::traces::liar::{Endpoint, Lie};
 
 /// Returns lies to a client that registers.
 pub(super) fn registering() -> Vec<Script> {
@@ -29,7 +29,7 @@ pub(super) fn registering() -> Vec<Script> {
         start: Start::New,
         ..script(
             format!("registering: {name}"),
-            &[(Place::Register, FIRST, lie)],
+            &[(Endpoint::Register, FIRST, lie)],
         )
     };
     lies.into_iter().map(new).collect()
@@ -56,7 +56,10 @@ pub(super) fn resuming() -> Vec<Script> {
     ];
     let resumed = |(name, lie): (&str, Lie)| Script {
         start: Start::Registered,
-        ..script(format!("resuming: {name}"), &[(Place::Status, FIRST, lie)])
+        ..script(
+            format!("resuming: {name}"),
+            &[(Endpoint::Status, FIRST, lie)],
+        )
     };
     lies.into_iter().map(resumed).collect()
 }
@@ -92,15 +95,18 @@ pub(super) fn uploading() -> Vec<Script> {
     ];
     let upload = |(name, lie): (&str, Lie)| Script {
         start: Start::New,
-        ..script(format!("uploading: {name}"), &[(Place::Upload, FIRST, lie)])
+        ..script(
+            format!("uploading: {name}"),
+            &[(Endpoint::Upload, FIRST, lie)],
+        )
     };
     let parts = |name: &str, change| Script {
         start: Start::New,
         ..script(
             name,
             &[
-                (Place::Register, FIRST, Lie::Json(change)),
-                (Place::Upload, SECOND, Lie::Lost),
+                (Endpoint::Register, FIRST, Lie::Json(change)),
+                (Endpoint::Upload, SECOND, Lie::Lost),
             ],
         )
     };
@@ -112,7 +118,7 @@ pub(super) fn uploading() -> Vec<Script> {
         ..script(
             "uploading: empty parts",
             &[(
-                Place::Register,
+                Endpoint::Register,
                 FIRST,
                 Lie::Json(|json| json["part_bytes"] = 0.into()),
             )],
@@ -132,14 +138,14 @@ pub(super) fn tickets() -> Vec<Script> {
         .into_iter()
         .enumerate();
     let turns: Vec<_> = turns
-        .map(|(number, lie)| (Place::Status, number..number + 1, lie))
+        .map(|(number, lie)| (Endpoint::Status, number..number + 1, lie))
         .collect();
-    let told = |name: &str, faults: &[(Place, Range<usize>, Lie)]| Script {
+    let told = |name: &str, faults: &[(Endpoint, Range<usize>, Lie)]| Script {
         start: Start::Registered,
         waits: true,
         ..script(format!("tickets: {name}"), faults)
     };
-    let all = |name, lie| told(name, &[(Place::Status, ALL, lie)]);
+    let all = |name, lie| told(name, &[(Endpoint::Status, ALL, lie)]);
     vec![
         all("never ready", never()),
         Script {

@@ -3,16 +3,21 @@
 use std::ops::Range;
 
 use super::{ALL, Copied, FIRST, SECOND, Script, script};
-use crate::traces::liar::{Lie, Place};
+use crate::traces::liar::{Endpoint, Lie};
 use crate::traces::signed::Shown;
 use crate::traces::world::Other;
 
 /// Returns lies about the list of databases and the description.
 pub(super) fn opening() -> Vec<Script> {
-    let list = |name: &str, lie| script(format!("list: {name}"), &[(Place::List, FIRST, lie)]);
-    let info = |name: &str, lie| script(format!("description: {name}"), &[(Place::Info, ALL, lie)]);
+    let list = |name: &str, lie| script(format!("list: {name}"), &[(Endpoint::List, FIRST, lie)]);
+    let info = |name: &str, lie| {
+        script(
+            format!("description: {name}"),
+            &[(Endpoint::Info, ALL, lie)],
+        )
+    };
     vec![
-        script("no lie", &[(Place::List, FIRST, Lie::Late(0))]),
+        script("no lie", &[(Endpoint::List, FIRST, Lie::Late(0))]),
         list(
             "empty",
             Lie::Json(|json| json["databases"] = serde_json::json!([])),
@@ -79,8 +84,12 @@ fn delta() -> serde_json::Value {
 /// Returns lies with public parts that are damaged, or that belong to another database than the
 /// description.
 pub(super) fn public_parts() -> Vec<Script> {
-    let public =
-        |name: &str, lie| script(format!("public part: {name}"), &[(Place::Public, ALL, lie)]);
+    let public = |name: &str, lie| {
+        script(
+            format!("public part: {name}"),
+            &[(Endpoint::Public, ALL, lie)],
+        )
+    };
     let damaged = [
         ("a byte shorter", Lie::Shorter),
         ("a byte longer", Lie::Longer),
@@ -122,24 +131,24 @@ pub(super) fn other_databases() -> Vec<Script> {
         let swap = Lie::Swap(other);
         scripts.push(script(
             format!("from the start: {name}"),
-            &[(Place::List, FIRST, swap.clone())],
+            &[(Endpoint::List, FIRST, swap.clone())],
         ));
         // The service refuses the query, since it is for the earlier version.
         scripts.push(script(
             format!("at the first query: {name}"),
-            &[(Place::Query, FIRST, swap.clone())],
+            &[(Endpoint::Query, FIRST, swap.clone())],
         ));
         scripts.push(script(
             format!("at the second query: {name}"),
-            &[(Place::Query, SECOND, swap.clone())],
+            &[(Endpoint::Query, SECOND, swap.clone())],
         ));
         let back = [
-            (Place::Query, FIRST, swap),
-            (Place::Query, SECOND, Lie::Swap(Other::Newer)),
+            (Endpoint::Query, FIRST, swap),
+            (Endpoint::Query, SECOND, Lie::Swap(Other::Newer)),
         ];
         scripts.push(script(format!("for one query: {name}"), &back));
     }
-    let each_time = [(Place::Query, ALL, Lie::Swap(Other::Newer))];
+    let each_time = [(Endpoint::Query, ALL, Lie::Swap(Other::Newer))];
     scripts.push(script(
         "at every query: the same records prepared again",
         &each_time,
@@ -179,7 +188,7 @@ fn first_checkpoints() -> Vec<Script> {
     let damaged = |(name, lie): (&str, Lie)| {
         signed(
             &format!("the first checkpoint {name}"),
-            &[(Place::Checkpoint, FIRST, lie)],
+            &[(Endpoint::Checkpoint, FIRST, lie)],
         )
     };
     damages.into_iter().map(damaged).collect()
@@ -187,7 +196,8 @@ fn first_checkpoints() -> Vec<Script> {
 
 /// Returns lies about the checkpoint in the database's description, and another owner's.
 fn described_checkpoints() -> [Script; 4] {
-    let described = |name: &str, change| signed(name, &[(Place::Info, FIRST, Lie::Json(change))]);
+    let described =
+        |name: &str, change| signed(name, &[(Endpoint::Info, FIRST, Lie::Json(change))]);
     [
         described("no lie", |_| ()),
         described("described as another sequence", |json| {
@@ -198,7 +208,7 @@ fn described_checkpoints() -> [Script; 4] {
         }),
         signed(
             "of another owner from the start",
-            &[(Place::List, FIRST, Lie::Show(Shown::Stranger))],
+            &[(Endpoint::List, FIRST, Lie::Show(Shown::Stranger))],
         ),
     ]
 }
@@ -249,7 +259,7 @@ pub(super) fn copies() -> Vec<Script> {
         copy,
         ..script(
             format!("copy {copy:?}: {name}"),
-            &[(Place::Public, when, lie)],
+            &[(Endpoint::Public, when, lie)],
         )
     };
     let mut scripts: Vec<_> = [
@@ -293,7 +303,7 @@ pub(super) fn copies() -> Vec<Script> {
             Lie::Tag("\"0123456789abcdef\""),
         ),
     ]);
-    let swap = [(Place::Query, FIRST, Lie::Swap(Other::Newer))];
+    let swap = [(Endpoint::Query, FIRST, Lie::Swap(Other::Newer))];
     scripts.push(Script {
         copy: Copied::Current,
         ..script("copy: replaced at the first query", &swap)

@@ -6,7 +6,7 @@ mod queries;
 
 use std::ops::Range;
 
-use super::liar::{Fault, Lie, Place};
+use super::liar::{Endpoint, Fault, Lie};
 use super::signed::Shown;
 use super::world::{Other, Side, Want};
 use crate::peer::{Offer, Peer};
@@ -33,7 +33,10 @@ pub struct Script {
 impl Script {
     /// Returns true if the scheme has the feature about which the script lies.
     pub fn applies_to(&self, side: &Side) -> bool {
-        let uploads = self.faults.iter().any(|fault| fault.place == Place::Upload);
+        let uploads = self
+            .faults
+            .iter()
+            .any(|fault| fault.endpoint == Endpoint::Upload);
         // Checkpoints come before lookups, so that one kind of lookup is enough.
         let by_key = matches!(side.wanted[0], Want::Key(_));
         (self.start == Start::Any || side.registered.is_some())
@@ -128,9 +131,9 @@ pub fn all() -> Vec<Script> {
     .concat()
 }
 
-fn script(name: impl Into<String>, faults: &[(Place, Range<usize>, Lie)]) -> Script {
-    let fault = |(place, when, lie): &(Place, Range<usize>, Lie)| Fault {
-        place: *place,
+fn script(name: impl Into<String>, faults: &[(Endpoint, Range<usize>, Lie)]) -> Script {
+    let fault = |(endpoint, when, lie): &(Endpoint, Range<usize>, Lie)| Fault {
+        endpoint: *endpoint,
         when: when.clone(),
         lie: lie.clone(),
     };

@@ -1,7 +1,7 @@
 //! Lies in response to queries.
 
 use super::{ALL, FIRST, SECOND, Script, script};
-use crate::traces::liar::{Lie, Place};
+use crate::traces::liar::{Endpoint, Lie};
 
 /// Every refusal of the interface, and some that no service sends.
 const REFUSALS: [(u16, &str); 29] = [
@@ -56,13 +56,13 @@ pub(super) fn answers() -> Vec<Script> {
     let second = |(name, lie): &(&str, Lie)| {
         script(
             format!("second answers: {name}"),
-            &[(Place::Query, SECOND, lie.clone())],
+            &[(Endpoint::Query, SECOND, lie.clone())],
         )
     };
     let all = |(name, lie): &(&str, Lie)| {
         script(
             format!("all answers: {name}"),
-            &[(Place::Query, ALL, lie.clone())],
+            &[(Endpoint::Query, ALL, lie.clone())],
         )
     };
     damages
@@ -75,12 +75,16 @@ pub(super) fn answers() -> Vec<Script> {
 /// Returns every refusal of a query: one after the other, and some of them for ever.
 pub(super) fn refusals() -> Vec<Script> {
     let one = |(number, &(status, code)): (usize, &(u16, &'static str))| {
-        (Place::Query, number..number + 1, Lie::Refuse(status, code))
+        (
+            Endpoint::Query,
+            number..number + 1,
+            Lie::Refuse(status, code),
+        )
     };
     let each: Vec<_> = REFUSALS.iter().enumerate().map(one).collect();
     let always = |&(status, code): &(u16, &'static str)| {
         let name = format!("all queries refused: {status} {code}");
-        script(name, &[(Place::Query, ALL, Lie::Refuse(status, code))])
+        script(name, &[(Endpoint::Query, ALL, Lie::Refuse(status, code))])
     };
     let repeated = [
         (409, "wrong_version"),
@@ -97,7 +101,7 @@ pub(super) fn refusals() -> Vec<Script> {
 pub(super) fn waiting() -> Vec<Script> {
     let waits = |name: &str, when, lie| Script {
         waits: true,
-        ..script(format!("waiting: {name}"), &[(Place::Query, when, lie)])
+        ..script(format!("waiting: {name}"), &[(Endpoint::Query, when, lie)])
     };
     vec![
         waits("a busy server", FIRST, Lie::RefuseFor(429, "busy", 7)),
