@@ -16,7 +16,7 @@ use crate::report::{GroupReport, Report};
 
 /// Product of a setup stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum SetupProduct {
     /// Encoded database.
     Encode,
     /// Hint that clients download.
@@ -25,8 +25,8 @@ enum Part {
     Material,
 }
 
-impl Part {
-    /// Returns the part to which a stage contributes, or `None` for other stages. `hint` is true if
+impl SetupProduct {
+    /// Returns the product to which a stage contributes, or `None` for other stages. `hint` is true if
     /// clients download a hint.
     fn of(stage: &str, hint: bool) -> Option<Self> {
         match stage {
@@ -73,13 +73,13 @@ fn milliseconds(seconds: &[f64]) -> f64 {
 }
 
 impl Prepared {
-    /// Returns the seconds of setup for a part.
-    fn part(&self, part: Part) -> f64 {
+    /// Returns the seconds of setup for a product.
+    fn seconds_for(&self, product: SetupProduct) -> f64 {
         let hint = self.server.describe().sizes.hint > 0;
         let stages = self
             .stages
             .iter()
-            .filter(|(name, _)| Part::of(name, hint) == Some(part));
+            .filter(|(name, _)| SetupProduct::of(name, hint) == Some(product));
         stages.fold(0.0, |sum, stage| sum + stage.1)
     }
 
@@ -115,9 +115,9 @@ impl Prepared {
             answer_ms: 1e3 * answer,
             reads: answer / read,
             stages: tally.stages(),
-            encode_s: self.part(Part::Encode),
-            hint_s: self.part(Part::Hint),
-            material_s: self.part(Part::Material),
+            encode_s: self.seconds_for(SetupProduct::Encode),
+            hint_s: self.seconds_for(SetupProduct::Hint),
+            material_s: self.seconds_for(SetupProduct::Material),
             offline_s: self.offline,
             keys_bytes: sizes.keys + query_keys,
             query_bytes,
