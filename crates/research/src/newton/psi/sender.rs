@@ -18,7 +18,7 @@ pub struct Sender {
 }
 
 /// A part of a bin: its elements, and its random factor r.
-struct Part {
+struct BinPart {
     roots: Zeroizing<Vec<u64>>,
     r: Zeroizing<Vec<u64>>,
 }
@@ -56,9 +56,9 @@ impl Sender {
         // threads.
         let mut parts = Vec::with_capacity(bins.len());
         for items in &bins {
-            let mut of_bin: Vec<Part> = Vec::new();
+            let mut of_bin: Vec<BinPart> = Vec::new();
             for roots in partition(&self.params, &n, items, rng) {
-                of_bin.push(Part {
+                of_bin.push(BinPart {
                     roots,
                     r: n.random(1, rng),
                 });
@@ -101,7 +101,7 @@ impl Sender {
         ))
     }
 
-    fn answer(&self, n: &Modulus, bin: &EncryptedBin, parts: &[Part]) -> Vec<Vec<u64>> {
+    fn answer(&self, n: &Modulus, bin: &EncryptedBin, parts: &[BinPart]) -> Vec<Vec<u64>> {
         let c = bin.powers.concat();
         let (ring, c) = Ring::of(
             n,
