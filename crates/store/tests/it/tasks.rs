@@ -30,7 +30,7 @@ struct Threads {
 impl RunTasks for Threads {
     fn read_rows(&self, folder: &Path, _progress: &dyn Progress) -> CoreResult<Vec<String>> {
         let read = |part: usize| {
-            add_rows(folder, &part.to_string(), &Given::new(Part(Some(part)))).unwrap();
+            add_rows(folder, &part.to_string(), &Given::new(PartRows(Some(part)))).unwrap();
         };
         thread::scope(|scope| {
             // One is read twice.
@@ -77,9 +77,9 @@ const PARTS: usize = 3;
 const PART_ROWS: usize = 5000;
 
 /// The rows of one part, or, as the source of a build, none.
-struct Part(Option<usize>);
+struct PartRows(Option<usize>);
 
-impl GivenRows for Part {
+impl GivenRows for PartRows {
     fn columns(&self) -> Vec<String> {
         ["word", "value"].map(str::to_owned).into()
     }
@@ -204,7 +204,7 @@ fn tasks_prepare_databases_of_every_kind() {
 
 /// A build whose rows tasks read.
 fn read_by_tasks(folder: &Path, runner: &Arc<Threads>) -> BuildOptions {
-    let given = Some(Given::new(Part(None)));
+    let given = Some(Given::new(PartRows(None)));
     let options = BuildOptions {
         given,
         ..BuildOptions::new("words", folder.join("words.papir"))
