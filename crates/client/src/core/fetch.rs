@@ -169,7 +169,7 @@ async fn try_fetch(
 
     let public = path::public(from.name);
     let url = service.url(&public);
-    let part = Part {
+    let part = PublicPart {
         url: &url,
         info: &info,
         accepted: proven.as_deref().map(|proven| &proven.accepted),
@@ -190,7 +190,7 @@ async fn try_fetch(
 }
 
 /// The public part of the version that `info` describes, and the checks that it must pass.
-struct Part<'a> {
+struct PublicPart<'a> {
     /// The address of the public part, for messages.
     url: &'a str,
     info: &'a DatabaseInfo,
@@ -200,7 +200,7 @@ struct Part<'a> {
     rooted: bool,
 }
 
-impl Part<'_> {
+impl PublicPart<'_> {
     /// The lookup client of this version. Fetches the base only if it has changed. `None` if the
     /// server has another version.
     async fn fetch(
