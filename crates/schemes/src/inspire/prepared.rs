@@ -163,7 +163,7 @@ impl Prepared {
             .zip(tiles.slice_mut().chunks_exact_mut(part_words(layout)))
             .enumerate()
         {
-            let part = Part {
+            let part = PartRecords {
                 records,
                 first: i as u64 * layout.shape.records(),
                 shape: layout.shape,
@@ -587,13 +587,13 @@ pub(super) fn pack_masks<'a>(
 }
 
 /// The records of one part.
-struct Part<'a> {
+struct PartRecords<'a> {
     records: &'a dyn Records,
     first: u64,
     shape: Shape,
 }
 
-impl Records for Part<'_> {
+impl Records for PartRecords<'_> {
     fn shape(&self) -> Shape {
         self.shape
     }

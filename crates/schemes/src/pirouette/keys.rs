@@ -110,7 +110,7 @@ fn within(bytes: &[u8], bound: i32) -> bool {
 
 /// A group of ring encryptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum KeyPart {
     Bit(usize),
     Digit(usize),
     Galois(usize),
@@ -127,7 +127,7 @@ struct MaskSource {
     rows: usize,
 }
 
-impl Part {
+impl KeyPart {
     /// Returns all parts of keys with `shorts` short keys, in the order of their bytes.
     pub(super) fn all(chain: &Chain, shorts: usize) -> Vec<Self> {
         let [bits, digits] = [0, 1].map(|which| {
@@ -287,7 +287,7 @@ const SWITCH_LABELS: [&str; 2] = ["pirouette/switch-bits", "pirouette/switch-dig
 /// Returns the bytes of packed keys with `shorts` short keys, without the envelope.
 pub(crate) fn packed_bytes(chain: &Chain, shorts: usize) -> usize {
     let switches = (0..shorts).map(|which| packed_switch_bytes(&chain.short(which).switch));
-    let parts = Part::all(chain, shorts)
+    let parts = KeyPart::all(chain, shorts)
         .into_iter()
         .map(|part| part.packed_bytes(chain));
 
@@ -303,7 +303,7 @@ fn packed_switch_bytes(params: &SwitchParams) -> usize {
 /// computes.
 pub(crate) fn expanded_bytes(chain: &Chain, shorts: usize) -> usize {
     let switches = (0..shorts).map(|which| SwitchKey::bytes(&chain.short(which).switch, DEGREE));
-    let parts = Part::all(chain, shorts)
+    let parts = KeyPart::all(chain, shorts)
         .into_iter()
         .map(|part| Rows::bytes(part.ring(chain).0.ring(), part.rows(chain)));
 
@@ -337,7 +337,7 @@ impl Evaluation {
         let switches = read_switches(chain, shorts, &seed, &mut reader)?;
 
         let mut places = Vec::new();
-        for part in Part::all(chain, shorts) {
+        for part in KeyPart::all(chain, shorts) {
             places.push((part, reader.raw(part.packed_bytes(chain))?));
         }
         let mut rows = parallel::try_map(places, |(part, bytes)| part.expand(chain, &seed, bytes))?;
@@ -418,7 +418,7 @@ impl Keys {
         }
 
         // Each part has a generator of its own, so that threads share the work.
-        let mut parts: Vec<_> = Part::all(chain, P::SHORTS)
+        let mut parts: Vec<_> = KeyPart::all(chain, P::SHORTS)
             .into_iter()
             .map(|part| (part, SecretRng::new(rng)))
             .collect();

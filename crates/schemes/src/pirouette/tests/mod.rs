@@ -22,7 +22,7 @@ use rand_core::SeedableRng;
 use super::chain::{Chain, DEGREE, LOG2_P, LOG2_Q};
 use super::client::RetrievalClient;
 use super::common::{COMPACT, Form, GATES, RetrievalParams, gate_params};
-use super::keys::{Keys, Part, State};
+use super::keys::{KeyPart, Keys, State};
 use super::layout::Layout;
 use super::noise::{Gadgets, Noise, NoiseInput, Retrieved, gadgets_of, input};
 use super::params::{Literal, PirouetteParams};
@@ -335,7 +335,7 @@ fn no_two_masks_of_the_keys_are_equal() {
     let seed = Seed([5; 32]);
     let mut seen = BTreeSet::new();
 
-    let parts = Part::all(&chain, 2);
+    let parts = KeyPart::all(&chain, 2);
     for mask in parts.iter().flat_map(|part| part.masks(&chain, &seed)) {
         assert!(seen.insert(mask.residues()[..8].to_vec()), "a mask twice");
     }

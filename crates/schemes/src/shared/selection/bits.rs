@@ -342,22 +342,22 @@ impl Selection {
         let [selector, keys, masks, bodies] = self.words::<V>(gadget);
         let selected = 1..=self.most_query_bits();
         let parts = [
-            Part {
+            MessagePart {
                 words: selector,
                 variance: &|bits| self.selection(bits),
                 bits: selected,
             },
-            Part {
+            MessagePart {
                 words: keys,
                 variance: &packing,
                 bits: 1..=self.ring.most_bits(),
             },
-            Part {
+            MessagePart {
                 words: masks,
                 variance: &|bits| self.ring.mask_switch(bits),
                 bits: self.plain_bits + 1..=MAX_ANSWER_BITS,
             },
-            Part {
+            MessagePart {
                 words: bodies,
                 variance: &|bits| self.body_variance(bits),
                 bits: bodies_in,
@@ -412,13 +412,13 @@ fn covering(modulus_bits: u32, levels: usize, log_base: u32) -> Option<GadgetPar
 
 /// A part of the messages: its number of words, and the variance that it adds with each number of
 /// bits. With one bit more, a quarter of the variance is left, or more.
-struct Part<'a> {
+struct MessagePart<'a> {
     words: usize,
     variance: &'a dyn Fn(u32) -> f64,
     bits: RangeInclusive<u32>,
 }
 
-impl Part<'_> {
+impl MessagePart<'_> {
     /// Returns the variance that one bit more than `bits` saves, for each word.
     fn gain(&self, bits: u32) -> f64 {
         ((self.variance)(bits) - (self.variance)(bits + 1)) / self.words.max(1) as f64
@@ -426,7 +426,7 @@ impl Part<'_> {
 }
 
 /// Returns the sum of the parts' variances with these bits.
-fn total_variance<const N: usize>(parts: &[Part<'_>; N], bits: &[u32; N]) -> f64 {
+fn total_variance<const N: usize>(parts: &[MessagePart<'_>; N], bits: &[u32; N]) -> f64 {
     bits.iter()
         .zip(parts)
         .map(|(&bits, part)| (part.variance)(bits))
@@ -438,7 +438,7 @@ fn total_variance<const N: usize>(parts: &[Part<'_>; N], bits: &[u32; N]) -> f64
 ///
 /// It starts with the bits that each part needs alone, gives the next bit to the part where the bit
 /// reduces the variance most for its words, and takes back spare bits.
-fn spend<const N: usize>(parts: &[Part<'_>; N], budget: f64) -> Option<[u32; N]> {
+fn spend<const N: usize>(parts: &[MessagePart<'_>; N], budget: f64) -> Option<[u32; N]> {
     let mut bits = [0; N];
     // Below these bits a part alone exceeds the budget: no solution has fewer.
     for (bits, part) in bits.iter_mut().zip(parts) {
