@@ -1,6 +1,6 @@
 //! Private lookups by key or index, independent of the transport.
 
-mod asked;
+mod database;
 mod pending;
 
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use crate::delta::DeltaPart;
 use crate::error::{Error, Result};
 use crate::ids::KeyId;
 use crate::layout::KeywordLayout;
-use asked::{Asked, Need, Part, Prepared};
+use database::{DatabaseClient, DatabaseLookups, Need, PreparedLookups};
 
 pub use pending::{AnswerLengths, Pending};
 
 /// A lookup client for one version of a database. It is cheap to clone.
 #[derive(Clone)]
 pub struct Lookup {
-    base: Arc<Part>,
+    base: Arc<DatabaseClient>,
     delta: Option<Delta>,
 }
 
 /// The client of a delta, and the number of records with it.
 #[derive(Clone)]
 struct Delta {
-    part: Arc<Part>,
+    database: Arc<DatabaseClient>,
     /// Number of records of base and delta together; `None` for a database with keys.
     records: Option<u64>,
 }
@@ -69,7 +69,7 @@ impl Lookup {
             layout.check_shape(&shape)?;
         }
 
-        let base = Part {
+        let base = DatabaseClient {
             client,
             keyword,
             commitment,
@@ -103,7 +103,7 @@ impl Lookup {
         let keyword = delta.bundle.keyword.clone();
         let top = delta.bundle.commitment_top;
         let delta = Delta {
-            part: Self::new_verifying(client, keyword, top)?.base,
+            database: Self::new_verifying(client, keyword, top)?.base,
             records: delta.records,
         };
         Ok(Self {
@@ -166,16 +166,16 @@ impl Lookup {
 
     /// Sizes, security and parameters of the delta's scheme; `None` without a delta.
     pub fn describe_delta(&self) -> Option<Description> {
-        Some(self.delta.as_ref()?.part.client.describe())
+        Some(self.delta.as_ref()?.database.client.describe())
     }
 
     /// Version of the database: the version of the delta if there is one, else of the base.
     pub fn version(&self) -> Version {
-        let part = match &self.delta {
-            Some(delta) => &delta.part,
+        let database = match &self.delta {
+            Some(delta) => &delta.database,
             None => &self.base,
         };
-        part.client.version()
+        database.client.version()
     }
 
     /// Version of the base.
@@ -270,7 +270,7 @@ impl Lookup {
     pub fn lookups_in_message(&self) -> usize {
         let base = self.base.lookups_in_message();
         let most = match &self.delta {
-            Some(delta) => base.min(delta.part.lookups_in_message()),
+            Some(delta) => base.min(delta.database.lookups_in_message()),
             None => base,
         };
         most.max(1)
@@ -301,7 +301,7 @@ impl Lookup {
 
         // Every lookup asks both: the client does not know which keys the delta has, and the server
         // must not learn which one it wants.
-        let base = Asked::prepare(&self.base, needs, state, rng)?;
+        let base = DatabaseLookups::prepare(&self.base, needs, state, rng)?;
         let changed = match &self.delta {
             Some(delta) => Some(delta.prepare(wanted, rng)?),
             None => None,
@@ -383,17 +383,17 @@ fn proofs_words(proven: bool) -> &'static str {
 
 impl Delta {
     /// Makes the queries to the delta for these lookups.
-    fn prepare(&self, wanted: &[Wanted<'_>], rng: &mut dyn CryptoRng) -> Result<Prepared> {
+    fn prepare(&self, wanted: &[Wanted<'_>], rng: &mut dyn CryptoRng) -> Result<PreparedLookups> {
         let needs = wanted
             .iter()
             .map(|one| self.need(*one))
             .collect::<Result<_>>()?;
-        Asked::prepare(&self.part, needs, None, rng)
+        DatabaseLookups::prepare(&self.database, needs, None, rng)
     }
 
     /// The records of one lookup in the delta, which has a bucket for any key and any index.
     fn need(&self, wanted: Wanted<'_>) -> Result<Need> {
-        let layout = self.part.keyword.as_ref().ok_or(Error::NotKeyed)?;
+        let layout = self.database.keyword.as_ref().ok_or(Error::NotKeyed)?;
         let id = match wanted {
             Wanted::Key(key) => layout.seeds.id(key),
             Wanted::Index(index) => KeyId::of_index(index),

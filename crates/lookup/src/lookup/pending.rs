@@ -2,15 +2,15 @@
 
 use papir_core::Error as CoreError;
 
-use super::asked::{Asked, Prepared, Queries};
+use super::database::{DatabaseLookups, PreparedLookups, Queries};
 use crate::delta::Word;
 use crate::error::Result;
 
 /// Lookups whose queries are made and whose answers are missing.
 pub struct Pending {
-    base: Asked,
+    base: DatabaseLookups,
     /// Lookups of the same keys in the delta, or `None` without a delta.
-    delta: Option<Asked>,
+    delta: Option<DatabaseLookups>,
     refusals: Vec<Option<CoreError>>,
     /// Length in bytes of a record that is looked up by index; `None` for a database with keys.
     indexed_bytes: Option<usize>,
@@ -30,8 +30,8 @@ impl Pending {
     /// The lookups of base and delta. `refusals` has the error of each lookup, or `None`. The
     /// delta's queries follow the base's.
     pub(super) fn new(
-        base: Prepared,
-        delta: Option<Prepared>,
+        base: PreparedLookups,
+        delta: Option<PreparedLookups>,
         refusals: Vec<Option<CoreError>>,
         indexed_bytes: Option<usize>,
     ) -> Self {
@@ -39,13 +39,13 @@ impl Pending {
         let delta = match delta {
             Some(delta) => {
                 made.queries.extend(delta.made.queries);
-                Some(delta.asked)
+                Some(delta.lookups)
             }
             None => None,
         };
 
         Self {
-            base: base.asked,
+            base: base.lookups,
             delta,
             refusals,
             indexed_bytes,
@@ -115,10 +115,10 @@ impl Pending {
 }
 
 /// Number and maximum length of the answers to lookups in one database.
-fn answer_lengths(asked: &Asked) -> AnswerLengths {
+fn answer_lengths(lookups: &DatabaseLookups) -> AnswerLengths {
     AnswerLengths {
-        count: asked.len(),
-        longest: asked.answer_bytes(),
+        count: lookups.len(),
+        longest: lookups.answer_bytes(),
     }
 }
 

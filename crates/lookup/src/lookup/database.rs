@@ -13,7 +13,7 @@ use crate::ids::KeyId;
 use crate::layout::{KeywordLayout, within};
 
 /// The client of one prepared database: a base or a delta.
-pub(super) struct Part {
+pub(super) struct DatabaseClient {
     pub(super) client: Box<dyn ErasedClient>,
     pub(super) keyword: Option<KeywordLayout>,
     pub(super) commitment: Option<Commitment>,
@@ -46,7 +46,7 @@ impl Need {
     }
 }
 
-impl Part {
+impl DatabaseClient {
     /// Maximum number of records per query.
     pub(super) fn capacity(&self) -> usize {
         self.client.describe().limits.batch.max(1)
@@ -111,8 +111,8 @@ impl Part {
 }
 
 /// Lookups in one database that wait for their answers.
-pub(super) struct Asked {
-    part: Arc<Part>,
+pub(super) struct DatabaseLookups {
+    database: Arc<DatabaseClient>,
     needs: Vec<Need>,
     secrets: Vec<ErasedSecret>,
 }
@@ -125,20 +125,20 @@ pub(super) struct Queries {
 }
 
 /// Lookups in one database, with their queries.
-pub(super) struct Prepared {
-    pub(super) asked: Asked,
+pub(super) struct PreparedLookups {
+    pub(super) lookups: DatabaseLookups,
     pub(super) made: Queries,
 }
 
-impl Asked {
+impl DatabaseLookups {
     /// Makes the queries of several lookups. Each query has the largest number of records that the
     /// scheme allows.
     pub(super) fn prepare(
-        part: &Arc<Part>,
+        database: &Arc<DatabaseClient>,
         needs: Vec<Need>,
         mut state: Option<&mut ErasedState>,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Prepared> {
+    ) -> Result<PreparedLookups> {
         // Allocated once: a vector that grows would leave copies of secret indices in memory.
         let total = needs.iter().map(|need| need.indices.len()).sum();
         let mut all = Zeroizing::new(Vec::with_capacity(total));
@@ -146,10 +146,10 @@ impl Asked {
             all.extend_from_slice(&need.indices);
         }
 
-        let client = &part.client;
+        let client = &database.client;
         let mut secrets = Vec::new();
         let mut made = Queries::default();
-        for indices in all.chunks(part.capacity()) {
+        for indices in all.chunks(database.capacity()) {
             // The number of the ticket that the query below spends.
             if let (Some(state), Some(registered)) = (&state, client.registered()) {
                 made.tickets.extend(registered.numbers(state)?.query);
@@ -160,12 +160,12 @@ impl Asked {
             made.queries.push(query);
         }
 
-        let asked = Self {
-            part: Arc::clone(part),
+        let lookups = Self {
+            database: Arc::clone(database),
             needs,
             secrets,
         };
-        Ok(Prepared { asked, made })
+        Ok(PreparedLookups { lookups, made })
     }
 
     /// Number of queries.
@@ -175,13 +175,13 @@ impl Asked {
 
     /// Length of the longest answer in bytes.
     pub(super) fn answer_bytes(&self) -> usize {
-        self.part.client.describe().sizes.answer as usize
+        self.database.client.describe().sizes.answer as usize
     }
 
     /// Decodes the answers, one per query. Returns one result per lookup. Decodes all answers even
     /// if one fails.
     pub(super) fn open(self, answers: &[Vec<u8>]) -> Result<Vec<Result<Option<Vec<u8>>>>> {
-        let client = &self.part.client;
+        let client = &self.database.client;
         let opened: Vec<Result<Vec<Record>, CoreError>> = self
             .secrets
             .into_iter()
@@ -196,7 +196,7 @@ impl Asked {
         for need in &self.needs {
             // Taking by reference leaves the records of the next lookups in the iterator.
             let own = records.by_ref().take(need.indices.len()).collect();
-            results.push(self.part.open(need, own));
+            results.push(self.database.open(need, own));
         }
         Ok(results)
     }
