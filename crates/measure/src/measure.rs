@@ -26,8 +26,8 @@ enum SetupProduct {
 }
 
 impl SetupProduct {
-    /// Returns the product to which a stage contributes, or `None` for other stages. `hint` is true if
-    /// clients download a hint.
+    /// Returns the product to which a stage contributes, or `None` for other stages. `hint` is true
+    /// if clients download a hint.
     fn of(stage: &str, hint: bool) -> Option<Self> {
         match stage {
             "encode" | "encrypt" | "copy records" | "prepare buckets" => Some(Self::Encode),
