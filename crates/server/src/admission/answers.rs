@@ -18,11 +18,12 @@ pub(crate) trait PendingResponse: Send + Sync {
 /// Bounds the memory of answers.
 pub(crate) struct Answers {
     memory: Arc<Memory>,
-    held: Mutex<Held>,
+    table: Mutex<AnswerTable>,
 }
 
+/// Answers by number, and the last number used.
 #[derive(Default)]
-struct Held {
+struct AnswerTable {
     next: u64,
     answers: HashMap<u64, Entry>,
 }
@@ -45,7 +46,7 @@ impl Answers {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
             memory: Memory::new(limit),
-            held: Mutex::default(),
+            table: Mutex::default(),
         })
     }
 
@@ -74,10 +75,10 @@ impl Answers {
             client: client.clone(),
             response,
         };
-        let mut all = self.held();
-        all.next += 1;
-        let number = all.next;
-        all.answers.insert(number, entry);
+        let mut table = self.table();
+        table.next += 1;
+        let number = table.next;
+        table.answers.insert(number, entry);
 
         Some(HeldAnswer {
             answers: Arc::clone(self),
@@ -88,13 +89,13 @@ impl Answers {
 
     /// Ends one response that takes long, of the client that holds the most.
     fn end_one(&self) {
-        let held = self.held();
+        let table = self.table();
 
         // One pass without a list of the entries: all responses that begin or end wait for this
         // lock, and many are held when the memory is full.
         let mut most = 0;
         let mut heaviest: Option<&Entry> = None;
-        for entry in held.answers.values() {
+        for entry in table.answers.values() {
             if !entry.response.takes_long() {
                 continue;
             }
@@ -111,8 +112,8 @@ impl Answers {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> MutexGuard<'_, AnswerTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Number of bytes held.
@@ -123,7 +124,7 @@ impl Answers {
 
 impl Drop for HeldAnswer {
     fn drop(&mut self) {
-        let entry = self.answers.held().answers.remove(&self.number);
+        let entry = self.answers.table().answers.remove(&self.number);
         // Dropped outside the lock.
         drop(entry);
     }
@@ -201,7 +202,7 @@ mod tests {
         drop(large);
         assert!(hold(5, 100, true).is_some());
         assert_eq!(answers.bytes(), 690);
-        assert_eq!(answers.held().answers.len(), 3);
+        assert_eq!(answers.table().answers.len(), 3);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::body::{self, FULL_ADVICE, Whole};
 use super::headers::{BINARY, named_version, version_header};
 use super::problem::Problem;
 use super::routes::Routes;
-use super::tracked_body::Held;
+use super::tracked_body::ResponseMemory;
 use super::unread::{BodyMemory, response_on};
 use crate::access::Grant;
 use crate::admission::ClientKey;
@@ -153,6 +153,6 @@ async fn evaluate(
 
     let version = [version_header(current)];
     let content_type = [(header::CONTENT_TYPE, BINARY)];
-    let held = Extension(Held::from(memory));
+    let held = Extension(ResponseMemory::from(memory));
     Ok((held, version, content_type, evaluated).into_response())
 }

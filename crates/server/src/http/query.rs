@@ -16,7 +16,7 @@ use super::body::{self, FULL_ADVICE, Whole};
 use super::headers::{BINARY, NamePath, credentials, database_name, named_version, version_header};
 use super::problem::Problem;
 use super::routes::Routes;
-use super::tracked_body::Held;
+use super::tracked_body::ResponseMemory;
 use super::unread::response_on;
 use crate::admission::{ClientKey, ClientSlot, Permit, WorkTurns};
 use crate::catalog::{Candidates, QueryError};
@@ -301,7 +301,9 @@ fn response(version: Version, answered: Answered) -> Response {
     let content_type = [(header::CONTENT_TYPE, BINARY)];
 
     let mut response = (version, content_type, bytes).into_response();
-    response.extensions_mut().insert(Held::from(memory));
+    response
+        .extensions_mut()
+        .insert(ResponseMemory::from(memory));
     response
 }
 

@@ -17,11 +17,11 @@ pub(super) const PIECE: usize = 64 << 10;
 
 /// Memory that a response holds until it is sent, as an extension of it.
 #[derive(Clone)]
-pub(super) struct Held {
+pub(super) struct ResponseMemory {
     _bytes: Arc<HeldAnswer>,
 }
 
-impl From<HeldAnswer> for Held {
+impl From<HeldAnswer> for ResponseMemory {
     fn from(bytes: HeldAnswer) -> Self {
         Self {
             _bytes: Arc::new(bytes),
@@ -41,7 +41,7 @@ pub(crate) struct TrackedBody {
 struct Unsent {
     request: RequestActivity,
     _running: Option<Arc<()>>,
-    _held: Option<Held>,
+    _held: Option<ResponseMemory>,
 }
 
 /// A piece of a response until the connection has sent it. It is a part of the whole answer, whose

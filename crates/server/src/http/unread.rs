@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::body::FULL_ADVICE;
 use super::problem::Problem;
-use super::tracked_body::{Held, PIECE};
+use super::tracked_body::{PIECE, ResponseMemory};
 use crate::admission::{ClientKey, PendingResponse};
 use crate::listen::Activity;
 use crate::service::App;
@@ -61,7 +61,7 @@ impl ResponseReader {
     /// [`Problem::Busy`].
     pub(super) fn count(self, app: &App, mut response: Response) -> Response {
         // An answer is counted already, with the memory of answers.
-        if response.extensions().get::<Held>().is_some() {
+        if response.extensions().get::<ResponseMemory>().is_some() {
             return response;
         }
 
@@ -71,7 +71,9 @@ impl ResponseReader {
             return Problem::Busy { after: FULL_ADVICE }.into_response();
         };
 
-        response.extensions_mut().insert(Held::from(memory));
+        response
+            .extensions_mut()
+            .insert(ResponseMemory::from(memory));
         response
     }
 }

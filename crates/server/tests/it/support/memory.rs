@@ -21,9 +21,9 @@ pub struct Memory {
     pub broken: Arc<AtomicBool>,
 }
 
-struct Held(Memory, String);
+struct SlotLock(Memory, String);
 
-impl Drop for Held {
+impl Drop for SlotLock {
     fn drop(&mut self) {
         let (locked, released) = &*self.0.locks;
         locked.lock().unwrap().remove(&self.1);
@@ -51,7 +51,7 @@ impl StateStorage for Memory {
             .wait_while(locked, |locked| locked.contains(slot))
             .unwrap()
             .insert(slot.to_owned());
-        Ok(StoreLock::new(Held(self.clone(), slot.to_owned())))
+        Ok(StoreLock::new(SlotLock(self.clone(), slot.to_owned())))
     }
 
     fn read(
