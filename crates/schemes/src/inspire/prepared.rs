@@ -22,7 +22,7 @@ use papir_ring::prg::Seed;
 use super::encode::{Columns, encode};
 use super::layout::Layout;
 use super::params::Params;
-use crate::shared::held::Held;
+use crate::shared::device_copy::DeviceCopy;
 use crate::shared::matrices::RowMasks;
 use crate::shared::packs::{Names, PreparedPacks, ranged, sized};
 use crate::shared::stored_records::read_columns;
@@ -90,7 +90,7 @@ pub(crate) struct Prepared {
 #[derive(Clone, Default)]
 pub(super) struct Copies {
     /// Words of each part.
-    pub(super) words: Vec<Held>,
+    pub(super) words: Vec<DeviceCopy>,
     /// Words and packs together, or `None` if the device does not evaluate polynomials.
     pub(super) packs: Option<Arc<dyn HeldPacks>>,
 }
@@ -333,9 +333,9 @@ impl Prepared {
     }
 
     /// Copies the words of a part to a device.
-    fn hold_words(&self, part: usize, device: &dyn Device) -> Result<Held> {
+    fn hold_words(&self, part: usize, device: &dyn Device) -> Result<DeviceCopy> {
         let tiles = bytemuck::cast_slice(self.tiles_of(part));
-        Held::on(device, Words::Signed16, self.layout.columns, tiles)
+        DeviceCopy::on(device, Words::Signed16, self.layout.columns, tiles)
     }
 
     /// Returns the shapes of the matrices of `parts` parts that a device holds.

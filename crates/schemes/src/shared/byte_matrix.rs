@@ -9,7 +9,7 @@ use papir_lattice::lwe32::{self, LweParams, MaskProducts, matrix_bytes, write_co
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::held::Held;
+use super::device_copy::DeviceCopy;
 use super::stored_records::read_columns;
 use super::units::Units;
 
@@ -226,7 +226,7 @@ pub(crate) fn load_matrix(
 /// Computes [`ByteMatrix::products`], on a device if it holds the matrix.
 pub(crate) fn held_products(
     matrix: &ByteMatrix,
-    held: &Held,
+    held: &DeviceCopy,
     queries: &[&[u32]],
     bits: u32,
     centre: u8,

@@ -1,11 +1,11 @@
 //! Building blocks of several scheme families.
 
 pub(crate) mod byte_matrix;
+pub(crate) mod device_copy;
 pub mod digits;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 pub(crate) mod fixtures;
-pub(crate) mod held;
 pub mod matrices;
 pub mod messages;
 pub(crate) mod packs;

@@ -14,7 +14,7 @@ use papir_lattice::response::ResponseBits;
 use papir_lattice::rlwe::Rlwe;
 use papir_ring::{CyclotomicRing, Poly, Ring, Values};
 
-use super::held::Held;
+use super::device_copy::DeviceCopy;
 use super::parameters::refused;
 
 /// Name of the packs' scheme, and the names of their sections.
@@ -53,7 +53,7 @@ pub(crate) struct PreparedPacks<P: RingPacking> {
     pub(crate) words: BlobSlice<P::Word>,
     pub(crate) packs: Vec<Preprocessed>,
     /// Copy of the words in the memory of a device, if there is one.
-    held: Held,
+    held: DeviceCopy,
 }
 
 impl<P: RingPacking> Clone for PreparedPacks<P> {
@@ -95,7 +95,7 @@ impl<P: RingPacking> PreparedPacks<P> {
             words: BlobSlice::new(words.into(), names.words)?,
             packs,
             // A device that held the packs has the old words.
-            held: Held::default(),
+            held: DeviceCopy::default(),
         })
     }
 
@@ -125,7 +125,7 @@ impl<P: RingPacking> PreparedPacks<P> {
             names,
             words,
             packs,
-            held: Held::default(),
+            held: DeviceCopy::default(),
         }))
     }
 
@@ -180,7 +180,7 @@ impl<P: RingPacking> PreparedPacks<P> {
             names,
             words: BlobSlice::new(words.into(), names.words)?,
             packs: packs.collect(),
-            held: Held::default(),
+            held: DeviceCopy::default(),
         })
     }
 
@@ -232,7 +232,7 @@ impl<P: RingPacking> PreparedPacks<P> {
             names,
             words,
             packs,
-            held: Held::default(),
+            held: DeviceCopy::default(),
         })
     }
 
@@ -246,7 +246,7 @@ impl<P: RingPacking<Word = i32, Expanded = Expanded>> PreparedPacks<P> {
     pub(crate) fn on_device(&self, packing: &Packing<P>, device: &dyn Device) -> Result<Self> {
         let columns = matrix_columns(packing);
         Ok(Self {
-            held: Held::on(device, Words::Signed32, columns, self.words.bytes())?,
+            held: DeviceCopy::on(device, Words::Signed32, columns, self.words.bytes())?,
             ..self.clone()
         })
     }

@@ -23,7 +23,7 @@ use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
 use crate::shared::byte_matrix::{
     ByteMatrix, Difference, Layout, held_products, load_matrix, multiply, row_products,
 };
-use crate::shared::held::Held;
+use crate::shared::device_copy::DeviceCopy;
 use crate::shared::messages::load_seed;
 use crate::shared::parameters::estimate;
 use crate::shared::stored_records::check_source;
@@ -43,7 +43,7 @@ pub struct SimpleServer {
     pub(super) public: SimplePublic,
     pub(super) database: ByteMatrix,
     /// Copy of the matrix in the memory of a device, if there is one.
-    held: Held,
+    held: DeviceCopy,
 }
 
 /// The product with the matrix on a device.
@@ -51,7 +51,7 @@ pub(super) struct SimpleOnDevice;
 
 impl OnDevice<Simple> for SimpleOnDevice {
     fn place(&self, server: &SimpleServer, device: &dyn Device) -> Result<DeviceServer<Simple>> {
-        let held = Held::on(
+        let held = DeviceCopy::on(
             device,
             Words::Unsigned8,
             server.database.columns(),
@@ -93,7 +93,7 @@ impl Server<Simple> for SimpleServer {
             params,
             public: SimplePublic { seed, hint },
             database,
-            held: Held::default(),
+            held: DeviceCopy::default(),
         })
     }
 
@@ -178,7 +178,7 @@ impl Server<Simple> for SimpleServer {
             public,
             // A device that held the matrix has the old bytes.
             database,
-            held: Held::default(),
+            held: DeviceCopy::default(),
         })
     }
 
@@ -200,7 +200,7 @@ impl Server<Simple> for SimpleServer {
             public: load_public(&params, source)?,
             params,
             database,
-            held: Held::default(),
+            held: DeviceCopy::default(),
         })
     }
 }
@@ -246,7 +246,7 @@ pub(super) fn load_public(
 pub(super) fn rounded_products(
     params: &SimpleParams,
     rows: &ByteMatrix,
-    held: &Held,
+    held: &DeviceCopy,
     queries: &[&SimpleQuery],
     progress: &dyn Progress,
 ) -> Vec<Vec<u64>> {

@@ -15,7 +15,7 @@ use super::params::{Simple, SimpleParams};
 use super::server::{DATABASE, load_public, rounded_products};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
 use crate::shared::byte_matrix::ByteMatrix;
-use crate::shared::held::Held;
+use crate::shared::device_copy::DeviceCopy;
 
 /// Division of a database's row groups among several machines.
 pub(super) struct SimpleSlices;
@@ -78,7 +78,7 @@ impl Shard<Simple> for SimpleShard {
         Ok(rounded_products(
             &self.params,
             &self.rows,
-            &Held::default(),
+            &DeviceCopy::default(),
             queries,
             progress,
         ))

@@ -51,7 +51,7 @@ impl Device for Evaluating {
             log_base: packs.gadget.log_base,
             drop: packs.gadget.drop,
         };
-        Ok(Some(Arc::new(Held {
+        Ok(Some(Arc::new(PortablePacks {
             gadget: Gadget::new(&ring, params).unwrap(),
             masks: polys(&ring, &packs.masks),
             last: polys(&ring, &packs.last),
@@ -68,7 +68,7 @@ impl Device for Evaluating {
     }
 }
 
-struct Held {
+struct PortablePacks {
     ring: Ring,
     gadget: Gadget,
     masks: Vec<Poly<papir_ring::Coefficients>>,
@@ -83,13 +83,13 @@ struct Held {
     variables: Vec<usize>,
 }
 
-impl HeldPacks for Held {
+impl HeldPacks for PortablePacks {
     fn evaluate(&self, queries: &[PackQuery<'_>]) -> Result<Vec<Vec<u32>>> {
         Ok(queries.iter().map(|query| self.answer(query)).collect())
     }
 }
 
-impl Held {
+impl PortablePacks {
     fn answer(&self, query: &PackQuery<'_>) -> Vec<u32> {
         let points = polys(&self.ring, query.points);
         let rows = 2 * self.gadget.levels();

@@ -18,7 +18,7 @@ use super::packings::{LevelMatrix, Packings, SEED};
 use super::params::Params;
 use super::second::SecondLevel;
 use super::wire::Query;
-use crate::shared::held::Held;
+use crate::shared::device_copy::DeviceCopy;
 use crate::shared::messages::load_seed;
 use crate::shared::packs::{load_words, matrix_columns, ranged};
 use crate::shared::parameters::refused;
@@ -38,7 +38,7 @@ pub(super) struct First {
     /// Packing matrices of the units.
     pub(super) matrices: BlobSlice<i32>,
     /// Rows and packing matrices in the memory of a device.
-    pub(super) held: [Held; 2],
+    pub(super) held: [DeviceCopy; 2],
 }
 
 impl First {
@@ -69,14 +69,14 @@ impl First {
         packing: &Packing<PartialInspiring>,
         device: &dyn Device,
     ) -> Result<Self> {
-        let rows = Held::on(
+        let rows = DeviceCopy::on(
             device,
             Words::Signed16,
             params.layout().columns,
             self.tiles.bytes(),
         )?;
 
-        let matrices = Held::on(
+        let matrices = DeviceCopy::on(
             device,
             Words::Signed32,
             matrix_columns(packing),

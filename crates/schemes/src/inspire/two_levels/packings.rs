@@ -9,7 +9,7 @@ use papir_ring::prg::Seed;
 use super::literal::NAME;
 use super::params::Params;
 use super::wire::Query;
-use crate::shared::held::Held;
+use crate::shared::device_copy::DeviceCopy;
 use crate::shared::packs::Names;
 use crate::shared::parameters::refused;
 
@@ -95,7 +95,7 @@ pub(super) struct LevelMatrix<'a> {
     pub(super) level: usize,
     pub(super) tiles: &'a [i16],
     /// Copy of the tiles on a device, if there is one.
-    pub(super) held: &'a Held,
+    pub(super) held: &'a DeviceCopy,
     /// γ, the number of rows in a pack.
     pub(super) gamma: usize,
     /// Number of packs.

@@ -20,7 +20,7 @@ use super::literal::{Inspire2, NAME};
 use super::packings::{LevelMatrix, PACKS, Packings, SEED};
 use super::params::Params;
 use super::wire::{Answer, Public, Query};
-use crate::shared::held::Held;
+use crate::shared::device_copy::DeviceCopy;
 use crate::shared::messages::load_seed;
 use crate::shared::packs::{PreparedPacks, encryptions, sized};
 use crate::shared::parameters::refused;
@@ -139,7 +139,7 @@ impl SecondLevel {
             level: 1,
             tiles: &self.digits,
             // Devices hold the first level only.
-            held: &Held::default(),
+            held: &DeviceCopy::default(),
             gamma: literal.gammas[1],
             packs: literal.packs()[0],
         };

@@ -7,9 +7,9 @@ use papir_core::device::{Device, HeldMatrix, Tiles, Words};
 
 /// Copy of a matrix in the memory of a device, or none. A clone shares it.
 #[derive(Clone, Default)]
-pub(crate) struct Held(Option<Arc<dyn HeldMatrix>>);
+pub(crate) struct DeviceCopy(Option<Arc<dyn HeldMatrix>>);
 
-impl Held {
+impl DeviceCopy {
     /// Copies the tiles of a matrix to a device. Tiles that are not whole row groups give
     /// [`papir_core::Error::Length`].
     pub(crate) fn on(
