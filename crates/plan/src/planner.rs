@@ -109,7 +109,7 @@ fn times_of(best: &Offer) -> String {
 /// # Errors
 /// [`Error::NothingFits`] with the reason of each scheme, if no offer fits.
 pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
-    let Found {
+    let CollectedOffers {
         offers,
         mut left_out,
     } = match demand.batch {
@@ -182,12 +182,12 @@ fn least_time(offers: &[Offer], demand: &Demand) -> f64 {
 
 /// Offers, and schemes that were left out.
 #[derive(Default)]
-struct Found {
+struct CollectedOffers {
     offers: Vec<Offer>,
     left_out: Vec<LeftOut>,
 }
 
-impl Found {
+impl CollectedOffers {
     /// Adds the offers of a scheme, or leaves it out with the error.
     fn add(&mut self, scheme: &'static str, offers: CoreResult<Vec<Offer>>) {
         match offers {
@@ -209,8 +209,8 @@ impl Found {
 /// The offers for batches of `capacity` lookups: of the schemes for batches, with the parameters
 /// that `papir build --batch` would choose for each goal, and of schemes whose queries can hold
 /// that number of lookups.
-fn batch_offers(demand: &Demand, rates: &Rates, capacity: usize) -> Found {
-    let mut found = Found::default();
+fn batch_offers(demand: &Demand, rates: &Rates, capacity: usize) -> CollectedOffers {
+    let mut found = CollectedOffers::default();
     for batches in registry::of_batches() {
         let offers = offers(demand, rates, |shape| {
             batches.candidates(shape, demand.failure, capacity)
@@ -268,8 +268,8 @@ fn private() -> impl Iterator<Item = &'static dyn ErasedScheme> {
 }
 
 /// The offers of all schemes for single lookups.
-fn single_offers(demand: &Demand, rates: &Rates) -> Found {
-    let mut found = Found::default();
+fn single_offers(demand: &Demand, rates: &Rates) -> CollectedOffers {
+    let mut found = CollectedOffers::default();
     for scheme in private() {
         match not_weighed(scheme, demand) {
             Some(reason) => found.leave_out(scheme.name(), reason.to_owned()),
