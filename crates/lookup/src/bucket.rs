@@ -24,7 +24,7 @@ pub(crate) struct EntryFormat {
 
 /// An entry read from a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found<'a> {
+pub(crate) struct BucketEntry<'a> {
     /// Number of bytes of the value from this chunk on.
     pub(crate) remaining: usize,
     /// The bytes of this chunk.
@@ -35,7 +35,7 @@ pub(crate) struct Found<'a> {
 pub(crate) struct Split<'a> {
     /// The stored tag.
     pub(crate) tag: u64,
-    pub(crate) entry: Found<'a>,
+    pub(crate) entry: BucketEntry<'a>,
     /// The bytes after the entry.
     pub(crate) rest: &'a [u8],
 }
@@ -116,7 +116,11 @@ impl EntryFormat {
     /// Finds the entry with this tag, or returns `None` if there is none. Reads every entry, even
     /// after a match. Its time depends on the contents of the bucket, which only the client sees,
     /// after decryption.
-    pub(crate) fn find_vartime<'a>(&self, bucket: &'a [u8], tag: u64) -> Result<Option<Found<'a>>> {
+    pub(crate) fn find_vartime<'a>(
+        &self,
+        bucket: &'a [u8],
+        tag: u64,
+    ) -> Result<Option<BucketEntry<'a>>> {
         let mut found = None;
         let tag = self.tag(tag);
         let mut rest = bucket;
@@ -159,7 +163,7 @@ impl EntryFormat {
             });
         };
 
-        let entry = Found { remaining, payload };
+        let entry = BucketEntry { remaining, payload };
         Ok(Some(Split { tag, entry, rest }))
     }
 }
