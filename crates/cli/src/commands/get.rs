@@ -77,7 +77,7 @@ const EXAMPLES: &str = "Examples:
   papir get http://127.0.0.1:7470 --batch words.txt";
 
 /// The result of one lookup.
-struct Found {
+struct LookupOutcome {
     /// The key or the index, as a JSON field.
     asked: Map<String, Value>,
     /// `None` if the key is absent.
@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// Prints the results: JSON lines or, if `plain`, the bytes of a single value.
-fn print(found: &[Found], plain: bool) -> std::io::Result<()> {
+fn print(found: &[LookupOutcome], plain: bool) -> std::io::Result<()> {
     let mut out = std::io::stdout();
 
     match found {
@@ -153,7 +153,7 @@ fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
 }
 
 /// Looks up the lines of a file.
-fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure> {
+fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<LookupOutcome>, Failure> {
     let bytes = lines::read(file)?;
     let lines = lines::of(&bytes);
     // Nothing would be sent, and the exit code would say that all keys were found.
@@ -203,20 +203,20 @@ fn record_number(file: &Path, line: usize, text: &[u8]) -> Result<u64, Failure> 
     })
 }
 
-fn keys(connection: &mut Connection, keys: &[&[u8]]) -> Result<Vec<Found>, Failure> {
+fn keys(connection: &mut Connection, keys: &[&[u8]]) -> Result<Vec<LookupOutcome>, Failure> {
     let values = connection.get_keys(keys).map_err(connecting::explain)?;
 
     Ok(keys
         .iter()
         .zip(values)
-        .map(|(key, value)| Found {
+        .map(|(key, value)| LookupOutcome {
             asked: Map::from_iter([json_field("key", key)]),
             value,
         })
         .collect())
 }
 
-fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, Failure> {
+fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<LookupOutcome>, Failure> {
     if connection.info().keyed {
         return Err(Failure::new(
             "--index cannot be used with a keyed database, whose records are buckets of entries; give the KEY",
@@ -229,14 +229,14 @@ fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, F
     Ok(indices
         .iter()
         .zip(records)
-        .map(|(index, record)| Found {
+        .map(|(index, record)| LookupOutcome {
             asked: Map::from_iter([("index".to_owned(), json!(index))]),
             value: Some(record),
         })
         .collect())
 }
 
-fn json_line(found: &Found) -> String {
+fn json_line(found: &LookupOutcome) -> String {
     let field = match &found.value {
         Some(bytes) => json_field("value", bytes),
         None => ("value".to_owned(), Value::Null),
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn json_lines_hold_text_or_base64() {
         let line = |value: Option<&[u8]>| {
-            json_line(&Found {
+            json_line(&LookupOutcome {
                 asked: Map::from_iter([json_field("key", b"k")]),
                 value: value.map(<[u8]>::to_vec),
             })
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(line(Some(b"7")), r#"{"key":"k","value":"7"}"#);
         assert_eq!(line(Some(b"[7")), r#"{"key":"k","value":"[7"}"#);
         assert_eq!(
-            json_line(&Found {
+            json_line(&LookupOutcome {
                 asked: Map::from_iter([json_field("key", &[0xfe])]),
                 value: None,
             }),
