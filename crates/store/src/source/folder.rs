@@ -14,7 +14,7 @@ use crate::file::open_regular;
 use crate::publish::{belongs_to, split};
 
 /// A file of the folder.
-struct Found {
+struct FolderFile {
     /// The path below the folder, separated by `/`.
     key: Vec<u8>,
     path: PathBuf,
@@ -78,7 +78,7 @@ pub(super) fn rows(
 
     progress.stage("reading", files.len() as u64);
     let mut total = 0;
-    for Found { key, path, kind } in files {
+    for FolderFile { key, path, kind } in files {
         let row = match content(&path, kind, longest)? {
             Content::Whole(bytes) => {
                 total += bytes.len() as u64;
@@ -102,7 +102,7 @@ fn collect(
     folder: &Path,
     prefix: &[u8],
     output: Option<&OutputFiles>,
-    files: &mut Vec<Found>,
+    files: &mut Vec<FolderFile>,
 ) -> Result<()> {
     let entries = std::fs::read_dir(folder).map_err(Error::io("reading", folder))?;
     for entry in entries {
@@ -117,7 +117,7 @@ fn collect(
         if kind.is_dir() {
             collect(&path, &key, output, files)?;
         } else if !kind.is_symlink() {
-            files.push(Found { key, path, kind });
+            files.push(FolderFile { key, path, kind });
         }
     }
     Ok(())

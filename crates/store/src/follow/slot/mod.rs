@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::snapshot::Followed;
 use crate::source::ChangeColumns;
 use passed::Passed;
-use server::{Found, Published, may_pass, place, reason, slot_of, table_of};
+use server::{Published, ServerSlot, may_pass, place, reason, slot_of, table_of};
 
 /// The slot's plugin.
 const PLUGIN: &str = "pgoutput";
@@ -376,7 +376,7 @@ impl Slot {
     }
 
     /// The slot on the server, with the expected plugin and all of its log.
-    fn find_slot(&self, client: &mut Client) -> Result<Found, Failure> {
+    fn find_slot(&self, client: &mut Client) -> Result<ServerSlot, Failure> {
         let slot = &self.options.slot;
         let Some(found) = slot_of(client, slot)? else {
             let made = format!("SELECT pg_create_logical_replication_slot('{slot}', '{PLUGIN}')");

@@ -7,7 +7,7 @@ use postgres::types::ToSql;
 use crate::follow::options::SlotOptions;
 
 /// A slot on the server.
-pub(super) struct Found {
+pub(super) struct ServerSlot {
     pub(super) plugin: String,
     /// The place up to which it has advanced.
     pub(super) confirmed: u64,
@@ -26,7 +26,10 @@ pub(super) enum Published {
 }
 
 /// The slot of this name in the server's database; `None` if there is none.
-pub(super) fn slot_of(client: &mut Client, name: &str) -> Result<Option<Found>, postgres::Error> {
+pub(super) fn slot_of(
+    client: &mut Client,
+    name: &str,
+) -> Result<Option<ServerSlot>, postgres::Error> {
     const SLOT: &str = "SELECT plugin::text, (confirmed_flush_lsn - '0/0'::pg_lsn)::bigint, \
          (SELECT system_identifier::text FROM pg_control_system()) || '/' \
          || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || '/' || database, \
@@ -34,7 +37,7 @@ pub(super) fn slot_of(client: &mut Client, name: &str) -> Result<Option<Found>, 
          WHERE slot_name = $1 AND database = current_database()";
 
     let found = client.query_opt(SLOT, &[&name])?;
-    Ok(found.map(|row| Found {
+    Ok(found.map(|row| ServerSlot {
         plugin: row.get(0),
         confirmed: row.get::<_, Option<i64>>(1).unwrap_or_default() as u64,
         server: row.get(2),
