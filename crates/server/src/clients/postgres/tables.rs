@@ -6,7 +6,7 @@ use std::sync::Arc;
 use papir_core::Version;
 use papir_store::postgres::Login;
 use postgres::types::{ToSql, Type};
-use postgres::{Row as Found, Transaction};
+use postgres::{Row as PostgresRow, Transaction};
 
 use super::sessions::Sessions;
 use crate::clients::error::StoreError;
@@ -200,7 +200,7 @@ impl Within<'_, '_> {
         Ok(self.transaction.execute_typed(statement, parameters)?)
     }
 
-    fn query(&mut self, statement: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Found>> {
+    fn query(&mut self, statement: &str, parameters: &[Parameter<'_>]) -> Result<Vec<PostgresRow>> {
         Ok(self.transaction.query_typed(statement, parameters)?)
     }
 }
@@ -215,11 +215,11 @@ fn signed(number: u64) -> i64 {
     number.cast_signed()
 }
 
-fn number_of(row: &Found, column: usize) -> u64 {
+fn number_of(row: &PostgresRow, column: usize) -> u64 {
     row.get::<_, i64>(column).cast_unsigned()
 }
 
-fn array<const N: usize>(row: &Found, column: usize) -> Result<[u8; N]> {
+fn array<const N: usize>(row: &PostgresRow, column: usize) -> Result<[u8; N]> {
     let found: &[u8] = row.get(column);
     found.try_into().map_err(|_| {
         let found = format!("{} bytes in column {column}", found.len());
@@ -227,16 +227,16 @@ fn array<const N: usize>(row: &Found, column: usize) -> Result<[u8; N]> {
     })
 }
 
-fn id_of(row: &Found, column: usize) -> Result<ClientId> {
+fn id_of(row: &PostgresRow, column: usize) -> Result<ClientId> {
     Ok(ClientId::of(u128::from_be_bytes(array(row, column)?)))
 }
 
-fn version_of(row: &Found, column: usize) -> Result<Version> {
+fn version_of(row: &PostgresRow, column: usize) -> Result<Version> {
     Ok(Version(array(row, column)?))
 }
 
 /// A claim in three columns from `first` on: number, version and hash.
-fn claim_of(row: &Found, first: usize) -> Result<Claim> {
+fn claim_of(row: &PostgresRow, first: usize) -> Result<Claim> {
     let number = number_of(row, first);
     let version = version_of(row, first + 1)?;
     Ok(Claim {
@@ -247,7 +247,7 @@ fn claim_of(row: &Found, first: usize) -> Result<Claim> {
 }
 
 /// A ticket in three columns from `first` on: version, number and length.
-fn ticket_key_of(row: &Found, first: usize) -> Result<TicketKey> {
+fn ticket_key_of(row: &PostgresRow, first: usize) -> Result<TicketKey> {
     let version = version_of(row, first)?;
     let number = number_of(row, first + 1);
     Ok(TicketKey {
