@@ -145,7 +145,7 @@ struct Groups<'a> {
 }
 
 /// A query with its secret and the index of its record.
-struct Asked {
+struct PendingQuery {
     index: u64,
     secret: ErasedSecret,
     query: Vec<u8>,
@@ -153,8 +153,8 @@ struct Asked {
 
 impl Groups<'_> {
     fn measure(&mut self, clients: usize) -> Result<GroupReport> {
-        let asked = self.ask(clients)?;
-        let queries: Vec<&[u8]> = asked.iter().map(|asked| &asked.query[..]).collect();
+        let pending = self.ask(clients)?;
+        let queries: Vec<&[u8]> = pending.iter().map(|one| &one.query[..]).collect();
 
         // Both places have the same runs, or a cold run of one would be compared with warm ones.
         let (expected, cpu, _) = self.answers(&*self.prepared.server, &queries)?;
@@ -163,7 +163,7 @@ impl Groups<'_> {
         self.correct &= found == expected;
 
         let client = self.client()?;
-        for (Asked { index, secret, .. }, answer) in asked.into_iter().zip(&found) {
+        for (PendingQuery { index, secret, .. }, answer) in pending.into_iter().zip(&found) {
             let record = [read_record(self.plan.expected, index)?];
             self.correct &= client
                 .extract(secret, answer)
@@ -189,7 +189,7 @@ impl Groups<'_> {
     }
 
     /// Makes a query of each client, for random records.
-    fn ask(&self, clients: usize) -> Result<Vec<Asked>> {
+    fn ask(&self, clients: usize) -> Result<Vec<PendingQuery>> {
         let client = self.client()?;
         indices(self.plan.records.shape().records(), clients)
             .into_par_iter()
@@ -230,9 +230,9 @@ impl Groups<'_> {
 }
 
 /// Makes a query for one record.
-fn query(client: &dyn ErasedClient, index: u64) -> Result<Asked> {
+fn query(client: &dyn ErasedClient, index: u64) -> Result<PendingQuery> {
     let (secret, query) = client.query(None, &[index], &mut UnwrapErr(SysRng))?;
-    Ok(Asked {
+    Ok(PendingQuery {
         index,
         secret,
         query,
