@@ -44,12 +44,12 @@ fn wait_for(server: &Running, waiting: usize) {
 }
 
 /// A request for several records.
-struct Asked {
+struct PendingRequest {
     pending: Vec<papir_lookup::Pending>,
     body: Vec<u8>,
 }
 
-fn ask(lookup: &Lookup, indices: &[u64]) -> Asked {
+fn ask(lookup: &Lookup, indices: &[u64]) -> PendingRequest {
     let pending: Vec<_> = indices
         .iter()
         .map(|&index| lookup.prepare_index(index, &mut rng()).unwrap())
@@ -58,10 +58,10 @@ fn ask(lookup: &Lookup, indices: &[u64]) -> Asked {
         .iter()
         .flat_map(|one| one.queries().concat())
         .collect();
-    Asked { pending, body }
+    PendingRequest { pending, body }
 }
 
-impl Asked {
+impl PendingRequest {
     /// The records of a reply.
     fn open(self, reply: &Reply) -> Vec<Vec<u8>> {
         assert_eq!(reply.status, 200, "{reply:?}");
@@ -106,7 +106,7 @@ fn waiting_requests_share_one_pass_and_each_receives_its_own_answer() {
     let server = start(&batches);
     let lookup = lookup(&server.url(), "table");
     let indices: [&[u64]; 5] = [&[1], &[2], &[3, 4, 5], &[6], &[7, 8]];
-    let asked: Vec<Asked> = indices
+    let asked: Vec<PendingRequest> = indices
         .iter()
         .map(|indices| ask(&lookup, indices))
         .collect();
@@ -140,7 +140,7 @@ fn an_invalid_query_fails_only_its_own_request() {
     let batches = Batches::default();
     let server = start(&batches);
     let lookup = lookup(&server.url(), "table");
-    let asked: Vec<Asked> = [&[1u64][..], &[2], &[3, 4], &[5]]
+    let asked: Vec<PendingRequest> = [&[1u64][..], &[2], &[3, 4], &[5]]
         .map(|indices| ask(&lookup, indices))
         .into();
     let mut damaged = asked[2].body.clone();
@@ -168,7 +168,7 @@ fn a_panic_fails_only_its_own_request() {
     let batches = Batches::default();
     let server = start(&batches);
     let lookup = lookup(&server.url(), "table");
-    let asked: Vec<Asked> = [[1u64], [2], [3], [4]]
+    let asked: Vec<PendingRequest> = [[1u64], [2], [3], [4]]
         .map(|indices| ask(&lookup, &indices))
         .into();
     batches.poison.lock().unwrap().clone_from(&asked[2].body);
@@ -201,7 +201,7 @@ fn versions_are_answered_separately_in_order_of_arrival() {
         (&old, 5),
         (&old, 6),
     ];
-    let asked: Vec<Asked> = order
+    let asked: Vec<PendingRequest> = order
         .iter()
         .map(|(lookup, index)| ask(lookup, &[*index]))
         .collect();
@@ -222,7 +222,7 @@ fn a_batch_is_no_larger_than_a_request_may_be() {
     let server = start(&batches);
     let lookup = lookup(&server.url(), "table");
     let most: Vec<u64> = (0..40).collect();
-    let asked: Vec<Asked> = [&[1][..], &most, &most[..24], &[2], &most]
+    let asked: Vec<PendingRequest> = [&[1][..], &most, &most[..24], &[2], &most]
         .map(|i| ask(&lookup, i))
         .into();
     let replies = send_all(&server, &batches, &asked);
