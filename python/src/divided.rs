@@ -28,9 +28,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Machines that a Python function asks: it takes a list of queries, and returns, for each machine,
 /// a list of partial answers.
-struct Asked(Py<PyAny>);
+struct PythonShards(Py<PyAny>);
 
-impl Shards for Asked {
+impl Shards for PythonShards {
     fn ask(&self, queries: &[&[u8]]) -> CoreResult<Vec<Vec<Vec<u8>>>> {
         let asked = Python::attach(|py| -> PyResult<Vec<Vec<Vec<u8>>>> {
             let queries: Vec<_> = queries
@@ -73,7 +73,7 @@ async fn follow_deltas(name: String, server: Weak<UnboundServer>, file: Arc<Mute
 
 /// The database of a snapshot, whose machines `ask` asks.
 fn database(name: &str, path: &Path, ask: Py<PyAny>) -> PyResult<Database> {
-    let snapshot = Snapshot::open_divided(path, Box::new(Asked(ask))).map_err(of_store)?;
+    let snapshot = Snapshot::open_divided(path, Box::new(PythonShards(ask))).map_err(of_store)?;
     Database::from_snapshot(name, snapshot)
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
