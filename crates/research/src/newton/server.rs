@@ -26,7 +26,7 @@ const COEFFICIENTS: &str = "newton/coefficients";
 const MAX_CACHED: usize = 8;
 
 /// The coefficients of all chunks modulo one n.
-pub struct Prepared {
+pub struct ModularCoefficients {
     modulus: Arc<Modulus>,
     /// For each chunk, the coefficients as elements.
     coefficients: Vec<Vec<u64>>,
@@ -39,7 +39,7 @@ pub struct NewtonServer<V> {
     packed: Blob,
     /// Cached coefficients in order of use, the latest last; a single entry if all clients share
     /// one n.
-    prepared: Mutex<Vec<Arc<Prepared>>>,
+    prepared: Mutex<Vec<Arc<ModularCoefficients>>>,
 }
 
 impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
@@ -144,7 +144,7 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
             .map(|chunk| modulus.enter(&words_of(chunk), modulus.words()))
             .collect();
 
-        let prepared = Prepared {
+        let prepared = ModularCoefficients {
             modulus: Arc::clone(&modulus),
             coefficients,
         };
@@ -269,13 +269,13 @@ impl<V: Variant> NewtonServer<V> {
         &self,
         modulus: &Arc<Modulus>,
         progress: &dyn Progress,
-    ) -> Result<Arc<Prepared>> {
+    ) -> Result<Arc<ModularCoefficients>> {
         if let Some(found) = self.find(modulus) {
             return Ok(found);
         }
 
         // Prepared without the lock, so that other clients are answered meanwhile.
-        let fresh = Arc::new(Prepared::new(
+        let fresh = Arc::new(ModularCoefficients::new(
             &self.params,
             modulus,
             &self.packed,
@@ -290,7 +290,7 @@ impl<V: Variant> NewtonServer<V> {
         Ok(fresh)
     }
 
-    fn find(&self, modulus: &Modulus) -> Option<Arc<Prepared>> {
+    fn find(&self, modulus: &Modulus) -> Option<Arc<ModularCoefficients>> {
         let mut kept = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         let place = kept
             .iter()
@@ -310,7 +310,7 @@ fn missing<V: Variant>(what: &'static str) -> Error {
     }
 }
 
-impl Prepared {
+impl ModularCoefficients {
     /// Interpolates all chunks of the records.
     fn new<V: Variant>(
         params: &NewtonParams<V>,
