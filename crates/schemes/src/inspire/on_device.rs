@@ -8,12 +8,12 @@ use papir_ring::prg::Seed;
 use papir_ring::{CyclotomicRing, Form, Poly, Ring};
 
 use super::params::Params;
-use super::prepared::{Copies, Prepared};
+use super::prepared::{Copies, PreparedParts};
 use super::server::Keys;
 use super::wire::Query;
 use crate::shared::packs::matrix_columns;
 
-impl Prepared {
+impl PreparedParts {
     /// Returns the same data with a copy of its matrices and packs on a device. Returns `None` if
     /// the device works with matrices only, or if there are several parts.
     pub(super) fn with_packs_on(

@@ -71,7 +71,7 @@ impl Exceptions {
 
 /// Prepared parts with all packs, or one part with some of its packs. A clone shares the matrices.
 #[derive(Clone)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedParts {
     pub(super) sections: Sections,
     /// Layout of each part.
     pub(super) layout: Layout,
@@ -95,7 +95,7 @@ pub(super) struct Copies {
     pub(super) packs: Option<Arc<dyn HeldPacks>>,
 }
 
-impl Prepared {
+impl PreparedParts {
     /// Prepares parts under their seeds. `shared` is the packing of another database; with `None`,
     /// the packing is expanded from the first seed.
     pub(crate) fn prepare(

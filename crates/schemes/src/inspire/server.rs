@@ -21,7 +21,7 @@ use super::evaluation::{Evaluation, switch};
 use super::layout::Layout;
 use super::literal::{Inspire, NAME};
 use super::params::Params;
-use super::prepared::{PackingKey, PartsLayout, Prepared, Sections};
+use super::prepared::{PackingKey, PartsLayout, PreparedParts, Sections};
 use super::wire::{Answer, Query};
 use crate::shared::messages::PublicSeed;
 use crate::shared::packs::{Names, encryptions};
@@ -91,7 +91,7 @@ impl Parted for Inspire {
 pub struct PartsServer<S: Parted> {
     params: S::Params,
     public: S::Public,
-    prepared: Prepared,
+    prepared: PreparedParts,
     evaluation: Evaluation,
 }
 
@@ -204,7 +204,7 @@ impl<S: Parted<Server = PartsServer<S>>> OnDevice<S> for PartsOnDevice {
 
         Ok(DeviceServer {
             server: placed,
-            matrices: Prepared::device_matrices(parts_layout::<S>(params), S::parts(params)),
+            matrices: PreparedParts::device_matrices(parts_layout::<S>(params), S::parts(params)),
         })
     }
 }
@@ -282,7 +282,7 @@ impl<S: Parted> PartsServer<S> {
     ) -> Result<Self> {
         check_source(S::NAME, params.shape(), records)?;
 
-        let prepared = Prepared::prepare(
+        let prepared = PreparedParts::prepare(
             S::SECTIONS,
             parts_layout::<S>(&params),
             seeds,
@@ -301,11 +301,11 @@ impl<S: Parted> PartsServer<S> {
     ) -> Result<Self> {
         let of_parts = parts_layout::<S>(&params);
         let parts = S::parts(&params);
-        let prepared = Prepared::load(S::SECTIONS, of_parts, parts, packing, source)?;
+        let prepared = PreparedParts::load(S::SECTIONS, of_parts, parts, packing, source)?;
         Ok(Self::assemble(params, prepared))
     }
 
-    fn assemble(params: S::Params, prepared: Prepared) -> Self {
+    fn assemble(params: S::Params, prepared: PreparedParts) -> Self {
         // Parts share their packs, so one seed gives the masks of the point.
         let evaluation = Evaluation::new(parts_layout::<S>(&params).params, &prepared.seeds[0]);
         Self {

@@ -21,7 +21,7 @@ use super::divided;
 use super::evaluation::{Evaluation, switch};
 use super::literal::{Inspire, NAME};
 use super::params::Params;
-use super::prepared::{Prepared, read_header};
+use super::prepared::{PreparedParts, read_header};
 use super::server::{Parted, random_seeds};
 use super::wire::{Answer, Query};
 use crate::shared::messages::PublicSeed;
@@ -53,7 +53,7 @@ impl DividedScheme<Inspire> for InspireSlices {
     ) -> Result<Box<dyn Shard<Inspire>>> {
         // Slices outside the database are refused before anything is read.
         self.describe(&params).division.words_of(&slices)?;
-        let prepared = Prepared::load_packs(Inspire::SECTIONS, &params, slices, source)?;
+        let prepared = PreparedParts::load_packs(Inspire::SECTIONS, &params, slices, source)?;
         Ok(Box::new(InspireShard { params, prepared }))
     }
 
@@ -108,7 +108,7 @@ impl SliceTasks<Inspire> for InspireSlices {
 /// A machine's range of packs.
 struct InspireShard {
     params: Params,
-    prepared: Prepared,
+    prepared: PreparedParts,
 }
 
 impl Shard<Inspire> for InspireShard {

@@ -14,13 +14,13 @@ use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Result, parallel};
 
 use super::encode::{Column, Columns, replace};
 use super::params::Params;
-use super::prepared::{Copies, Exceptions, PartsLayout, Prepared, pack_masks, part_words};
+use super::prepared::{Copies, Exceptions, PartsLayout, PreparedParts, pack_masks, part_words};
 use crate::shared::units::{Placed, by_column, columns};
 
 /// Number of columns that are changed together. It bounds the memory beside the matrix.
 const BLOCK_COLUMNS: usize = 64;
 
-impl Prepared {
+impl PreparedParts {
     /// Returns the number of columns that hold changes.
     pub(crate) fn changed_columns(&self, changes: &[Change]) -> usize {
         columns(&self.by_column(changes)).count()
@@ -64,7 +64,7 @@ struct Recoded {
 
 /// The next version under construction.
 struct Draft<'a> {
-    old: &'a Prepared,
+    old: &'a PreparedParts,
     before: Vec<Columns<'a>>,
     /// New matrices, or `None` while nothing differs.
     tiles: Option<AlignedBytes>,
@@ -84,7 +84,7 @@ struct Changed {
 }
 
 impl<'a> Draft<'a> {
-    fn new(old: &'a Prepared) -> Self {
+    fn new(old: &'a PreparedParts) -> Self {
         let parts = old.seeds.len();
         Self {
             old,
@@ -167,12 +167,12 @@ impl<'a> Draft<'a> {
     }
 
     /// Prepares the packs whose rows differ again and copies the others.
-    fn finish(mut self, params: &Params, progress: &dyn Progress) -> Result<Prepared> {
+    fn finish(mut self, params: &Params, progress: &dyn Progress) -> Result<PreparedParts> {
         let Some(tiles) = self.tiles.take() else {
             return Ok(self.old.clone());
         };
 
-        let Prepared {
+        let PreparedParts {
             sections,
             layout,
             seeds,
@@ -196,7 +196,7 @@ impl<'a> Draft<'a> {
                 .refresh(packing, |pack| self.touched[pack / layout.points], masks)?;
 
         // A device's copies are of the old matrices.
-        Ok(Prepared {
+        Ok(PreparedParts {
             tiles,
             exceptions,
             packs,
