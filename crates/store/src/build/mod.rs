@@ -23,7 +23,7 @@ use rand_core::CryptoRng;
 use crate::delta;
 use crate::error::{Error, Result};
 use crate::file::{is_standard_input, name_of};
-use crate::publish::{Keyword, Prepared, Readers, save, sign};
+use crate::publish::{Keyword, Readers, SnapshotContents, save, sign};
 use crate::snapshot::{
     KeywordSummary, Metadata, Signing, SourceSummary, newest_leaf, prove, timestamp,
 };
@@ -319,7 +319,7 @@ impl Finish<'_> {
             Some(keys) => Some(owned(options, keys, run.rng)?),
             None => None,
         };
-        let prepared = Prepared {
+        let prepared = SnapshotContents {
             metadata: &metadata,
             keyword: owned,
             commitment: commitment.as_ref(),
@@ -338,7 +338,11 @@ impl Finish<'_> {
     }
 
     /// Writes the snapshot. Returns its length in bytes, and the log of a signed one.
-    fn write(&self, prepared: &Prepared<'_>, run: &mut Run<'_>) -> Result<(u64, Option<Log>)> {
+    fn write(
+        &self,
+        prepared: &SnapshotContents<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<(u64, Option<Log>)> {
         let options = self.options;
         let mut alone = None;
 

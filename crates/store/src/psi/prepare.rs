@@ -16,7 +16,7 @@ use super::rows::rows;
 use super::set::{FILTER, HEADER, KEY, PsiSummary};
 use crate::error::{Error, Result};
 use crate::file::{name_of, stem_of};
-use crate::publish::{Keyword, Prepared, Readers, check_output, publish, put};
+use crate::publish::{Keyword, Readers, SnapshotContents, check_output, publish, put};
 use crate::snapshot::{KeywordSummary, Metadata, SourceSummary, timestamp};
 
 /// Default number of lookups per batch; smaller for small tables.
@@ -233,7 +233,7 @@ impl Set<'_> {
         run: &mut Run<'_>,
     ) -> Result<u64> {
         let metadata = self.metadata(table, server);
-        let prepared = Prepared {
+        let prepared = SnapshotContents {
             metadata: &metadata,
             keyword: Some(Keyword::new(None, &table.layout, &table.ids, run.rng)?),
             commitment: None,

@@ -22,7 +22,7 @@ use crate::file::{SnapshotWriter, open_regular};
 
 pub use output::check_output;
 pub(crate) use output::{check_special, resolved, same_file, split};
-pub(crate) use save::{Keyword, Prepared, SchemeSections, SnapshotFile, put, save, sign};
+pub(crate) use save::{Keyword, SchemeSections, SnapshotContents, SnapshotFile, put, save, sign};
 pub(crate) use version_names::{
     DELTA_SUFFIX, VersionFile, belongs_to, delta_of, files_of_versions, kept_path,
 };

@@ -19,14 +19,14 @@ use crate::file::{
 use crate::snapshot::{Metadata, Signed, Signing, seal};
 
 /// The contents of a snapshot.
-pub(crate) struct Prepared<'a> {
+pub(crate) struct SnapshotContents<'a> {
     pub(crate) metadata: &'a Metadata,
     pub(crate) keyword: Option<Keyword<'a>>,
     pub(crate) commitment: Option<&'a Commitment>,
     pub(crate) server: &'a dyn ErasedServer,
 }
 
-impl Prepared<'_> {
+impl SnapshotContents<'_> {
     /// The content of a leaf.
     fn stated(&self) -> Signed<'_> {
         Signed {
@@ -87,7 +87,7 @@ pub(crate) fn save(
     path: &Path,
     readers: Readers<'_>,
     nonce: u64,
-    prepared: &Prepared<'_>,
+    prepared: &SnapshotContents<'_>,
     seal: impl FnOnce(&Signed<'_>, &mut SnapshotFile) -> Result<Option<Log>>,
     progress: &dyn Progress,
 ) -> Result<(u64, Option<Log>)> {
@@ -118,7 +118,7 @@ pub(crate) fn sign(
 /// Writes all sections of a snapshot.
 pub(crate) fn put(
     sink: &mut dyn SectionSink,
-    prepared: &Prepared<'_>,
+    prepared: &SnapshotContents<'_>,
     progress: &dyn Progress,
 ) -> Result<()> {
     let sizes = prepared.server.describe().sizes;

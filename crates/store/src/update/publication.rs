@@ -12,7 +12,7 @@ use super::prepare::{Next, NextKeys};
 use super::report::UpdateReport;
 use crate::delta::lock_deltas;
 use crate::error::Result;
-use crate::publish::{Keyword, Prepared, Readers, SnapshotFile, save};
+use crate::publish::{Keyword, Readers, SnapshotContents, SnapshotFile, save};
 use crate::snapshot::{KeywordSummary, Metadata, Signed, newest_leaf, timestamp};
 use crate::versions;
 
@@ -49,7 +49,7 @@ impl Publication<'_> {
             None => None,
         };
 
-        let prepared = Prepared {
+        let prepared = SnapshotContents {
             metadata: &metadata,
             keyword: owned,
             commitment: self.next.commitment.as_ref(),
@@ -71,7 +71,7 @@ impl Publication<'_> {
     /// Returns the snapshot's length in bytes, and the log of a signed one.
     fn write<S>(
         &self,
-        prepared: &Prepared<'_>,
+        prepared: &SnapshotContents<'_>,
         seal: S,
         run: &mut Run<'_>,
     ) -> Result<(u64, Option<Log>)>
