@@ -56,7 +56,7 @@ enum Outcome<'a> {
 }
 
 /// Queries ready to be sent.
-struct Prepared {
+struct PreparedQueries {
     /// The registered client's id; `None` in schemes without client keys.
     client: Option<String>,
     batch: LookupBatch,
@@ -372,7 +372,7 @@ impl Session {
 
         // Read again: the tickets that were just learnt count.
         let most = self.lookups_per_request().min(wanted.len());
-        let Prepared { client, batch, .. } = match self.prepare(io, &wanted[..most]).await {
+        let PreparedQueries { client, batch, .. } = match self.prepare(io, &wanted[..most]).await {
             // Another process has stored state for a newer version, or has removed the state, and
             // the new registration found a newer version.
             Err(error) if error.is_version_change() => return Ok(Outcome::VersionChanged(error)),
@@ -412,7 +412,7 @@ impl Session {
     /// Makes queries once the service has their tickets. While there are held keys, it makes only
     /// queries with held keys, even if more queries fit. The changes of the client's state are
     /// durable on return.
-    async fn prepare(&mut self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Prepared> {
+    async fn prepare(&mut self, io: &Io, wanted: &[Wanted<'_>]) -> Result<PreparedQueries> {
         let start = self.service.platform.now();
         let prepared = self.prepare_queries(io, wanted).await;
 
@@ -427,9 +427,9 @@ impl Session {
         prepared
     }
 
-    async fn prepare_queries(&self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Prepared> {
+    async fn prepare_queries(&self, io: &Io, wanted: &[Wanted<'_>]) -> Result<PreparedQueries> {
         let Some(registration) = &self.registration else {
-            return Ok(Prepared {
+            return Ok(PreparedQueries {
                 client: None,
                 batch: self.make_batch(None, wanted)?,
                 waited: Duration::ZERO,
@@ -443,7 +443,7 @@ impl Session {
                 |state| self.make_registered_batch(state, wanted),
             )
             .await?;
-        Ok(Prepared {
+        Ok(PreparedQueries {
             client: Some(made.client),
             batch: made.value,
             waited: made.waited,
