@@ -36,7 +36,7 @@ struct SubmittedAudit {
 
 /// The auditor's connection to one version of the log. It has done the work that does not depend on
 /// the audited certificates.
-pub(crate) struct Prepared {
+pub(crate) struct LogConnection {
     connection: Connection,
     /// Time to decrypt the masks.
     pub(crate) masks: Duration,
@@ -92,10 +92,10 @@ impl Auditor {
 
     /// Fetches the public part of the newest version, and decrypts the masks of one batch. This is
     /// nearly all of the client's work.
-    pub(crate) fn prepare(&self) -> Result<Prepared> {
+    pub(crate) fn prepare(&self) -> Result<LogConnection> {
         let mut connection = connect(&self.url, &self.state)?;
         let ((), masks) = timed(|| Ok(connection.prepare_ahead(BATCH)?))?;
-        Ok(Prepared { connection, masks })
+        Ok(LogConnection { connection, masks })
     }
 
     /// Sleeps until the next slot, so that query times do not depend on the browsing history.
@@ -107,7 +107,7 @@ impl Auditor {
 
     /// Audits the oldest certificates that are waiting, at most [`BATCH`]. Random keys fill the
     /// batch, so that its length does not depend on their number.
-    pub(crate) fn audit(&mut self, prepared: &mut Prepared) -> Result<Audit> {
+    pub(crate) fn audit(&mut self, prepared: &mut LogConnection) -> Result<Audit> {
         let connection = &mut prepared.connection;
         let records = connection.lookup().describe().shape.records();
         let count = self.waiting().min(BATCH);

@@ -32,7 +32,7 @@ mod log;
 
 use std::time::{Duration, Instant};
 
-use auditor::{Audit, Auditor, Prepared};
+use auditor::{Audit, Auditor, LogConnection};
 use certificates::{LeafHash, TimestampedCertificate};
 use log::{Growth, Log};
 
@@ -70,7 +70,7 @@ fn main() -> Result<()> {
 /// Work of both sides before an interval.
 struct Ahead {
     growth: Growth,
-    prepared: Prepared,
+    prepared: LogConnection,
 }
 
 /// Adds entries to the log and prepares the auditor for the new version.
@@ -109,7 +109,7 @@ fn print_interval(number: u64, seen: usize, log: &Log, ahead: &Ahead, audit: &Au
     println!("interval {number}  {seen} to audit, a batch of {BATCH} sent");
     let Ahead {
         growth: Growth { update, reload },
-        prepared: Prepared { masks, .. },
+        prepared: LogConnection { masks, .. },
     } = ahead;
     let entries = log.entries();
     let update = seconds(*update);
