@@ -233,7 +233,7 @@ struct PackingCase<P> {
 }
 
 /// The offline phase's results, independent of any key.
-struct Prepared<P: RingPacking> {
+struct OfflineResults<P: RingPacking> {
     words: Vec<P::Word>,
     packs: Vec<Preprocessed>,
     /// The masks of the LWE encryptions.
@@ -303,7 +303,7 @@ impl<P: RingPacking> PackingCase<P> {
     /// The costs, without the paper's figures.
     fn report(
         &self,
-        prepared: &Prepared<P>,
+        prepared: &OfflineResults<P>,
         offline_s: f64,
         online_ms: f64,
         errors: &[f64],
@@ -375,7 +375,7 @@ impl<P: RingPacking> PackingCase<P> {
     }
 
     /// Runs the offline phase for all packs; returns its seconds.
-    fn prepare(&self, packs: usize) -> Result<(Prepared<P>, f64)> {
+    fn prepare(&self, packs: usize) -> Result<(OfflineResults<P>, f64)> {
         // Masks are public, and a server expands them before it knows any client: not timed.
         let vectors: Vec<_> = (0..packs).map(|pack| self.vectors(pack)).collect();
 
@@ -393,7 +393,7 @@ impl<P: RingPacking> PackingCase<P> {
         let seconds = start.elapsed().as_secs_f64();
 
         Ok((
-            Prepared {
+            OfflineResults {
                 words,
                 packs,
                 vectors,
@@ -403,7 +403,7 @@ impl<P: RingPacking> PackingCase<P> {
     }
 
     /// Packs random messages under a fresh key.
-    fn run(&self, prepared: &Prepared<P>) -> Result<Run> {
+    fn run(&self, prepared: &OfflineResults<P>) -> Result<Run> {
         let ring = self.ring();
         let mut rng = UnwrapErr(SysRng);
         // A key for each run, as each client has one: errors of one key would not be independent.
@@ -437,7 +437,12 @@ impl<P: RingPacking> PackingCase<P> {
     }
 
     /// The bodies of LWE encryptions without error, so that all measured error is that of packing.
-    fn encrypt(&self, prepared: &Prepared<P>, messages: &[u64], secret: &SecretKey) -> Vec<u64> {
+    fn encrypt(
+        &self,
+        prepared: &OfflineResults<P>,
+        messages: &[u64],
+        secret: &SecretKey,
+    ) -> Vec<u64> {
         let q = i128::from(self.ring().modulus());
         let vectors: Vec<&Vec<u64>> = prepared.vectors.iter().flatten().collect();
 
@@ -452,7 +457,7 @@ impl<P: RingPacking> PackingCase<P> {
     }
 
     /// The timed online phase: everything that depends on the client's key.
-    fn online(&self, prepared: &Prepared<P>, key: &[u64], lwe: &Bodies) -> Result<Bodies> {
+    fn online(&self, prepared: &OfflineResults<P>, key: &[u64], lwe: &Bodies) -> Result<Bodies> {
         let shape = self.packing.shape();
         // A key arrives rounded, and is lifted in the timed part as a server does it.
         let key = RoundedKey::new(shape, &vec![self.key_bits(); shape.matrices], key);
@@ -476,7 +481,7 @@ impl<P: RingPacking> PackingCase<P> {
     /// The decrypted values minus the messages, centred.
     fn errors(
         &self,
-        prepared: &Prepared<P>,
+        prepared: &OfflineResults<P>,
         bodies: &Bodies,
         messages: &[u64],
         secret: &SecretKey,
