@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::clock::{StageClock, median, timed};
 use crate::effort::Plan;
-use crate::prepared::{Prepared, indices, medians, summed};
+use crate::prepared::{PreparedDatabase, indices, medians, summed};
 use crate::report::{Stages, write_columns};
 use crate::{Error, Result};
 
@@ -89,7 +89,7 @@ pub fn measure(
     let backend = Backend::try_from_env()?;
 
     plan.effort.pool()?.install(|| {
-        let prepared = Prepared::setup(scheme, plan, progress)?;
+        let prepared = PreparedDatabase::setup(scheme, plan, progress)?;
 
         progress.stage("copy", 1);
         let (placed, copy_s) = timed(|| prepared.server.require_on_device(device));
@@ -137,7 +137,7 @@ pub fn measure(
 
 /// A database on the CPU and on the device, and the results so far.
 struct Groups<'a> {
-    prepared: &'a Prepared,
+    prepared: &'a PreparedDatabase,
     placed: &'a dyn ErasedServer,
     plan: &'a Plan<'a>,
     device_rate: f64,
@@ -333,7 +333,7 @@ mod tests {
             choice: Choice::Columns(64),
             effort: Effort::alone(1, 3),
         };
-        let mut prepared = Prepared::setup(&*scheme, &plan, &NoProgress).unwrap();
+        let mut prepared = PreparedDatabase::setup(&*scheme, &plan, &NoProgress).unwrap();
 
         // A second device stands in for the CPU, because it counts its products.
         let cpu = PlainDevice::default();

@@ -13,7 +13,7 @@ use rand_core::UnwrapErr;
 
 use crate::clock::{StageClock, timed};
 use crate::effort::{Effort, Plan};
-use crate::prepared::Prepared;
+use crate::prepared::PreparedDatabase;
 use crate::records::Synthetic;
 use crate::{Result, schemes};
 
@@ -198,7 +198,7 @@ fn external_seconds(
             effort,
         };
 
-        let prepared = Prepared::setup(&*scheme, &plan, progress)?;
+        let prepared = PreparedDatabase::setup(&*scheme, &plan, progress)?;
         let placed = prepared.server.require_on_device(device)?;
         let work = prepared.server.describe().work.answer;
 
@@ -229,7 +229,7 @@ fn external_seconds(
 /// Measures the least time of the device's stage in answers to queries of several clients. Returns
 /// `None` if there is no such stage.
 fn stage_seconds(
-    prepared: &Prepared,
+    prepared: &PreparedDatabase,
     placed: &dyn ErasedServer,
     clients: usize,
     runs: usize,

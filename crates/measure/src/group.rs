@@ -11,7 +11,7 @@ use crate::Result;
 use crate::clock::median;
 use crate::effort::Plan;
 use crate::memory;
-use crate::prepared::{Prepared, Registration, Tally, indices};
+use crate::prepared::{PreparedDatabase, Registration, Tally, indices};
 
 /// Times of a group's answers, one for each run, and the number of wrong records.
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl Group {
     }
 }
 
-impl Prepared {
+impl PreparedDatabase {
     /// Answers the queries of `plan.effort.clients` clients together, once as a warm-up and then in
     /// each run. Every record is compared with its source.
     pub(crate) fn group(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Group> {

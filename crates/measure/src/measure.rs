@@ -11,7 +11,7 @@ use crate::clock::median;
 use crate::effort::Plan;
 use crate::group::Group;
 use crate::memory;
-use crate::prepared::{Prepared, Tally};
+use crate::prepared::{PreparedDatabase, Tally};
 use crate::report::{GroupReport, Report};
 
 /// Product of a setup stage.
@@ -52,7 +52,7 @@ pub fn measure(
 ) -> Result<Report> {
     let backend = Backend::try_from_env()?;
     plan.effort.pool()?.install(|| {
-        let prepared = Prepared::setup(scheme, plan, progress)?;
+        let prepared = PreparedDatabase::setup(scheme, plan, progress)?;
 
         progress.stage("queries", plan.effort.runs as u64 + 1);
         let tally = prepared.queries(plan, progress)?;
@@ -72,7 +72,7 @@ fn milliseconds(seconds: &[f64]) -> f64 {
     1e3 * median(seconds.to_vec())
 }
 
-impl Prepared {
+impl PreparedDatabase {
     /// Returns the seconds of setup for a product.
     fn seconds_for(&self, product: SetupProduct) -> f64 {
         let hint = self.server.describe().sizes.hint > 0;

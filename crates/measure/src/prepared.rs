@@ -22,7 +22,7 @@ use crate::report::Stages;
 use crate::schemes::candidate;
 
 /// A prepared database, and the costs of its setup.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedDatabase {
     pub(crate) scheme: Box<dyn ErasedScheme>,
     pub(crate) server: Box<dyn ErasedServer>,
     pub(crate) stages: Vec<(String, f64)>,
@@ -67,7 +67,7 @@ pub(crate) struct Tally {
     pub(crate) wrong: usize,
 }
 
-impl Prepared {
+impl PreparedDatabase {
     pub(crate) fn setup(
         scheme: &dyn ErasedScheme,
         plan: &Plan<'_>,

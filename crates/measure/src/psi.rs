@@ -80,7 +80,7 @@ struct Run {
 }
 
 /// The sender's prepared set.
-enum Prepared {
+enum SenderSet {
     Filter(Vec<u8>),
     Table {
         server: Box<dyn ErasedServer>,
@@ -105,7 +105,7 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
         let (masked, mask_s) = timed(|| mask(&key, rows, config.label_bytes.is_some(), progress));
         let masked = masked.map_err(lookup_error)?;
 
-        let (prepared, build_s) = timed(|| Prepared::of(config, masked, progress));
+        let (prepared, build_s) = timed(|| SenderSet::of(config, masked, progress));
         let prepared = prepared?;
 
         progress.stage("runs", effort.runs as u64);
@@ -191,7 +191,7 @@ fn expected(config: Config) -> Vec<Match> {
         .collect()
 }
 
-impl Prepared {
+impl SenderSet {
     fn of(config: Config, masked: Masked, progress: &dyn Progress) -> Result<Self> {
         if config.label_bytes.is_none() {
             return Ok(Self::Filter(Filter::new(masked.names()).encode()));
