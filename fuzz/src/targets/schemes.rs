@@ -31,7 +31,7 @@ fn shape() -> Shape {
 }
 
 /// A small prepared database of one scheme.
-struct Prepared {
+struct PreparedScheme {
     scheme: Box<dyn ErasedScheme>,
     server: Box<dyn ErasedServer>,
     client: Box<dyn ErasedClient>,
@@ -40,7 +40,7 @@ struct Prepared {
     sections: BTreeMap<String, Blob>,
 }
 
-impl Prepared {
+impl PreparedScheme {
     fn new(scheme: &dyn ErasedScheme) -> Self {
         let scheme = scheme.allow_insecure(NotPrivate::acknowledged());
         let mut records = RecordBuffer::zeroed(shape());
@@ -67,7 +67,7 @@ impl Prepared {
 
     /// One database for every scheme without registered keys, prepared once.
     fn all() -> &'static [Self] {
-        static ALL: OnceLock<Vec<Prepared>> = OnceLock::new();
+        static ALL: OnceLock<Vec<PreparedScheme>> = OnceLock::new();
         ALL.get_or_init(|| {
             registry::all()
                 .iter()
@@ -95,10 +95,10 @@ fn is_anonymous(scheme: &dyn ErasedScheme) -> bool {
 
 /// A target of all schemes. The first byte of an input selects the scheme.
 fn for_all_schemes(
-    seeds_of: impl Fn(&Prepared) -> Vec<Vec<u8>>,
-    mut run: impl FnMut(&Prepared, &[u8]) -> String + 'static,
+    seeds_of: impl Fn(&PreparedScheme) -> Vec<Vec<u8>>,
+    mut run: impl FnMut(&PreparedScheme, &[u8]) -> String + 'static,
 ) -> Target {
-    let databases = Prepared::all();
+    let databases = PreparedScheme::all();
     let mut seeds = Vec::new();
     for (number, database) in databases.iter().enumerate() {
         for bytes in seeds_of(database) {
