@@ -6,7 +6,7 @@ use std::time::Duration;
 use metrics::{Key, Label, Level, Metadata, Recorder as _};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use super::table::{ALL, Kind, Metric};
+use super::table::{ALL, Metric, MetricType};
 use crate::error::Error;
 
 /// Upper bounds of the histogram buckets, in seconds.
@@ -36,9 +36,11 @@ impl Recorder {
         let recorder = builder.build_recorder();
         for Metric { name, kind, help } in ALL {
             match kind {
-                Kind::Counter => recorder.describe_counter((*name).into(), None, (*help).into()),
-                Kind::Gauge => recorder.describe_gauge((*name).into(), None, (*help).into()),
-                Kind::Histogram => {
+                MetricType::Counter => {
+                    recorder.describe_counter((*name).into(), None, (*help).into())
+                }
+                MetricType::Gauge => recorder.describe_gauge((*name).into(), None, (*help).into()),
+                MetricType::Histogram => {
                     recorder.describe_histogram((*name).into(), None, (*help).into())
                 }
             }

@@ -40,11 +40,11 @@
 //! Label values are bounded: configured database names (`(unknown)` for all others), codes, routes
 //! and statuses of the interface, and the versions that are currently answered.
 
-use Kind::{Counter, Gauge, Histogram};
+use MetricType::{Counter, Gauge, Histogram};
 
 /// Prometheus type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MetricType {
     /// Only increases.
     Counter,
     /// Increases and decreases.
@@ -57,7 +57,7 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Metric {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: MetricType,
     pub(crate) help: &'static str,
 }
 
