@@ -7,7 +7,7 @@ use papir_core::without_passwords;
 
 /// A kind of object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ObjectStoreKind {
     S3,
     Google,
     Azure,
@@ -15,11 +15,11 @@ pub(super) enum Kind {
 }
 
 /// The scheme that addresses of each kind start with.
-pub(super) const SCHEMES: [(&str, Kind); 4] = [
-    ("s3://", Kind::S3),
-    ("gs://", Kind::Google),
-    ("az://", Kind::Azure),
-    ("file://", Kind::Folder),
+pub(super) const SCHEMES: [(&str, ObjectStoreKind); 4] = [
+    ("s3://", ObjectStoreKind::S3),
+    ("gs://", ObjectStoreKind::Google),
+    ("az://", ObjectStoreKind::Azure),
+    ("file://", ObjectStoreKind::Folder),
 ];
 
 /// Returns whether `text` starts with the scheme of an object store.

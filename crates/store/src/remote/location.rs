@@ -13,7 +13,9 @@ use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, Retry
 use papir_core::{Error as CoreError, without_passwords};
 use papir_tls::{RootList, RootSource};
 
-use super::address::{Kind, PROXY_URL, SCHEMES, Settings, StoreProxy, UNKNOWN_SCHEME, is_address};
+use super::address::{
+    ObjectStoreKind, PROXY_URL, SCHEMES, Settings, StoreProxy, UNKNOWN_SCHEME, is_address,
+};
 use super::error::RemoteError;
 use super::http::StoreConnector;
 use crate::error::{Error, Result};
@@ -31,7 +33,7 @@ const RETRY_TIMEOUT: Duration = Duration::from_secs(120);
 /// Location of a snapshot in an object store.
 #[derive(Clone)]
 pub struct Location {
-    kind: Kind,
+    kind: ObjectStoreKind,
     /// The bucket or container; empty for a folder.
     bucket: String,
     /// The snapshot's key, which the keys of its objects extend by suffixes.
@@ -77,7 +79,7 @@ impl Location {
     }
 
     fn of_key(
-        kind: Kind,
+        kind: ObjectStoreKind,
         bucket: &str,
         key: &str,
         settings: Settings,
@@ -98,7 +100,8 @@ impl Location {
     #[cfg(test)]
     #[allow(clippy::unwrap_used)]
     pub(super) fn in_store(store: Arc<dyn ObjectStore>, key: &str) -> Self {
-        let location = Self::of_key(Kind::S3, "memory", key, Settings::default()).unwrap();
+        let location =
+            Self::of_key(ObjectStoreKind::S3, "memory", key, Settings::default()).unwrap();
         Self {
             store: Some(store),
             ..location
@@ -127,7 +130,7 @@ impl Location {
     /// Refuses an object of a folder that is a pipe, a device or a socket: opening it could wait
     /// for ever.
     pub(super) fn check_object(&self, key: &Key) -> Result<(), RemoteError> {
-        if self.kind != Kind::Folder {
+        if self.kind != ObjectStoreKind::Folder {
             return Ok(());
         }
 
@@ -149,16 +152,16 @@ impl Location {
             return Ok(Arc::clone(store));
         }
 
-        if self.kind != Kind::Folder {
+        if self.kind != ObjectStoreKind::Folder {
             self.check_proxy()?;
         }
         // Before a client is built: it looks for the provider of the process.
         install_tls();
         let store = match self.kind {
-            Kind::S3 => self.s3(),
-            Kind::Google => self.google(),
-            Kind::Azure => self.azure(),
-            Kind::Folder => Ok(folder()),
+            ObjectStoreKind::S3 => self.s3(),
+            ObjectStoreKind::Google => self.google(),
+            ObjectStoreKind::Azure => self.azure(),
+            ObjectStoreKind::Folder => Ok(folder()),
         };
         store.map_err(|source| {
             RemoteError::Settings {
@@ -172,10 +175,10 @@ impl Location {
     /// Returns whether the cloud's own variables name a proxy.
     fn has_own_proxy(&self) -> bool {
         let cloud = match self.kind {
-            Kind::S3 => "AWS",
-            Kind::Google => "GOOGLE",
-            Kind::Azure => "AZURE",
-            Kind::Folder => return false,
+            ObjectStoreKind::S3 => "AWS",
+            ObjectStoreKind::Google => "GOOGLE",
+            ObjectStoreKind::Azure => "AZURE",
+            ObjectStoreKind::Folder => return false,
         };
         let name = format!("{cloud}{PROXY_URL}");
         let mut variables = self.settings.variables.iter();
@@ -301,10 +304,12 @@ fn bad_url(url: &str, reason: &str) -> Error {
 }
 
 /// Checks the bucket of an address; a folder has none. Returns the reason if it is invalid.
-fn check_bucket(kind: Kind, bucket: &str) -> Result<(), &'static str> {
+fn check_bucket(kind: ObjectStoreKind, bucket: &str) -> Result<(), &'static str> {
     match (kind, bucket.is_empty()) {
-        (Kind::Folder, true) => Ok(()),
-        (Kind::Folder, false) => Err("a folder's address is file:/// and an absolute path"),
+        (ObjectStoreKind::Folder, true) => Ok(()),
+        (ObjectStoreKind::Folder, false) => {
+            Err("a folder's address is file:/// and an absolute path")
+        }
         (_, true) => Err("it names no bucket"),
         (_, false) if is_bucket(bucket) => Ok(()),
         (_, false) => Err("a bucket's name consists of letters, digits and . _ -"),
