@@ -13,11 +13,11 @@ pub const BACKEND_VARIABLE: &str = "PAPIR_BACKEND";
 ///
 /// A value proves the detection: none can be constructed for instructions that the CPU lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Backend(Kind);
+pub struct Backend(Isa);
 
-/// One kind for each set of instructions.
+/// Instruction set architecture of a backend.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum Isa {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -53,7 +53,7 @@ pub enum BackendError {
 
 impl Backend {
     /// The backend that runs on every CPU and defines the results of the kernels.
-    pub const PORTABLE: Self = Self(Kind::Portable);
+    pub const PORTABLE: Self = Self(Isa::Portable);
 
     /// Returns the backend in use: the one that `PAPIR_BACKEND` names if this CPU has it, otherwise
     /// the best one detected. The choice is made once.
@@ -107,7 +107,7 @@ impl Backend {
 
     /// All backends of this CPU: portable first, the best last.
     pub fn available() -> Vec<Self> {
-        let special = special_kinds().into_iter().map(Self);
+        let special = special_isas().into_iter().map(Self);
         std::iter::once(Self::PORTABLE).chain(special).collect()
     }
 
@@ -119,43 +119,43 @@ impl Backend {
     /// The name that `PAPIR_BACKEND` uses.
     pub const fn name(self) -> &'static str {
         match self.0 {
-            Kind::Portable => "portable",
+            Isa::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => "avx2",
+            Isa::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 => "avx512",
+            Isa::Avx512 => "avx512",
             #[cfg(target_arch = "x86_64")]
-            Kind::Amx(_) => "amx",
+            Isa::Amx(_) => "amx",
             #[cfg(target_arch = "aarch64")]
-            Kind::Neon => "neon",
+            Isa::Neon => "neon",
         }
     }
 
     /// The instructions of this backend's kernels.
     #[inline]
-    pub(crate) const fn kind(self) -> Kind {
+    pub(crate) const fn isa(self) -> Isa {
         self.0
     }
 }
 
 /// The backends of this CPU other than the portable one, the best last.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn special_kinds() -> Vec<Kind> {
+fn special_isas() -> Vec<Isa> {
     Vec::new()
 }
 
 /// The backends of this CPU other than the portable one, the best last.
 #[cfg(target_arch = "aarch64")]
-fn special_kinds() -> Vec<Kind> {
+fn special_isas() -> Vec<Isa> {
     std::arch::is_aarch64_feature_detected!("dotprod")
-        .then_some(Kind::Neon)
+        .then_some(Isa::Neon)
         .into_iter()
         .collect()
 }
 
 /// The backends of this CPU other than the portable one, the best last.
 #[cfg(target_arch = "x86_64")]
-fn special_kinds() -> Vec<Kind> {
+fn special_isas() -> Vec<Isa> {
     use std::arch::is_x86_feature_detected as has;
 
     let avx2 = has!("avx2") && has!("fma") && has!("bmi2");
@@ -170,13 +170,13 @@ fn special_kinds() -> Vec<Kind> {
         && has!("avx512vbmi");
 
     // In ascending order, since `detect` takes the last one.
-    let mut kinds = Vec::new();
-    kinds.extend(avx2.then_some(Kind::Avx2));
+    let mut isas = Vec::new();
+    isas.extend(avx2.then_some(Isa::Avx2));
     if avx512 {
-        kinds.push(Kind::Avx512);
-        kinds.extend(Amx::detect().map(Kind::Amx));
+        isas.push(Isa::Avx512);
+        isas.extend(Amx::detect().map(Isa::Amx));
     }
-    kinds
+    isas
 }
 
 impl fmt::Display for Backend {

@@ -6,24 +6,24 @@
 /// where a `Backend` proves that the CPU has the features.
 macro_rules! dispatch {
     ($backend:expr, $module:ident :: $function:ident ( $($argument:expr),* $(,)? )) => {
-        match $backend.kind() {
+        match $backend.isa() {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: a `Backend` of this kind exists only where its CPU features were detected.
-            $crate::backend::Kind::Avx512 | $crate::backend::Kind::Amx(_) => unsafe {
+            $crate::backend::Isa::Avx512 | $crate::backend::Isa::Amx(_) => unsafe {
                 $crate::x86_64::avx512::$module::$function($($argument),*)
             },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: a `Backend` of this kind exists only where its CPU features were detected.
-            $crate::backend::Kind::Avx2 => unsafe {
+            $crate::backend::Isa::Avx2 => unsafe {
                 $crate::x86_64::avx2::$module::$function($($argument),*)
             },
             #[cfg(target_arch = "aarch64")]
             // SAFETY: a `Backend` of this kind exists only where its CPU features were detected.
             #[allow(unused_unsafe)]
-            $crate::backend::Kind::Neon => unsafe {
+            $crate::backend::Isa::Neon => unsafe {
                 $crate::aarch64::$module::$function($($argument),*)
             },
-            $crate::backend::Kind::Portable => $crate::portable::$module::$function($($argument),*),
+            $crate::backend::Isa::Portable => $crate::portable::$module::$function($($argument),*),
         }
     };
 }
@@ -33,7 +33,7 @@ macro_rules! dispatch {
 macro_rules! several_in_tiles {
     ($backend:expr, $queries:ident, $function:ident ( $($argument:expr),* $(,)? )) => {
         #[cfg(target_arch = "x86_64")]
-        if let ($crate::backend::Kind::Amx(amx), [_, _, ..]) = ($backend.kind(), $queries) {
+        if let ($crate::backend::Isa::Amx(amx), [_, _, ..]) = ($backend.isa(), $queries) {
             let mut unit = $crate::x86_64::amx::unit::Loaded::new(amx);
             return $crate::x86_64::amx::passes::$function(&mut unit, $($argument),*);
         }
@@ -63,19 +63,19 @@ macro_rules! vectorise {
                 definition::$name($($argument),*);
             }
 
-            match backend.kind() {
+            match backend.isa() {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: a `Backend` of this kind exists only where its CPU features were
                 // detected.
-                $crate::backend::Kind::Avx512 | $crate::backend::Kind::Amx(_) => unsafe { avx512($($argument),*) },
+                $crate::backend::Isa::Avx512 | $crate::backend::Isa::Amx(_) => unsafe { avx512($($argument),*) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: a `Backend` of this kind exists only where its CPU features were
                 // detected.
-                $crate::backend::Kind::Avx2 => unsafe { avx2($($argument),*) },
+                $crate::backend::Isa::Avx2 => unsafe { avx2($($argument),*) },
                 // NEON is part of aarch64: the portable code is compiled for it already.
                 #[cfg(target_arch = "aarch64")]
-                $crate::backend::Kind::Neon => definition::$name($($argument),*),
-                $crate::backend::Kind::Portable => definition::$name($($argument),*),
+                $crate::backend::Isa::Neon => definition::$name($($argument),*),
+                $crate::backend::Isa::Portable => definition::$name($($argument),*),
             }
         }
     };

@@ -3,7 +3,7 @@
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{integer, radix};
-use crate::backend::{Backend, Kind};
+use crate::backend::{Backend, Isa};
 
 /// Bits of a limb for products of 52 bits (IFMA).
 #[cfg(target_arch = "x86_64")]
@@ -30,14 +30,14 @@ pub(crate) enum Radix {
 impl Radix {
     /// The form in which the backend multiplies.
     pub(super) fn of(backend: Backend) -> Self {
-        match backend.kind() {
+        match backend.isa() {
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 | Kind::Amx(_) => Self::Ifma,
+            Isa::Avx512 | Isa::Amx(_) => Self::Ifma,
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => Self::Words,
+            Isa::Avx2 => Self::Words,
             #[cfg(target_arch = "aarch64")]
-            Kind::Neon => Self::Words,
-            Kind::Portable => Self::Words,
+            Isa::Neon => Self::Words,
+            Isa::Portable => Self::Words,
         }
     }
 
