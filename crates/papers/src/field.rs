@@ -4,7 +4,7 @@ use papir_core::Shape;
 use papir_measure::field::{FieldReport, PrintedRow};
 use papir_measure::report::Stages;
 
-use crate::figures::{FigureReport, Kind, Point, Source};
+use crate::figures::{FigureReport, PlotKind, Point, Source};
 use crate::{Result, tables};
 
 /// Entries of the plot: colours of schemes that are private, and of others.
@@ -65,7 +65,7 @@ pub fn figure(report: &FieldReport) -> FigureReport {
             report.threads,
             report.backend
         ),
-        kind: Kind::Scatter,
+        kind: PlotKind::Scatter,
         rates: report.rates.clone(),
         missing: Vec::new(),
         correct: report.correct(),

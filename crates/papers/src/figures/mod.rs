@@ -16,7 +16,7 @@ use crate::tables::{Block, blocks_of, phases};
 
 /// Kinds of plots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PlotKind {
     /// One point per configuration: total communication against server time.
     Scatter,
     /// Two stacked bars per configuration, one of message sizes and one of the parts of the server
@@ -32,7 +32,7 @@ pub struct Figure {
     /// Its number in the paper, and its content.
     pub what: &'static str,
     /// The kind of plot.
-    pub kind: Kind,
+    pub kind: PlotKind,
     /// The rows it shows, with one colour or panel per block.
     pub blocks: &'static [Block],
     /// Maps papir's stages to the paper's parts: (stage, part). Other stages keep their names.
@@ -60,14 +60,14 @@ fn read() -> Result<Vec<Figure>, DataFault> {
         Figure {
             name: "inspire-1",
             what: "InsPIRe, Figure 1: communication and server time at 1 GB, entries of 1 bit and 32 KB",
-            kind: Kind::Scatter,
+            kind: PlotKind::Scatter,
             blocks: schemes,
             stages: &[],
         },
         Figure {
             name: "inspire-2",
             what: "InsPIRe, Figure 2: parts of InsPIRe(2) at 1 GB by N/t, entries of 32 B, 64 B and 128 B",
-            kind: Kind::Breakdown,
+            kind: PlotKind::Breakdown,
             blocks: two_levels,
             stages: &[
                 ("select", "first product"),
@@ -81,7 +81,7 @@ fn read() -> Result<Vec<Figure>, DataFault> {
         Figure {
             name: "inspire-3",
             what: "InsPIRe, Figure 3: parts of InsPIRe at 1 GB by N/t, entries of 1 bit, 64 B and 32 KB",
-            kind: Kind::Breakdown,
+            kind: PlotKind::Breakdown,
             blocks: interpolation,
             stages: &[
                 ("select", "matrix product"),
@@ -92,7 +92,7 @@ fn read() -> Result<Vec<Figure>, DataFault> {
         Figure {
             name: "pirouette-3",
             what: "Pirouette, Figure 3: phases of an answer, records of 256 B, 256 MB and 8 GB",
-            kind: Kind::Breakdown,
+            kind: PlotKind::Breakdown,
             blocks: phases,
             stages: &[
                 ("bits", "bit decomposition"),

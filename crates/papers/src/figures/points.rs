@@ -6,7 +6,7 @@ use papir_measure::cost::{Cost, Status};
 use papir_measure::report::{Stages, titles, write_rows};
 use serde::Serialize;
 
-use super::{Figure, Kind};
+use super::{Figure, PlotKind};
 use crate::Result;
 use crate::tables::{Bench, Row};
 
@@ -53,7 +53,7 @@ pub struct FigureReport {
     pub what: String,
     /// The kind of plot.
     #[serde(skip)]
-    pub kind: Kind,
+    pub kind: PlotKind,
     /// Origin of the rates used for predictions.
     pub rates: String,
     /// papir's configurations without a point, each with the reason.

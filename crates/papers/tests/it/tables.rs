@@ -6,7 +6,7 @@ use papir_core::{MAX_RECORDS, NoProgress};
 use papir_measure::cost::{Cost, Status};
 use papir_measure::effort::Effort;
 use papir_measure::schemes;
-use papir_papers::figures::{self, Figure, FigureReport, Kind, Source, plot};
+use papir_papers::figures::{self, Figure, FigureReport, PlotKind, Source, plot};
 use papir_papers::tables::Shared;
 use papir_papers::tables::scaling::{How, Scaled};
 use papir_papers::tables::{self, Bench, Block, Ours, Published, Table, TableReport};
@@ -588,7 +588,7 @@ fn figures_have_the_points_of_the_paper_and_of_papir() {
             "{}",
             figure.name
         );
-        if figure.kind == Kind::Breakdown {
+        if figure.kind == PlotKind::Breakdown {
             let columns = figure.name.starts_with("inspire");
             assert!(
                 report
@@ -628,8 +628,8 @@ fn assert_every_point_is_drawn(report: &FigureReport) {
     let elements = elements(&svg);
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();
     match report.kind {
-        Kind::Scatter => assert_eq!(count("circle"), report.points.len(), "{}", report.figure),
-        Kind::Breakdown => {
+        PlotKind::Scatter => assert_eq!(count("circle"), report.points.len(), "{}", report.figure),
+        PlotKind::Breakdown => {
             let messages = 3 * report
                 .points
                 .iter()

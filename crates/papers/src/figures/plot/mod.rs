@@ -7,7 +7,7 @@ mod scatter;
 
 pub(crate) use canvas::{colour, drawing_error, picture};
 
-use super::{FigureReport, Kind};
+use super::{FigureReport, PlotKind};
 use crate::{Error, Result};
 
 /// Draws a figure as SVG text. A scatter plot has a circle for each point, a breakdown a rectangle
@@ -23,7 +23,7 @@ pub fn draw(report: &FigureReport) -> Result<String> {
         ));
     }
     match report.kind {
-        Kind::Scatter => scatter::draw(report),
-        Kind::Breakdown => breakdown::draw(report),
+        PlotKind::Scatter => scatter::draw(report),
+        PlotKind::Breakdown => breakdown::draw(report),
     }
 }
