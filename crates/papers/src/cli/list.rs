@@ -4,7 +4,7 @@ use std::io::Write;
 
 use papir_measure::report::{write_columns, write_json};
 
-use crate::depir::sheet::Kind;
+use crate::depir::sheet::SheetKind;
 use crate::{Result, depir, experiments, figures, tables};
 
 /// Kind, name and description of all experiments, tables and figures. A table and a figure may
@@ -24,8 +24,8 @@ fn all_named() -> Result<impl Iterator<Item = [&'static str; 3]>> {
         .map(|table| ["table", table.name, table.what]);
     let sheets = depir::all_sheets().map(|sheet| {
         let kind = match sheet.kind {
-            Kind::Table => "table",
-            Kind::Figure => "figure",
+            SheetKind::Table => "table",
+            SheetKind::Figure => "figure",
         };
         [kind, sheet.name, sheet.what]
     });

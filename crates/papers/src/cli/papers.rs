@@ -7,7 +7,7 @@ use papir_core::Progress;
 use papir_measure::report::write_json;
 
 use super::args::PapersArguments;
-use crate::depir::sheet::{Kind, Sheet};
+use crate::depir::sheet::{Sheet, SheetKind};
 use crate::experiments::check_correct;
 use crate::{Error, Result, depir, figures, tables};
 
@@ -19,7 +19,7 @@ pub(super) fn run_table(
     progress: &dyn Progress,
 ) -> Result<()> {
     // Sheets are measured as a whole, and not row by row as the other tables.
-    if let Some(sheet) = depir::sheet_by_name(Kind::Table, name) {
+    if let Some(sheet) = depir::sheet_by_name(SheetKind::Table, name) {
         return run_sheet(sheet, args, out, progress);
     }
     let quoted = tables::quoted()?;
@@ -37,7 +37,7 @@ pub(super) fn run_table(
         let all = tables::all()?
             .iter()
             .map(|table| table.name)
-            .chain(sheets(Kind::Table))
+            .chain(sheets(SheetKind::Table))
             .chain(quoted);
         return Err(unknown("table", name, all));
     };
@@ -59,7 +59,7 @@ pub(super) fn run_figure(
     out: &mut dyn Write,
     progress: &dyn Progress,
 ) -> Result<()> {
-    if let Some(sheet) = depir::sheet_by_name(Kind::Figure, name) {
+    if let Some(sheet) = depir::sheet_by_name(SheetKind::Figure, name) {
         return run_sheet(sheet, args, out, progress);
     }
 
@@ -67,7 +67,7 @@ pub(super) fn run_figure(
         let all = figures::all()?
             .iter()
             .map(|figure| figure.name)
-            .chain(sheets(Kind::Figure));
+            .chain(sheets(SheetKind::Figure));
         return Err(unknown("figure", name, all));
     };
 
@@ -85,7 +85,7 @@ pub(super) fn run_figure(
 }
 
 /// Names of all sheets of one kind.
-fn sheets(kind: Kind) -> impl Iterator<Item = &'static str> {
+fn sheets(kind: SheetKind) -> impl Iterator<Item = &'static str> {
     depir::all_sheets()
         .filter(move |sheet| sheet.kind == kind)
         .map(|sheet| sheet.name)

@@ -18,7 +18,7 @@ use plotters::style::{Color, IntoFont};
 use super::crossing::crossing;
 use super::estimate::{Count, exact, one_step, two_steps};
 use super::set::{Config, DepirReport, Set, measure};
-use super::sheet::{Curve, Kind, Rows, Sheet, SheetReport};
+use super::sheet::{Curve, Rows, Sheet, SheetKind, SheetReport};
 use crate::figures::plot::{colour, drawing_error, picture};
 use crate::{Error, Result};
 use papir_plan::units::bytes as display;
@@ -26,19 +26,19 @@ use papir_plan::units::bytes as display;
 /// All figures.
 pub const CURVES: &[Sheet] = &[
     Sheet {
-        kind: Kind::Figure,
+        kind: SheetKind::Figure,
         name: "depir-3",
         what: "Doubly-efficient PIR, Figure 3: entries of tables by N, estimated and exact, q = 2^20",
         run: |_, _, _| Ok(figure_3()),
     },
     Sheet {
-        kind: Kind::Figure,
+        kind: SheetKind::Figure,
         name: "depir-tabulated",
         what: "Doubly-efficient PIR, tiny: answer time by tabulated variables (minutes, and 10 GiB of memory)",
         run: |sets, effort, progress| tabulated(sets[0], effort, progress),
     },
     Sheet {
-        kind: Kind::Figure,
+        kind: SheetKind::Figure,
         name: "depir-crossing",
         what: "Doubly-efficient PIR: time of an index on lines and by whole tables, by number of records (minutes, and 10 GiB of memory)",
         run: crossing,

@@ -31,7 +31,7 @@ pub use predicted::{announcement, predict};
 pub use set::{Config, DepirReport, Set, measure};
 pub use sheets::SHEETS;
 
-use sheet::{Kind, Sheet};
+use sheet::{Sheet, SheetKind};
 
 /// All tables and figures.
 pub fn all_sheets() -> impl Iterator<Item = &'static Sheet> {
@@ -39,6 +39,6 @@ pub fn all_sheets() -> impl Iterator<Item = &'static Sheet> {
 }
 
 /// Returns the table or figure with this name.
-pub fn sheet_by_name(kind: Kind, name: &str) -> Option<&'static Sheet> {
+pub fn sheet_by_name(kind: SheetKind, name: &str) -> Option<&'static Sheet> {
     all_sheets().find(|sheet| sheet.kind == kind && sheet.name == name)
 }

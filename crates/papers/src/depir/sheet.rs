@@ -12,7 +12,7 @@ use crate::Result;
 
 /// The kind of a sheet, selected by `--table` or `--figure`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SheetKind {
     /// A table of a paper.
     Table,
     /// A figure: rows are points, and `--svg` draws its curves.
@@ -23,7 +23,7 @@ pub enum Kind {
 #[derive(Clone, Copy)]
 pub struct Sheet {
     /// Table or figure.
-    pub kind: Kind,
+    pub kind: SheetKind,
     /// The name on the command line.
     pub name: &'static str,
     /// Its number in the paper, and its content.

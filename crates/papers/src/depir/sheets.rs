@@ -10,7 +10,7 @@ use papir_schemes::depir::structure::levels::Steps;
 use super::estimate::{Count, exact, one_step, two_steps};
 use super::outline::Outline;
 use super::set::{Config, DepirReport, Set, measure};
-use super::sheet::{Kind, Rows, Sheet};
+use super::sheet::{Rows, Sheet, SheetKind};
 use crate::Result;
 use crate::printed::{self, RowFigures};
 
@@ -23,19 +23,19 @@ const LOG2_F: f64 = 15.0;
 /// All tables.
 pub const SHEETS: &[Sheet] = &[
     Sheet {
-        kind: Kind::Table,
+        kind: SheetKind::Table,
         name: "depir-2",
         what: "Doubly-efficient PIR, Table 2: look-ups of a query and entries of tables, N = 2^20, Q = 2^1000, n = 2^16",
         run: |_, _, _| table_2(),
     },
     Sheet {
-        kind: Kind::Table,
+        kind: SheetKind::Table,
         name: "depir-3",
         what: "Doubly-efficient PIR, Table 3: tiny and small measured on lines, medium and large predicted",
         run: |sets, effort, progress| table_3(sets, effort, progress),
     },
     Sheet {
-        kind: Kind::Table,
+        kind: SheetKind::Table,
         name: "depir-4",
         what: "Doubly-efficient PIR, Table 4: costs per index, compared with printed figures of other schemes",
         run: |sets, effort, progress| table_4(sets, effort, progress),

@@ -2,7 +2,7 @@
 
 use papir_core::NoProgress;
 use papir_measure::effort::Effort;
-use papir_papers::depir::sheet::Kind;
+use papir_papers::depir::sheet::SheetKind;
 use papir_papers::depir::{self, Config, Set};
 use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
 use papir_schemes::depir::structure::levels::Steps;
@@ -82,8 +82,8 @@ fn rows_of_sheets_have_a_cell_per_title() {
         report.write_table(&mut text).unwrap();
         assert!(text.len() > 100);
         match sheet.kind {
-            Kind::Table => assert!(depir::draw(&report).is_err()),
-            Kind::Figure => {
+            SheetKind::Table => assert!(depir::draw(&report).is_err()),
+            SheetKind::Figure => {
                 let picture = depir::draw(&report).unwrap();
                 let points: usize = report.curves.iter().map(|curve| curve.points.len()).sum();
                 assert_eq!(picture.matches("<circle").count(), points, "{}", sheet.name);
@@ -96,7 +96,7 @@ fn rows_of_sheets_have_a_cell_per_title() {
 /// its last row is off by a factor of ten.
 #[test]
 fn table_2_follows_the_propositions() {
-    let table = depir::sheet_by_name(Kind::Table, "depir-2").unwrap();
+    let table = depir::sheet_by_name(SheetKind::Table, "depir-2").unwrap();
     let report = table.make([Set::Least; 2], EFFORT, &NoProgress).unwrap();
     let number = |cell: &str| cell.parse::<f64>().unwrap();
 
