@@ -4,7 +4,7 @@
 use chacha20::ChaCha20Rng;
 use papir_core::erased::{Erased, ErasedScheme};
 use papir_core::{Error, RecordBuffer, Shape};
-use papir_testkit::conformance::{Config, run};
+use papir_testkit::conformance::{ConformanceConfig, run};
 use papir_testkit::stateful::{self, Stateful};
 use rand_core::SeedableRng;
 
@@ -12,7 +12,7 @@ use rand_core::SeedableRng;
 fn the_stateful_scheme_conforms() {
     run(
         &Erased::<Stateful>::allowing_insecure(papir_core::NotPrivate::acknowledged()),
-        &Config::quick(),
+        &ConformanceConfig::quick(),
     );
 }
 

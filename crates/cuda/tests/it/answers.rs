@@ -2,20 +2,20 @@
 
 use papir_core::FailureBound;
 use papir_schemes::registry;
-use papir_testkit::conformance::{Config, run_on_device, shapes};
+use papir_testkit::conformance::{ConformanceConfig, run_on_device, shapes};
 
 use crate::gpu;
 
 fn check(scheme: &str, records: &[(u64, u64)]) {
     let Some(gpu) = gpu() else { return };
-    let config = Config {
+    let config = ConformanceConfig {
         shapes: shapes(records),
         failure: FailureBound::DEFAULT,
-        ..Config::quick()
+        ..ConformanceConfig::quick()
     };
     run_on_device(
         registry::by_name(scheme).unwrap(),
-        &Config {
+        &ConformanceConfig {
             thorough: Vec::new(),
             ..config
         },

@@ -17,7 +17,7 @@ use papir_schemes::pirouette::{Pirouette, Standard};
 use papir_schemes::registry;
 use papir_schemes::rows::{ListedScheme, SuitePace, SuiteRow, SuiteShapes};
 use papir_schemes::zip::{Zip, ZipDouble};
-use papir_testkit::conformance::{Config, run, shapes};
+use papir_testkit::conformance::{ConformanceConfig, run, shapes};
 
 /// Makes the tests of the listed schemes.
 macro_rules! conformance {
@@ -82,11 +82,11 @@ fn every_registered_scheme_is_tested() {
 }
 
 /// Returns the suite's inputs for a row.
-fn config(row: SuiteRow) -> Config {
+fn config(row: SuiteRow) -> ConformanceConfig {
     let mut config = match row.pace {
-        SuitePace::Quick => Config::quick(),
-        SuitePace::Slow => Config::slow(),
-        SuitePace::Long => Config::long(),
+        SuitePace::Quick => ConformanceConfig::quick(),
+        SuitePace::Slow => ConformanceConfig::slow(),
+        SuitePace::Long => ConformanceConfig::long(),
     };
     if let Some(only) = row.only {
         config.shapes = shapes(only.shapes);
@@ -107,9 +107,9 @@ fn zip_with_a_short_modulus() {
     let scheme = Erased::<Zip<Short>>::allowing_insecure(papir_core::NotPrivate::acknowledged());
     run(
         &scheme,
-        &Config {
+        &ConformanceConfig {
             shapes: shapes(&[(1, 1), (509, 64 * 8)]),
-            ..Config::slow()
+            ..ConformanceConfig::slow()
         },
     );
 }
@@ -128,7 +128,7 @@ fn pirouette_with_short_keys() {
         &Erased::<Pirouette<ShortPirouette>>::allowing_insecure(
             papir_core::NotPrivate::acknowledged(),
         ),
-        &Config::slow(),
+        &ConformanceConfig::slow(),
     );
 }
 
@@ -139,7 +139,7 @@ fn pirouette_encrypted_with_short_keys() {
             papir_core::NotPrivate::acknowledged(),
         )
         .with_owner_key(crate::short::owner()),
-        &Config::slow(),
+        &ConformanceConfig::slow(),
     );
 }
 
@@ -150,7 +150,7 @@ fn pirouette_with_short_keys_long() {
         &Erased::<Pirouette<ShortPirouette>>::allowing_insecure(
             papir_core::NotPrivate::acknowledged(),
         ),
-        &Config::long(),
+        &ConformanceConfig::long(),
     );
 }
 
@@ -162,7 +162,7 @@ fn pirouette_encrypted_with_short_keys_long() {
             papir_core::NotPrivate::acknowledged(),
         )
         .with_owner_key(crate::short::owner()),
-        &Config::long(),
+        &ConformanceConfig::long(),
     );
 }
 
@@ -181,7 +181,7 @@ fn zip_with_a_short_modulus_long() {
     let scheme = Erased::<Zip<Short>>::allowing_insecure(papir_core::NotPrivate::acknowledged());
     let few_columns = SuiteRow::LONG.only(SuiteShapes::FEW_COLUMNS);
     run(&scheme, &config(few_columns));
-    run(&scheme, &Config::slow());
+    run(&scheme, &ConformanceConfig::slow());
 }
 
 #[test]
@@ -189,15 +189,15 @@ fn newton_with_a_short_modulus() {
     let word = NotPrivate::acknowledged();
     run(
         &Erased::<Newton<ShortNewton>>::allowing_insecure(word),
-        &Config::slow(),
+        &ConformanceConfig::slow(),
     );
     run(
         &Erased::<Newton<ShortNewtonSym>>::allowing_insecure(word),
-        &Config::slow(),
+        &ConformanceConfig::slow(),
     );
     run(
         &Erased::<Batched<NewtonBucket<ShortNewtonSym>>>::allowing_insecure(word),
-        &Config::slow(),
+        &ConformanceConfig::slow(),
     );
 }
 

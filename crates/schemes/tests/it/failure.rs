@@ -10,7 +10,7 @@ use papir_core::{
 use papir_schemes::for_each_scheme;
 use papir_schemes::registry;
 use papir_schemes::rows::{FailureRow, ListedScheme};
-use papir_testkit::conformance::{Config, run, shapes};
+use papir_testkit::conformance::{ConformanceConfig, run, shapes};
 
 use crate::short::with_short_modulus;
 
@@ -241,11 +241,11 @@ fn check<S: ListedScheme>(scheme: &dyn ErasedScheme) {
     let Some(FailureRow::Any(row)) = S::ROWS.failure else {
         panic!("{} has no databases for other failure bounds", S::NAME);
     };
-    let config = Config {
+    let config = ConformanceConfig {
         shapes: shapes(row.shapes),
         thorough: shapes(row.thorough),
         failure: FailureBound::LEAST,
-        ..Config::slow()
+        ..ConformanceConfig::slow()
     };
     run(scheme, &config);
 }

@@ -16,7 +16,7 @@ use papir_lattice::rows::{Rows, Workspace};
 use papir_lattice::selection::WordMatrix;
 use papir_ring::{CyclotomicRing, Form, Poly, Ring, Values};
 use papir_schemes::registry;
-use papir_testkit::conformance::{Config, run_on_device, shapes};
+use papir_testkit::conformance::{ConformanceConfig, run_on_device, shapes};
 use papir_testkit::device::PlainDevice;
 
 /// A [`PlainDevice`] that holds packs and evaluates them by their definition.
@@ -165,11 +165,11 @@ fn polys<F: Form>(ring: &Ring, residues: &[u32]) -> Vec<Poly<F>> {
 fn a_device_has_all_that_an_answer_needs() {
     // One pack; several; several chunks.
     let shapes = shapes(&[(1, 8), (70_000, 512), (50, 40_000)]);
-    let config = Config {
+    let config = ConformanceConfig {
         shapes,
         thorough: Vec::new(),
         failure: FailureBound::DEFAULT,
-        ..Config::quick()
+        ..ConformanceConfig::quick()
     };
     run_on_device(
         registry::by_name("inspire").unwrap(),

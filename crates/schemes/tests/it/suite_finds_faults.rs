@@ -15,7 +15,7 @@ use papir_core::{
     Shape, Terms, Version,
 };
 use papir_schemes::registry;
-use papir_testkit::conformance::{Config, run, shapes};
+use papir_testkit::conformance::{ConformanceConfig, run, shapes};
 use rand_core::{CryptoRng, SeedableRng};
 
 /// The one fault of a scheme.
@@ -259,11 +259,11 @@ impl ErasedClient for FaultyClient {
     }
 }
 
-fn config() -> Config {
-    Config {
+fn config() -> ConformanceConfig {
+    ConformanceConfig {
         shapes: shapes(&[(2, 8)]),
         thorough: shapes(&[(211, 64)]),
-        ..Config::slow()
+        ..ConformanceConfig::slow()
     }
 }
 

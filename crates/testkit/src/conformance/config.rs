@@ -4,7 +4,7 @@ use papir_core::{FailureBound, Goal, Shape};
 
 /// Inputs of the suite. Slow schemes use fewer `shapes` in everyday tests.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct ConformanceConfig {
     /// Shapes for the checks of lookups and lengths.
     pub shapes: Vec<Shape>,
     /// Shapes for all checks.
@@ -30,7 +30,7 @@ pub fn shapes(list: &[(u64, u64)]) -> Vec<Shape> {
         .collect()
 }
 
-impl Config {
+impl ConformanceConfig {
     /// Small databases with every kind of record: seconds for a fast scheme.
     pub fn quick() -> Self {
         Self {

@@ -5,12 +5,12 @@ use papir_core::sections::{MemorySections, SectionSource};
 use papir_core::{Blob, Change, Error, NoProgress, Result, extract_bits};
 use rand_core::Rng;
 
-use super::config::Config;
+use super::config::ConformanceConfig;
 use super::fixture::{Fixture, Registration, is_parse_error};
 use super::readback;
 
 /// Runs all checks of this file. Leaves the fixture at a new version.
-pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
+pub(super) fn check(fixture: &mut Fixture<'_>, config: &ConformanceConfig) {
     check_save_and_load(fixture);
     check_refused_changes(fixture);
     check_update(fixture, config);
@@ -172,7 +172,7 @@ fn check_refused_changes(fixture: &mut Fixture<'_>) {
 
 /// A new version returns new values and unchanged ones, and refuses messages of the old version;
 /// the old server still answers correctly.
-fn check_update(fixture: &mut Fixture<'_>, config: &Config) {
+fn check_update(fixture: &mut Fixture<'_>, config: &ConformanceConfig) {
     let old = fixture.send(&[0]);
     let old_answer = fixture.answer(&old);
     let changes = random_changes(fixture);

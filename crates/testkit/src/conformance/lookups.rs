@@ -2,13 +2,13 @@
 
 use papir_core::{Error, NoProgress, Privacy, Records};
 
-use super::config::Config;
+use super::config::ConformanceConfig;
 use super::fixture::{Fixture, Registration, check_records};
 use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 /// Indices of every class decode; all queries and all answers have the described lengths.
-pub(super) fn check_indices(fixture: &mut Fixture<'_>, config: &Config) {
+pub(super) fn check_indices(fixture: &mut Fixture<'_>, config: &ConformanceConfig) {
     let sizes = fixture.server.describe().sizes;
     for index in fixture.indices(config.random_indices) {
         let sent = fixture.send(&[index]);
@@ -176,7 +176,7 @@ fn check_answer_many(fixture: &mut Fixture<'_>, indices: &[u64]) {
 }
 
 /// Threads with their own clients query one server concurrently.
-pub(super) fn check_threads(fixture: &Fixture<'_>, config: &Config) {
+pub(super) fn check_threads(fixture: &Fixture<'_>, config: &ConformanceConfig) {
     let Fixture {
         scheme,
         server,

@@ -4,11 +4,11 @@ use papir_core::envelope::{self, Header, Kind};
 use papir_core::{Error, Result, Version};
 use rand_core::Rng;
 
-use super::config::Config;
+use super::config::ConformanceConfig;
 use super::fixture::{Fixture, is_parse_error};
 
 /// Runs all checks of this file.
-pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
+pub(super) fn check(fixture: &mut Fixture<'_>, config: &ConformanceConfig) {
     check_queries(fixture, config);
     check_answers(fixture, config);
     check_publics(fixture, config);
@@ -67,7 +67,7 @@ fn assert_refused<T>(result: Result<T>, what: &str) {
     }
 }
 
-fn check_queries(fixture: &mut Fixture<'_>, config: &Config) {
+fn check_queries(fixture: &mut Fixture<'_>, config: &ConformanceConfig) {
     let id = fixture.scheme.properties().id;
     let version = fixture.server.version();
     let sent = fixture.send(&[0]);
@@ -98,7 +98,7 @@ fn check_queries(fixture: &mut Fixture<'_>, config: &Config) {
     ));
 }
 
-fn check_answers(fixture: &mut Fixture<'_>, config: &Config) {
+fn check_answers(fixture: &mut Fixture<'_>, config: &ConformanceConfig) {
     let id = fixture.scheme.properties().id;
     let version = fixture.server.version();
     let sent = fixture.send(&[0]);
@@ -129,7 +129,7 @@ fn check_answers(fixture: &mut Fixture<'_>, config: &Config) {
     fixture.check_decodes_or_refuses(secret, &answer, "the answer to another query");
 }
 
-fn check_publics(fixture: &mut Fixture<'_>, config: &Config) {
+fn check_publics(fixture: &mut Fixture<'_>, config: &ConformanceConfig) {
     let public = fixture.server.public();
     let id = fixture.scheme.properties().id;
     let version = fixture.server.version();
@@ -180,7 +180,12 @@ fn check_publics(fixture: &mut Fixture<'_>, config: &Config) {
 
 /// Flipped bits in the encoded parameters, with a correct checksum, cause an error or yield a
 /// client.
-fn check_parameter_bytes(fixture: &Fixture<'_>, config: &Config, header: &Header, payload: &[u8]) {
+fn check_parameter_bytes(
+    fixture: &Fixture<'_>,
+    config: &ConformanceConfig,
+    header: &Header,
+    payload: &[u8],
+) {
     let parameters = u64::from_le_bytes(payload[..8].try_into().unwrap()) as usize;
     let bits = 8 * (8 + parameters);
     for bit in (0..bits).step_by(bits.div_ceil(16 * config.damaged_positions)) {

@@ -26,14 +26,14 @@ use papir_core::erased::ErasedScheme;
 use papir_core::{Privacy, Target};
 use rand_core::SeedableRng;
 
-pub use config::{Config, shapes};
+pub use config::{ConformanceConfig, shapes};
 use fixture::Fixture;
 
 /// Runs the whole suite on one scheme.
 ///
 /// # Panics
 /// If a check fails, with the shape and the reason.
-pub fn run(scheme: &dyn ErasedScheme, config: &Config) {
+pub fn run(scheme: &dyn ErasedScheme, config: &ConformanceConfig) {
     let all = config.shapes.iter().map(|shape| (*shape, false));
     let all = all.chain(config.thorough.iter().map(|shape| (*shape, true)));
     for (i, (shape, thorough)) in all.enumerate() {
@@ -64,7 +64,7 @@ pub fn run(scheme: &dyn ErasedScheme, config: &Config) {
 ///
 /// # Panics
 /// If a check fails, with the shape and the reason.
-pub fn run_on_device(scheme: &dyn ErasedScheme, config: &Config, device: &dyn Device) {
+pub fn run_on_device(scheme: &dyn ErasedScheme, config: &ConformanceConfig, device: &dyn Device) {
     let goals = config.goals.iter().cycle();
     for (i, (&shape, &goal)) in config
         .shapes

@@ -4,11 +4,11 @@ use papir_core::Error;
 use papir_core::envelope::{self, Header, Kind};
 use papir_core::scheme::SENT_AHEAD;
 
-use super::config::Config;
+use super::config::ConformanceConfig;
 use super::fixture::{Fixture, Registration, is_parse_error};
 
 /// Runs all checks of this file; none for schemes without client keys.
-pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
+pub(super) fn check(fixture: &mut Fixture<'_>, config: &ConformanceConfig) {
     if !fixture.server.describe().limits.client_keys {
         assert!(
             fixture.registration.state.is_none(),
@@ -76,7 +76,7 @@ fn check_damages(
 }
 
 /// Damaged state and state of another scheme cause typed errors.
-fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
+fn check_damaged_state(fixture: &mut Fixture<'_>, config: &ConformanceConfig) {
     let client = fixture.client.require_registered().expect("client keys");
     let bytes = client.save_state(state(fixture)).expect("saving state");
     check_damages("state", &bytes, 1, config, |bytes| {
@@ -123,7 +123,7 @@ fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
 
 /// Valid keys are accepted. Damaged, short and long keys are refused, and so are those of another
 /// version unless they are valid for this one.
-fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
+fn check_keys(fixture: &mut Fixture<'_>, config: &ConformanceConfig) {
     let client = fixture.client.require_registered().expect("client keys");
     let server = fixture.server.require_registered().expect("client keys");
     let (_, keys) = client.register(&mut fixture.rng).expect("registration");

@@ -21,7 +21,7 @@ use papir_core::Privacy;
 use papir_core::erased::Erased;
 use papir_core::scheme::{Parameters, Scheme, Unregistered, Wire};
 use papir_core::{Error, Goal, Shape};
-use papir_testkit::conformance::{Config, run};
+use papir_testkit::conformance::{ConformanceConfig, run};
 
 /// The scheme.
 pub(crate) struct Example;
@@ -43,7 +43,7 @@ impl Scheme for Example {
 
 #[test]
 fn the_example_conforms() {
-    run(&Erased::<Example>::new(), &Config::quick());
+    run(&Erased::<Example>::new(), &ConformanceConfig::quick());
 }
 
 #[test]
