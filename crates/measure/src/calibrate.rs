@@ -4,7 +4,7 @@ use papir_core::Progress;
 use papir_core::cost::Rates;
 use papir_plan::calibration::{self, Measurement, Observation};
 
-pub use papir_plan::calibration::Config;
+pub use papir_plan::calibration::CalibrationConfig;
 
 use crate::best::best;
 use crate::effort::Effort;
@@ -14,7 +14,11 @@ use crate::{Result, schemes};
 ///
 /// # Errors
 /// The errors of [`best`].
-pub fn calibrate(config: Config, threads: usize, progress: &dyn Progress) -> Result<Rates> {
+pub fn calibrate(
+    config: CalibrationConfig,
+    threads: usize,
+    progress: &dyn Progress,
+) -> Result<Rates> {
     calibration::calibrate(config, threads, |wanted| observe(wanted, progress))
 }
 

@@ -72,7 +72,7 @@ pub struct Observation {
 
 /// Sizes of the measured databases, and numbers of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct CalibrationConfig {
     /// Number of columns, of 4 KiB each, of the InsPIRe database with short records.
     pub selected_columns: u64,
     /// Number of columns, of 32 KiB each, of the InsPIRe database with long records.
@@ -87,7 +87,7 @@ pub struct Config {
     pub gates: usize,
 }
 
-impl Config {
+impl CalibrationConfig {
     /// The passes over the gates, a few in each measurement.
     fn products(&self) -> ProductPasses {
         ProductPasses {
@@ -126,7 +126,7 @@ impl Config {
 /// # Errors
 /// Errors of `measure` and of [`Rates::new`].
 pub fn calibrate<E: From<papir_core::Error>>(
-    config: Config,
+    config: CalibrationConfig,
     threads: usize,
     mut measure: impl FnMut(Measurement) -> Result<Observation, E>,
 ) -> Result<Rates, E> {
@@ -257,11 +257,11 @@ const WORD_STAGES: [&str; 4] = ["parse", "read_keys", "switch", "seal"];
 impl Observed {
     /// Measures the four databases.
     fn on<E: From<papir_core::Error>>(
-        config: Config,
+        config: CalibrationConfig,
         threads: usize,
         measure: &mut impl FnMut(Measurement) -> Result<Observation, E>,
     ) -> Result<Self, E> {
-        let Config {
+        let CalibrationConfig {
             selected_columns,
             packed_columns,
             simple_bytes,
@@ -557,7 +557,7 @@ mod tests {
         };
 
         for threads in [1, 2] {
-            let found = calibrate(Config::TINY, threads, |_| {
+            let found = calibrate(CalibrationConfig::TINY, threads, |_| {
                 Ok::<_, papir_core::Error>(nothing.clone())
             });
             let error = found.unwrap_err().to_string();

@@ -2,12 +2,12 @@
 
 use papir_core::NoProgress;
 use papir_core::cost::Operation;
-use papir_measure::calibrate::{Config, calibrate};
+use papir_measure::calibrate::{CalibrationConfig, calibrate};
 use papir_measure::check::{TINY, check, write_table};
 
 #[test]
 fn a_tiny_calibration_gives_every_rate() {
-    let rates = calibrate(Config::TINY, 2, &NoProgress).unwrap();
+    let rates = calibrate(CalibrationConfig::TINY, 2, &NoProgress).unwrap();
     assert_eq!(rates.threads(), 2);
     for op in Operation::ALL {
         let one = rates.one(op);
@@ -25,7 +25,7 @@ fn a_tiny_calibration_gives_every_rate() {
 /// an idle machine.
 #[test]
 fn predictions_are_listed_with_measurements() {
-    let rates = calibrate(Config::TINY, 1, &NoProgress).unwrap();
+    let rates = calibrate(CalibrationConfig::TINY, 1, &NoProgress).unwrap();
     let checked = check(&TINY, &rates, 1, &NoProgress).unwrap();
     assert_eq!(
         checked.iter().map(|one| one.scheme).collect::<Vec<_>>(),

@@ -11,7 +11,7 @@ use clap::Args;
 use papir_core::cost::{Operation, Rates};
 use papir_core::{FailureBound, Shape};
 use papir_cuda::Cuda;
-use papir_measure::calibrate::{Config, calibrate};
+use papir_measure::calibrate::{CalibrationConfig, calibrate};
 use papir_measure::{check, device_rates};
 use papir_plan::rates_file as rates;
 use papir_plan::rates_file::{LoadedRates, NamedDevice};
@@ -186,7 +186,7 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
 
     // All that this process may use: a container may have fewer than the machine.
     let threads = std::thread::available_parallelism()?.get();
-    let measured = calibrate(Config::WHOLE, threads, &Bars::new())?;
+    let measured = calibrate(CalibrationConfig::WHOLE, threads, &Bars::new())?;
     let device = match &arguments.device {
         Some(name) => Some(measure_device(name, &measured)?),
         // A device that was measured before keeps its rates.
