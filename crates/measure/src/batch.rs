@@ -24,7 +24,7 @@ use papir_plan::units::bytes as display;
 
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config<'a> {
+pub struct BatchConfig<'a> {
     /// Name of the scheme below the batches.
     pub scheme: &'a str,
     /// Number of records of the database.
@@ -37,7 +37,7 @@ pub struct Config<'a> {
     pub capacity: usize,
 }
 
-impl Config<'_> {
+impl BatchConfig<'_> {
     /// Default inputs.
     pub const DEFAULT: Self = Self {
         scheme: "inspire",
@@ -104,7 +104,11 @@ pub struct Costs {
 /// # Errors
 /// The errors of the schemes, [`crate::Error::Backend`], [`crate::Error::Threads`], and
 /// [`crate::Error::Usage`] for threads, runs or memory out of range.
-pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> Result<BatchReport> {
+pub fn measure(
+    config: BatchConfig<'_>,
+    effort: Effort,
+    progress: &dyn Progress,
+) -> Result<BatchReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
         let shape = Shape::new(config.records, config.record_bits)?;
@@ -172,7 +176,11 @@ struct Side {
 }
 
 impl Side {
-    fn single(config: Config<'_>, records: &dyn Records, progress: &dyn Progress) -> Result<Self> {
+    fn single(
+        config: BatchConfig<'_>,
+        records: &dyn Records,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let scheme = schemes::by_name(config.scheme)?;
         // Before the setup, which would run for minutes until memory is exhausted.
         check_memory(&scheme.plan(records.shape(), config.goal)?)?;
@@ -183,7 +191,7 @@ impl Side {
     }
 
     fn batched(
-        config: Config<'_>,
+        config: BatchConfig<'_>,
         batches: OfBatches,
         records: &dyn Records,
         progress: &dyn Progress,

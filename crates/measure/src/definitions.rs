@@ -2,7 +2,8 @@
 
 use papir_core::{Choice, Goal};
 
-use crate::{batch, psi};
+use crate::batch::BatchConfig;
+use crate::psi::PsiConfig;
 
 /// The work of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,9 +20,9 @@ pub enum Work<'a> {
         choice: Choice,
     },
     /// Compares a batch with single lookups.
-    Batch(batch::Config<'a>),
+    Batch(BatchConfig<'a>),
     /// Measures a private set intersection.
-    Psi(psi::Config),
+    Psi(PsiConfig),
 }
 
 /// A named benchmark.
@@ -67,8 +68,8 @@ const fn comparison(records: u64, record_bytes: u64) -> Work<'static> {
     )
 }
 
-const fn set_of(sender: u64, label_bytes: Option<usize>) -> psi::Config {
-    psi::Config {
+const fn set_of(sender: u64, label_bytes: Option<usize>) -> PsiConfig {
+    PsiConfig {
         receiver: 1000,
         sender,
         label_bytes,
@@ -141,18 +142,18 @@ pub const ALL: &[Definition] = &[
     Definition {
         name: "batch",
         what: "a batch of 64 records of 64 B from 1 GiB, against single lookups; adjustable by --size, --batch and others",
-        work: Work::Batch(batch::Config::DEFAULT),
-        tiny: Work::Batch(batch::Config {
+        work: Work::Batch(BatchConfig::DEFAULT),
+        tiny: Work::Batch(BatchConfig {
             records: 200,
             capacity: 3,
-            ..batch::Config::DEFAULT
+            ..BatchConfig::DEFAULT
         }),
     },
     Definition {
         name: "psi",
         what: "private set intersection: 1,000 elements against 1,000,000, by a filter",
         work: Work::Psi(set_of(1_000_000, None)),
-        tiny: Work::Psi(psi::Config {
+        tiny: Work::Psi(PsiConfig {
             receiver: 8,
             ..set_of(50, None)
         }),
@@ -161,7 +162,7 @@ pub const ALL: &[Definition] = &[
         name: "psi-labels",
         what: "private set intersection: 1,000 elements against 1,000,000 with labels of 32 B",
         work: Work::Psi(set_of(1_000_000, Some(32))),
-        tiny: Work::Psi(psi::Config {
+        tiny: Work::Psi(PsiConfig {
             receiver: 3,
             batch: 2,
             ..set_of(50, Some(32))
@@ -171,7 +172,7 @@ pub const ALL: &[Definition] = &[
         name: "psi-labels-10m",
         what: "private set intersection: 1,000 elements against 10,000,000 with labels of 32 B",
         work: Work::Psi(set_of(10_000_000, Some(32))),
-        tiny: Work::Psi(psi::Config {
+        tiny: Work::Psi(PsiConfig {
             receiver: 3,
             batch: 2,
             ..set_of(60, Some(32))

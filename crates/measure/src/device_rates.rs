@@ -30,7 +30,7 @@ const ATTEMPTS: usize = 5;
 
 /// Sizes of the matrices and databases that are timed.
 #[derive(Clone, Copy, Debug)]
-pub struct Config {
+pub struct DeviceRatesConfig {
     /// Number of columns of the matrices that are multiplied. It is large, so that few sums are
     /// copied back.
     pub matrix_columns: usize,
@@ -45,7 +45,7 @@ pub struct Config {
     pub runs: usize,
 }
 
-impl Config {
+impl DeviceRatesConfig {
     /// Sizes for real measurements: matrices of 512 MiB and 2.5 GiB, databases of 8 and 128 MiB.
     pub const WHOLE: Self = Self {
         matrix_columns: 1 << 16,
@@ -63,7 +63,7 @@ impl Config {
 /// The errors of the device and of the scheme `inspire`; [`papir_core::Error::Malformed`] if the
 /// larger of two sizes never takes longer than the smaller one.
 pub fn calibrate(
-    config: Config,
+    config: DeviceRatesConfig,
     device: &dyn Device,
     rates: &Rates,
     progress: &dyn Progress,
@@ -128,7 +128,7 @@ impl Seconds {
 /// Measures the seconds of a byte in the product of a matrix and a vector alone, and in each of
 /// [`GROUP`] products.
 fn product_seconds(
-    config: Config,
+    config: DeviceRatesConfig,
     device: &dyn Device,
     words: Words,
     bits: u32,
@@ -178,7 +178,7 @@ fn product_seconds(
 /// Measures the seconds of an external product for a client alone, and for each of [`GROUP`]
 /// clients. Returns `None` if the device performs none.
 fn external_seconds(
-    config: Config,
+    config: DeviceRatesConfig,
     device: &dyn Device,
     known: &Seconds,
     progress: &dyn Progress,
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_device_is_measured() {
-        let config = Config {
+        let config = DeviceRatesConfig {
             matrix_columns: 256,
             matrix_groups: [4, 16],
             columns: 64,

@@ -22,7 +22,7 @@ use papir_plan::units::bytes as display;
 
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct PsiConfig {
     /// Number of elements of the receiver. Half of them are in the sender's set.
     pub receiver: u64,
     /// Elements of the sender.
@@ -94,7 +94,7 @@ enum SenderSet {
 /// # Errors
 /// The errors of the protocol, [`Error::Backend`], [`Error::Threads`], and [`Error::Usage`] for
 /// threads, runs or memory out of range.
-pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Result<PsiReport> {
+pub fn measure(config: PsiConfig, effort: Effort, progress: &dyn Progress) -> Result<PsiReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
         // Both parties run in this pool, one after the other, so that the times of each are those
@@ -149,7 +149,7 @@ fn element(number: u64) -> Vec<u8> {
     format!("element {number}").into_bytes()
 }
 
-fn row(config: Config, number: u64) -> Row {
+fn row(config: PsiConfig, number: u64) -> Row {
     let label = number
         .to_le_bytes()
         .into_iter()
@@ -164,14 +164,14 @@ fn row(config: Config, number: u64) -> Row {
 }
 
 /// Returns the receiver's elements. Every other one is in the sender's set.
-fn elements(config: Config) -> Vec<Vec<u8>> {
+fn elements(config: PsiConfig) -> Vec<Vec<u8>> {
     (0..config.receiver)
         .map(|i| element(receiver_number(config, i)))
         .collect()
 }
 
 /// Returns the number of the receiver's element `i`.
-fn receiver_number(config: Config, i: u64) -> u64 {
+fn receiver_number(config: PsiConfig, i: u64) -> u64 {
     // Even elements are in the sender's set, and repeat if it is smaller than half of the
     // receiver's. The numbers of odd ones are above all of its numbers.
     if i.is_multiple_of(2) {
@@ -181,7 +181,7 @@ fn receiver_number(config: Config, i: u64) -> u64 {
     }
 }
 
-fn expected(config: Config) -> Vec<Match> {
+fn expected(config: PsiConfig) -> Vec<Match> {
     (0..config.receiver)
         .step_by(2)
         .map(|i| Match {
@@ -192,7 +192,7 @@ fn expected(config: Config) -> Vec<Match> {
 }
 
 impl SenderSet {
-    fn of(config: Config, masked: Masked, progress: &dyn Progress) -> Result<Self> {
+    fn of(config: PsiConfig, masked: Masked, progress: &dyn Progress) -> Result<Self> {
         if config.label_bytes.is_none() {
             return Ok(Self::Filter(Filter::new(masked.names()).encode()));
         }
@@ -240,7 +240,7 @@ impl SenderSet {
         }
     }
 
-    fn intersect(&self, config: Config, key: &Key) -> Result<Run> {
+    fn intersect(&self, config: PsiConfig, key: &Key) -> Result<Run> {
         let elements = elements(config);
         let (created, blinding) = timed(|| Receiver::new(&elements, &mut UnwrapErr(SysRng)));
         let (receiver, sent) = created.map_err(lookup_error)?;

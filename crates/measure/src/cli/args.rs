@@ -4,9 +4,10 @@ use papir_core::{Choice, Goal, Shape};
 use papir_plan::units::parse_bytes;
 
 use super::moved::Moved;
+use crate::batch::BatchConfig;
 use crate::definitions::{self, Work};
 use crate::effort::Effort;
-use crate::{Error, Result, batch, schemes};
+use crate::{Error, Result, schemes};
 
 /// Default length of a record in bytes.
 const DEFAULT_RECORD_BYTES: u64 = 64;
@@ -142,10 +143,10 @@ pub enum Benchmark {
 #[derive(Clone, Debug, clap::Args)]
 pub struct BatchArguments {
     /// Records per batch.
-    #[arg(long, value_name = "K", default_value_t = batch::Config::DEFAULT.capacity)]
+    #[arg(long, value_name = "K", default_value_t = BatchConfig::DEFAULT.capacity)]
     pub batch: usize,
     /// The scheme underlying the batches.
-    #[arg(long, value_name = "SCHEME", default_value = batch::Config::DEFAULT.scheme)]
+    #[arg(long, value_name = "SCHEME", default_value = BatchConfig::DEFAULT.scheme)]
     pub over: String,
     /// The database.
     #[command(flatten)]
@@ -232,7 +233,7 @@ impl BatchArguments {
     pub(super) fn work(&self) -> Result<Work<'_>> {
         let shape = self.database.shape()?;
 
-        Ok(Work::Batch(batch::Config {
+        Ok(Work::Batch(BatchConfig {
             scheme: &self.over,
             records: shape.records(),
             record_bits: shape.record_bits(),

@@ -12,6 +12,7 @@ use papir_core::cost::{Operation, Rates};
 use papir_core::{FailureBound, Shape};
 use papir_cuda::Cuda;
 use papir_measure::calibrate::{CalibrationConfig, calibrate};
+use papir_measure::device_rates::DeviceRatesConfig;
 use papir_measure::{check, device_rates};
 use papir_plan::rates_file as rates;
 use papir_plan::rates_file::{LoadedRates, NamedDevice};
@@ -213,7 +214,7 @@ fn measure_device(name: &str, measured: &Rates) -> Result<NamedDevice, Failure> 
         // A device that fails while it is measured makes the rates worthless, and says so at once.
         Box::new(|failure| eprintln!("papir: {}", failure.error)),
     )?;
-    let config = device_rates::Config::WHOLE;
+    let config = DeviceRatesConfig::WHOLE;
 
     Ok(device_rates::calibrate(
         config,
