@@ -8,11 +8,11 @@ use papir_measure::report::write_json;
 use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
 use papir_schemes::depir::structure::levels::Steps;
 
-use crate::compress::{self, CompressionReport, Config};
-use crate::depir::{self, DepirReport};
-use crate::newton::{self, NewtonReport};
+use crate::compress::{self, CompressionConfig, CompressionReport};
+use crate::depir::{self, DepirConfig, DepirReport};
+use crate::newton::{self, NewtonConfig, NewtonReport};
 use crate::packing::{self, PackingReport};
-use crate::phase0::{self, Phase0Report};
+use crate::phase0::{self, Phase0Config, Phase0Report};
 use crate::{Error, Result};
 
 /// An experiment with its inputs.
@@ -24,13 +24,13 @@ pub enum Experiment<'a> {
         ciphertexts: usize,
     },
     /// Compresses LWE encryptions.
-    Compression(Config),
+    Compression(CompressionConfig),
     /// Measures NewtonPIR.
-    Newton(newton::Config),
+    Newton(NewtonConfig),
     /// Measures phase 0 of Pirouette, papir's and the paper's.
-    Phase0(phase0::Config),
+    Phase0(Phase0Config),
     /// Measures a parameter set of doubly-efficient PIR.
-    Depir(depir::Config<'a>),
+    Depir(DepirConfig<'a>),
 }
 
 /// An experiment with a name.
@@ -61,44 +61,44 @@ pub const ALL: &[NamedExperiment] = &[
     NamedExperiment {
         name: "compress",
         what: "Tables 2 and 3 and Figure 1 of ZipPIR: LWE and RLWE ciphertexts compressed into Paillier's, on one thread",
-        experiment: Experiment::Compression(Config::FULL),
-        tiny: Experiment::Compression(Config::TINY),
+        experiment: Experiment::Compression(CompressionConfig::FULL),
+        tiny: Experiment::Compression(CompressionConfig::TINY),
     },
     NamedExperiment {
         name: "pirouette-phase0",
         what: "Pirouette's phase 0 as printed (Algorithms 1 to 3, LWE to RGSW, selector tree) beside papir's, 20 bits",
-        experiment: Experiment::Phase0(phase0::Config::FULL),
-        tiny: Experiment::Phase0(phase0::Config::TINY),
+        experiment: Experiment::Phase0(Phase0Config::FULL),
+        tiny: Experiment::Phase0(Phase0Config::TINY),
     },
     NamedExperiment {
         name: "depir-tiny",
         what: "doubly-efficient PIR, the paper's set tiny, on lines; with tables: papir-papers depir --set tiny --tabulated J",
-        experiment: Experiment::Depir(depir::Config::of(depir::Set::Tiny)),
-        tiny: Experiment::Depir(depir::Config::of(depir::Set::Least)),
+        experiment: Experiment::Depir(DepirConfig::of(depir::Set::Tiny)),
+        tiny: Experiment::Depir(DepirConfig::of(depir::Set::Least)),
     },
     NamedExperiment {
         name: "depir-small",
         what: "doubly-efficient PIR, the paper's set small, on lines",
-        experiment: Experiment::Depir(depir::Config::of(depir::Set::Small)),
-        tiny: Experiment::Depir(depir::Config {
+        experiment: Experiment::Depir(DepirConfig::of(depir::Set::Small)),
+        tiny: Experiment::Depir(DepirConfig {
             by: Some(WHOLE),
-            ..depir::Config::of(depir::Set::Least)
+            ..DepirConfig::of(depir::Set::Least)
         }),
     },
     NamedExperiment {
         name: "depir-medium",
         what: "doubly-efficient PIR, as many records as the paper's set medium, on lines (minutes a query)",
-        experiment: Experiment::Depir(depir::Config::of(depir::Set::Medium)),
-        tiny: Experiment::Depir(depir::Config {
+        experiment: Experiment::Depir(DepirConfig::of(depir::Set::Medium)),
+        tiny: Experiment::Depir(DepirConfig {
             by: Some(WHOLE),
-            ..depir::Config::of(depir::Set::Least)
+            ..DepirConfig::of(depir::Set::Least)
         }),
     },
     NamedExperiment {
         name: "newton-tables",
         what: "Tables 2, 3 and 4 and Figures 3 and 4 of NewtonPIR, which is NOT PRIVATE",
-        experiment: Experiment::Newton(newton::Config::FULL),
-        tiny: Experiment::Newton(newton::Config::TINY),
+        experiment: Experiment::Newton(NewtonConfig::FULL),
+        tiny: Experiment::Newton(NewtonConfig::TINY),
     },
 ];
 

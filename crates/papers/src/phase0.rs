@@ -24,12 +24,12 @@ use crate::printed::{self, DataFault, RowFigures};
 
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct Phase0Config {
     /// Sizes of the paper's phase 0.
     pub split: Split,
 }
 
-impl Config {
+impl Phase0Config {
     /// An index of 20 bits, as for the paper's 256 MB, in four digits of 5 bits.
     pub const FULL: Self = Self {
         split: Split {
@@ -132,7 +132,11 @@ const VARIANTS: [(&str, Option<Tables>); 3] = [
 /// # Errors
 /// [`crate::Error::Usage`] for threads or runs out of range, [`crate::Error::Backend`], those of
 /// the scheme.
-pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Result<Phase0Report> {
+pub fn measure(
+    config: Phase0Config,
+    effort: Effort,
+    progress: &dyn Progress,
+) -> Result<Phase0Report> {
     let backend = Backend::try_from_env()?.name();
     let split = config.split;
     let index_bits = split.index_bits();

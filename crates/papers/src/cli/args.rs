@@ -8,7 +8,8 @@ use papir_measure::effort::Effort;
 use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
 use papir_schemes::depir::structure::levels::Steps;
 
-use crate::{Result, depir, tables};
+use crate::depir::{self, DepirConfig};
+use crate::{Result, tables};
 
 /// Options of --all, which tables, figures and experiments fix.
 const ALL_OPTIONS: [&str; 6] = [
@@ -152,7 +153,7 @@ impl PapersArguments {
 
 impl DepirArguments {
     /// The requested parameter set and data structure.
-    pub(super) fn config(&self) -> depir::Config<'_> {
+    pub(super) fn config(&self) -> DepirConfig<'_> {
         let points = if self.paper_points {
             Points::OfPaper
         } else {
@@ -164,7 +165,7 @@ impl DepirArguments {
             points,
         });
 
-        depir::Config {
+        DepirConfig {
             set: self.set,
             by,
             tables: self.tables.as_deref(),

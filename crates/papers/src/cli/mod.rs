@@ -19,8 +19,9 @@ use papir_measure::effort::Effort;
 use papir_measure::field::measure_all;
 use papir_measure::report::write_json;
 
+use crate::depir::{self, DepirConfig};
 use crate::experiments::{self, Experiment, perform};
-use crate::{Error, Result, depir, field, figures};
+use crate::{Error, Result, field, figures};
 
 use list::write_list;
 use papers::{run_figure, run_table, write_svg};
@@ -108,7 +109,7 @@ fn run_depir(args: &DepirArguments, out: &mut dyn Write, progress: &dyn Progress
 }
 
 /// Announces the cost of a measurement of doubly-efficient PIR on stderr.
-fn announce(config: depir::Config<'_>, effort: Effort) -> Result<()> {
+fn announce(config: DepirConfig<'_>, effort: Effort) -> Result<()> {
     let loaded = papir_plan::rates_file::load(None)?;
     let announcement = depir::announcement(config, effort, &loaded)?;
     // On stderr, so that stdout has the report alone.

@@ -22,7 +22,7 @@ use papir_plan::units::bytes as display;
 
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct CompressionConfig {
     /// Bits of the Paillier modulus: 3,072, or fewer for tests.
     pub modulus_bits: u32,
     /// Number of parameter sets of Table 2, at most eight.
@@ -33,7 +33,7 @@ pub struct Config {
     pub batches: &'static [usize],
 }
 
-impl Config {
+impl CompressionConfig {
     /// The full benchmark.
     pub const FULL: Self = Self {
         modulus_bits: 3072,
@@ -77,7 +77,7 @@ pub struct CompressionReport {
 /// [`Error::Usage`](crate::Error) for unavailable sizes, and for threads or runs out of range;
 /// [`Error::Backend`](crate::Error), [`Error::Threads`](crate::Error).
 pub fn measure(
-    config: Config,
+    config: CompressionConfig,
     effort: Effort,
     progress: &dyn Progress,
 ) -> Result<CompressionReport> {

@@ -13,7 +13,7 @@ use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
 use papir_schemes::depir::structure::levels::Steps;
 
 use super::outline::Outline;
-use super::set::{Config, DepirReport, Set, measure};
+use super::set::{DepirConfig, DepirReport, Set, measure};
 use super::sheet::{Curve, Rows};
 use crate::Result;
 
@@ -80,9 +80,9 @@ impl Measured {
             points: Points::OnLines,
         });
         let tables = measure(
-            Config {
+            DepirConfig {
                 by,
-                ..Config::of(smaller)
+                ..DepirConfig::of(smaller)
             },
             effort,
             progress,
@@ -90,8 +90,8 @@ impl Measured {
 
         Ok(Self {
             lines: vec![
-                measure(Config::of(smaller), effort, progress)?,
-                measure(Config::of(larger), effort, progress)?,
+                measure(DepirConfig::of(smaller), effort, progress)?,
+                measure(DepirConfig::of(larger), effort, progress)?,
             ],
             tables,
         })

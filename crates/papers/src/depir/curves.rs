@@ -17,7 +17,7 @@ use plotters::style::{Color, IntoFont};
 
 use super::crossing::crossing;
 use super::estimate::{Count, exact, one_step, two_steps};
-use super::set::{Config, DepirReport, Set, measure};
+use super::set::{DepirConfig, DepirReport, Set, measure};
 use super::sheet::{Curve, Rows, Sheet, SheetKind, SheetReport};
 use crate::figures::plot::{colour, drawing_error, picture};
 use crate::{Error, Result};
@@ -204,9 +204,9 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
 
     for by in ways(set) {
         let report = measure(
-            Config {
+            DepirConfig {
                 by,
-                ..Config::of(set)
+                ..DepirConfig::of(set)
             },
             effort,
             progress,

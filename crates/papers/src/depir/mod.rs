@@ -28,7 +28,7 @@ mod sheets;
 
 pub use curves::{CURVES, draw};
 pub use predicted::{announcement, predict};
-pub use set::{Config, DepirReport, Set, measure};
+pub use set::{DepirConfig, DepirReport, Set, measure};
 pub use sheets::SHEETS;
 
 use sheet::{Sheet, SheetKind};

@@ -11,7 +11,7 @@ use papir_plan::wording;
 use papir_schemes::depir::simplex::Simplex;
 
 use super::memory::memory;
-use super::set::{Config, Set};
+use super::set::{DepirConfig, Set};
 use super::sheet::SheetReport;
 use crate::Result;
 
@@ -24,7 +24,11 @@ fn seconds(description: &Description, rates: &Rates, threads: usize) -> [f64; 2]
 ///
 /// # Errors
 /// The errors of the parameters.
-pub fn announcement(config: Config<'_>, effort: Effort, loaded: &LoadedRates) -> Result<String> {
+pub fn announcement(
+    config: DepirConfig<'_>,
+    effort: Effort,
+    loaded: &LoadedRates,
+) -> Result<String> {
     let params = config.params()?;
     let description = params.describe();
     // Printed before minutes of silence, so that a measurement of the wrong set can be stopped.
@@ -44,7 +48,11 @@ pub fn announcement(config: Config<'_>, effort: Effort, loaded: &LoadedRates) ->
 ///
 /// # Errors
 /// The errors of the parameters.
-pub fn predict(config: Config<'_>, effort: Effort, loaded: &LoadedRates) -> Result<SheetReport> {
+pub fn predict(
+    config: DepirConfig<'_>,
+    effort: Effort,
+    loaded: &LoadedRates,
+) -> Result<SheetReport> {
     let params = config.params()?;
     let description = params.describe();
     let ring = params.bv().ring();

@@ -100,7 +100,7 @@ impl FromStr for Set {
 
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config<'a> {
+pub struct DepirConfig<'a> {
     /// The parameters.
     pub set: Set,
     /// Tables of the data structure; `None` for evaluation on lines.
@@ -109,7 +109,7 @@ pub struct Config<'a> {
     pub tables: Option<&'a Path>,
 }
 
-impl Config<'_> {
+impl DepirConfig<'_> {
     /// Configuration of a set's benchmark on lines.
     pub const fn of(set: Set) -> Self {
         Self {
@@ -205,7 +205,11 @@ pub struct DepirReport {
 /// # Errors
 /// Errors of the scheme; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads,
 /// runs or memory out of range.
-pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> Result<DepirReport> {
+pub fn measure(
+    config: DepirConfig<'_>,
+    effort: Effort,
+    progress: &dyn Progress,
+) -> Result<DepirReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
         let bench = Bench::prepare(config, progress)?;
@@ -248,7 +252,7 @@ struct Run {
 }
 
 impl Bench {
-    fn prepare(config: Config<'_>, progress: &dyn Progress) -> Result<Self> {
+    fn prepare(config: DepirConfig<'_>, progress: &dyn Progress) -> Result<Self> {
         let params = config.params()?;
 
         // Tables take nearly all of the memory, or space on the disk if they are files.
@@ -346,7 +350,7 @@ impl Bench {
 
     fn report(
         &self,
-        config: Config<'_>,
+        config: DepirConfig<'_>,
         effort: Effort,
         backend: &'static str,
         runs: &[Run],
@@ -429,7 +433,7 @@ fn line_counters(params: &DepirParams) -> Counters {
     }
 }
 
-impl Config<'_> {
+impl DepirConfig<'_> {
     /// The parameters of the set, with its tables.
     pub(super) fn params(&self) -> Result<DepirParams> {
         let params = self.set.params()?;

@@ -9,7 +9,7 @@ use papir_schemes::depir::structure::levels::Steps;
 
 use super::estimate::{Count, exact, one_step, two_steps};
 use super::outline::Outline;
-use super::set::{Config, DepirReport, Set, measure};
+use super::set::{DepirConfig, DepirReport, Set, measure};
 use super::sheet::{Rows, Sheet, SheetKind};
 use crate::Result;
 use crate::printed::{self, RowFigures};
@@ -474,7 +474,7 @@ fn measured_sets(
     progress: &dyn Progress,
 ) -> Result<Vec<DepirReport>> {
     sets.iter()
-        .map(|&set| measure(Config::of(set), effort, progress))
+        .map(|&set| measure(DepirConfig::of(set), effort, progress))
         .collect()
 }
 

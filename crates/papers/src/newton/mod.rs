@@ -28,14 +28,14 @@ use crate::Result;
 
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct NewtonConfig {
     /// log₂ N of Table 2's columns.
     pub times: &'static [u32],
     /// Number of records for which the answer of Xu et al. is computed.
     pub lagrange: usize,
 }
 
-impl Config {
+impl NewtonConfig {
     /// The full benchmark.
     pub const FULL: Self = Self {
         times: &[12, 13, 14, 15, 16, 17, 18],
@@ -76,7 +76,11 @@ pub struct NewtonReport {
 /// # Errors
 /// [`crate::Error::Usage`] for threads or runs out of range, [`crate::Error::Backend`], those of
 /// the scheme.
-pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Result<NewtonReport> {
+pub fn measure(
+    config: NewtonConfig,
+    effort: Effort,
+    progress: &dyn Progress,
+) -> Result<NewtonReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
         // In one pool, since Table 2 and the baseline of Table 3 are compared.

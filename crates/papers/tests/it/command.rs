@@ -10,8 +10,10 @@ use papir_core::{NoProgress, Progress};
 use papir_measure::cli::MOVED;
 use papir_measure::effort::Effort;
 use papir_papers::cli::{PapersArguments, run_with};
+use papir_papers::compress::{self, CompressionConfig};
 use papir_papers::experiments::{self, perform};
-use papir_papers::{Error, compress, depir, figures, packing, phase0, tables};
+use papir_papers::phase0::{self, Phase0Config};
+use papir_papers::{Error, depir, figures, packing, tables};
 use papir_schemes::registry;
 use serde_json::Value;
 
@@ -212,7 +214,7 @@ fn wrong_arguments_are_named() {
 #[test]
 #[ignore = "long"]
 fn phase_zero_is_measured_beside_the_papers() {
-    let report = phase0::measure(phase0::Config::TINY, EFFORT, &NoProgress).unwrap();
+    let report = phase0::measure(Phase0Config::TINY, EFFORT, &NoProgress).unwrap();
     assert!(
         report.correct
             && report
@@ -290,7 +292,7 @@ impl Progress for StageThreads {
 fn compression_runs_on_the_given_threads() {
     let used = StageThreads::default();
     let effort = Effort::alone(3, 1);
-    let report = compress::measure(compress::Config::TINY, effort, &used).unwrap();
+    let report = compress::measure(CompressionConfig::TINY, effort, &used).unwrap();
     assert_eq!((report.threads, used.0.into_inner()), (3, 3));
 
     let mut out = Vec::new();
@@ -299,6 +301,6 @@ fn compression_runs_on_the_given_threads() {
     assert!(text.contains("384 bits, 3 threads, "), "{text}");
 
     let none = Effort::alone(0, 1);
-    let error = compress::measure(compress::Config::TINY, none, &NoProgress).unwrap_err();
+    let error = compress::measure(CompressionConfig::TINY, none, &NoProgress).unwrap_err();
     assert_eq!(error.to_string(), "0 threads: expected 1 to 1024 threads");
 }

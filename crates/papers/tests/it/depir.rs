@@ -3,13 +3,13 @@
 use papir_core::NoProgress;
 use papir_measure::effort::Effort;
 use papir_papers::depir::sheet::SheetKind;
-use papir_papers::depir::{self, Config, Set};
+use papir_papers::depir::{self, DepirConfig, Set};
 use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
 use papir_schemes::depir::structure::levels::Steps;
 use serde_json::Value;
 
 const EFFORT: Effort = Effort::alone(2, 1);
-const LEAST: Config<'static> = Config::of(Set::Least);
+const LEAST: DepirConfig<'static> = DepirConfig::of(Set::Least);
 
 #[test]
 fn every_method_measures_a_set() {
@@ -29,7 +29,7 @@ fn every_method_measures_a_set() {
             steps,
             points,
         });
-        let config = Config {
+        let config = DepirConfig {
             by,
             tables: Some(&folder),
             ..LEAST
