@@ -34,7 +34,7 @@ pub(crate) trait Protocol: Send + Sync + 'static {
 }
 
 /// State shared by all connections.
-struct Shared<P> {
+struct ConnectionContext<P> {
     protocol: P,
     tls: Option<Arc<Tls>>,
     timeouts: Timeouts,
@@ -51,7 +51,7 @@ pub(crate) async fn serve(
     mut stopped: watch::Receiver<()>,
 ) {
     let slots = ConnectionSlots::new(max_connections, timeouts.sending);
-    let shared = Arc::new(Shared {
+    let context = Arc::new(ConnectionContext {
         protocol,
         tls,
         timeouts,
@@ -65,12 +65,12 @@ pub(crate) async fn serve(
             _ = stopped.changed() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
-                    connections.spawn(Arc::clone(&shared).connect(stream, peer, stopped.clone()));
+                    connections.spawn(Arc::clone(&context).connect(stream, peer, stopped.clone()));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "accepting failed");
                     // Usually no file descriptor is left, and a closed connection gives one back.
-                    shared.slots.evict_one();
+                    context.slots.evict_one();
                     sleep(ACCEPT_PAUSE).await;
                 }
             },
@@ -83,7 +83,7 @@ pub(crate) async fn serve(
     while connections.join_next().await.is_some() {}
 }
 
-impl<P: Protocol> Shared<P> {
+impl<P: Protocol> ConnectionContext<P> {
     /// Serves one connection if a slot is available.
     async fn connect(self: Arc<Self>, stream: Stream, peer: Peer, stopped: watch::Receiver<()>) {
         let activity = Activity::new();
