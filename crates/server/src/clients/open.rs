@@ -53,12 +53,12 @@ fn in_directory(directory: &Path) -> Result<(Store, Box<dyn KeyStorage>)> {
 
 #[cfg(feature = "postgres")]
 fn in_postgres(place: &PostgresConfig) -> Result<(Store, Box<dyn KeyStorage>)> {
-    use super::postgres::{Shared, SharedKeys};
+    use super::postgres::{PostgresKeys, PostgresTables};
 
-    let shared = Shared::open(&place.login)?;
-    let keys = SharedKeys::open(&shared, place)?;
+    let tables = PostgresTables::open(&place.login)?;
+    let keys = PostgresKeys::open(&tables, place)?;
     let store = Store {
-        storage: Box::new(shared),
+        storage: Box::new(tables),
     };
     Ok((store, Box::new(keys)))
 }

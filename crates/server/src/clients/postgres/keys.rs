@@ -8,7 +8,7 @@ use papir_store::remote::{Folder, Settings};
 use postgres::Transaction;
 
 use super::sessions::Sessions;
-use super::tables::{Shared, bytes};
+use super::tables::{PostgresTables, bytes};
 use crate::clients::config::PostgresConfig;
 use crate::clients::error::StoreError;
 use crate::clients::id::ClientId;
@@ -23,19 +23,22 @@ const PROBE: &str = "probe";
 /// Keys in the tables, or with an object store: short parts in the tables, long ones in the store.
 ///
 /// A part is in the store before its row is in the table, and is removed before it.
-pub(in crate::clients) struct SharedKeys {
+pub(in crate::clients) struct PostgresKeys {
     sessions: Arc<Sessions>,
     folder: Option<Folder>,
 }
 
-impl SharedKeys {
-    pub(in crate::clients) fn open(shared: &Shared, place: &PostgresConfig) -> Result<Self> {
+impl PostgresKeys {
+    pub(in crate::clients) fn open(
+        shared: &PostgresTables,
+        place: &PostgresConfig,
+    ) -> Result<Self> {
         let folder = match &place.keys {
             Some(url) => Some(open_folder(url, place)?),
             None => None,
         };
         Ok(Self {
-            sessions: shared.sessions(),
+            sessions: tables.sessions(),
             folder,
         })
     }
@@ -108,7 +111,7 @@ impl SharedKeys {
     }
 }
 
-impl KeyStorage for SharedKeys {
+impl KeyStorage for PostgresKeys {
     fn offset(&self, id: ClientId) -> Result<u64> {
         let length = self
             .sessions

@@ -20,5 +20,5 @@ mod schema;
 mod sessions;
 mod tables;
 
-pub(super) use keys::SharedKeys;
-pub(super) use tables::Shared;
+pub(super) use keys::PostgresKeys;
+pub(super) use tables::PostgresTables;

@@ -45,13 +45,13 @@ const SWEEP_PREPARING: &str = "
     WHERE p.client = e.client AND p.version = e.version AND p.number = e.number";
 
 /// The tables in PostgreSQL.
-pub(in crate::clients) struct Shared {
+pub(in crate::clients) struct PostgresTables {
     sessions: Arc<Sessions>,
     /// A random name of this service.
     service: [u8; 16],
 }
 
-impl Shared {
+impl PostgresTables {
     /// Connects, and creates the tables unless they exist.
     pub(in crate::clients) fn open(login: &Login) -> Result<Self> {
         let mut service = [0; 16];
@@ -78,7 +78,7 @@ impl Shared {
     }
 }
 
-impl Storage for Shared {
+impl Storage for PostgresTables {
     fn read(&self, work: &mut dyn FnMut(&mut dyn ReadTables) -> Result<()>) -> Result<()> {
         self.sessions.read(|transaction| {
             work(&mut Within {

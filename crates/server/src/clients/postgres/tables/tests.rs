@@ -18,8 +18,8 @@ fn login(server: &Server) -> Login {
 }
 
 /// Two services with the same tables.
-fn services(login: &Login) -> [Shared; 2] {
-    [(); 2].map(|()| Shared::open(login).unwrap())
+fn services(login: &Login) -> [PostgresTables; 2] {
+    [(); 2].map(|()| PostgresTables::open(login).unwrap())
 }
 
 /// A connection for the transaction of another service, which a test keeps open.
@@ -27,13 +27,13 @@ fn connection(login: &Login) -> Client {
     Connector::new(login).unwrap().connect().unwrap()
 }
 
-fn reserve(service: &Shared, number: u64) -> bool {
+fn reserve(service: &PostgresTables, number: u64) -> bool {
     service
         .reserve_ticket(ClientId::of(7), OLD, number)
         .unwrap()
 }
 
-fn forget(service: &Shared, time: u64, most: u64) -> u64 {
+fn forget(service: &PostgresTables, time: u64, most: u64) -> u64 {
     let forgotten = service.change(|tables| tables.forget_old_keys(time, most, 1000).map(Some));
     forgotten.unwrap().unwrap()
 }
