@@ -55,7 +55,7 @@ pub(crate) struct Capacity {
 /// Otherwise it waits, and is answered in a batch when a pool becomes free, or once enough wait for
 /// another batch where [`Batchable::batches_at_once`] allows one.
 pub(crate) struct Executor<W: Work> {
-    shared: Arc<Shared<W>>,
+    shared: Arc<ExecutorState<W>>,
     places: Arc<FairSemaphore>,
     loading: Arc<WorkTurns>,
     /// Cloned into the permit of every request that waits for an answer.
@@ -63,7 +63,7 @@ pub(crate) struct Executor<W: Work> {
 }
 
 /// State shared by the executor, its threads and waiting callers.
-struct Shared<W: Work> {
+struct ExecutorState<W: Work> {
     /// One pool per concurrent batch. In a pool shared by batches, a thread that waits for the rest
     /// of one batch would steal work of another, and the first batch would wait for the second.
     pools: Vec<rayon::ThreadPool>,
@@ -142,7 +142,7 @@ impl<W: Work> Executor<W> {
             running_keys: Vec::new(),
             running: 0,
         };
-        let shared = Shared {
+        let shared = ExecutorState {
             pools: (0..batches)
                 .map(|_| answer_pool(size.threads))
                 .collect::<Result<_, _>>()?,
@@ -276,7 +276,7 @@ impl<W: Work> Executor<W> {
     }
 }
 
-impl<W: Work> Shared<W> {
+impl<W: Work> ExecutorState<W> {
     fn schedule(&self) -> MutexGuard<'_, ExecutorSchedule<W>> {
         self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -402,7 +402,7 @@ impl<W: Work> Batchable for Waiting<W> {
 
 /// Removes a cancelled caller's request from the queue.
 struct DequeueOnDrop<'a, W: Work> {
-    shared: &'a Shared<W>,
+    shared: &'a ExecutorState<W>,
     number: u64,
 }
 
