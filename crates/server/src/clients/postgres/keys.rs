@@ -30,7 +30,7 @@ pub(in crate::clients) struct PostgresKeys {
 
 impl PostgresKeys {
     pub(in crate::clients) fn open(
-        shared: &PostgresTables,
+        tables: &PostgresTables,
         place: &PostgresConfig,
     ) -> Result<Self> {
         let folder = match &place.keys {
