@@ -46,12 +46,12 @@ pub struct DepirParams {
     pub(super) kept: usize,
     /// Tables of f, or `None` for evaluation on lines.
     tabulation: Option<Tabulation>,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<RingTables>,
 }
 
 /// Tables of the ring, which all clones of the parameters share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct RingTables {
     bv: BvParams,
     /// The slots of plaintexts.
     pub(super) slots: Slots,
@@ -124,7 +124,7 @@ impl DepirParams {
             choice,
             kept,
             tabulation: None,
-            shared: Arc::new(Shared { bv, slots }),
+            shared: Arc::new(RingTables { bv, slots }),
         })
     }
 
