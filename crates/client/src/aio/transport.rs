@@ -154,7 +154,7 @@ impl Transport {
         }
 
         if let Some(body) = &request.body {
-            *encoded.body_mut() = Some(Bytes::from_owner(Shared(Arc::clone(body))).into());
+            *encoded.body_mut() = Some(Bytes::from_owner(SharedBody(Arc::clone(body))).into());
         }
         Ok(encoded)
     }
@@ -201,9 +201,9 @@ fn head(received: &reqwest::Response) -> Response {
 }
 
 /// The body of a request, shared so that it is not copied.
-struct Shared(Arc<Vec<u8>>);
+struct SharedBody(Arc<Vec<u8>>);
 
-impl AsRef<[u8]> for Shared {
+impl AsRef<[u8]> for SharedBody {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
