@@ -155,7 +155,7 @@ impl fmt::Display for Ours {
 /// The work that the cores of a printed time share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shared {
+pub enum SharedWork {
     /// Nothing: one core.
     Nothing,
     /// Phase 0: from the query to selectors and gates.
@@ -172,7 +172,7 @@ pub struct Scaling {
     /// Cores of the printed time.
     pub cores: usize,
     /// The work that they share.
-    pub shared: Shared,
+    pub shared: SharedWork,
     /// AES blocks that are decrypted under encryption before papir's configuration runs, or zero.
     pub blocks: usize,
     /// The printed factor by which Pirouette's query is smaller.

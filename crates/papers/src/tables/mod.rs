@@ -19,7 +19,7 @@ pub mod scaling;
 
 use std::sync::LazyLock;
 
-pub use block::{Block, Ours, Published, Scaling, Shared, Table};
+pub use block::{Block, Ours, Published, Scaling, SharedWork, Table};
 pub use quoted::{Quoted, QuotedReport, quoted};
 pub use run::{Bench, Row, TableReport, run};
 

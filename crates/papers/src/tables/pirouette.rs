@@ -5,7 +5,7 @@
 
 use papir_core::{Choice, Goal};
 
-use super::block::{Block, Ours, Published, Scaling, Shared};
+use super::block::{Block, Ours, Published, Scaling, SharedWork};
 use crate::Result;
 use crate::printed::{self, DataFault, PaperTable, RowFigures};
 
@@ -54,7 +54,7 @@ fn respire_rows(
     let respire = RowFigures::at(table, "Respire", database)?;
     let alone = Scaling {
         reduction: Some(factors.number("Respire", "")?),
-        ..scaling(RESPIRE, 1, Shared::Nothing)
+        ..scaling(RESPIRE, 1, SharedWork::Nothing)
     };
 
     let one = RowFigures::at(table, "T-Respire", database)?;
@@ -64,14 +64,14 @@ fn respire_rows(
     let transciphered = Scaling {
         blocks,
         reduction: Some(factors.number("T-Respire", "")?),
-        ..scaling(RESPIRE, 1, Shared::Nothing)
+        ..scaling(RESPIRE, 1, SharedWork::Nothing)
     };
 
     let many = RowFigures::at(table, "T-Respire (par.)", database)?;
     // The paper gives the factor of query sizes once, for one core.
     let parallel = Scaling {
         blocks,
-        ..scaling(RESPIRE, CORES, Shared::Everything)
+        ..scaling(RESPIRE, CORES, SharedWork::Everything)
     };
 
     Ok(vec![
@@ -91,9 +91,9 @@ fn pirouette_rows(table: &PaperTable, database: &str) -> Result<Vec<Published>, 
     let all = RowFigures::at(table, "Pirouette (Full par.)", database)?;
 
     // Only the row of one core is measured as a row: the others are scaled from it.
-    let alone = scaling(PIROUETTE, 1, Shared::Nothing);
-    let phase_zero = scaling(PIROUETTE, CORES, Shared::PhaseZero);
-    let everything = scaling(PIROUETTE, CORES, Shared::Everything);
+    let alone = scaling(PIROUETTE, 1, SharedWork::Nothing);
+    let phase_zero = scaling(PIROUETTE, CORES, SharedWork::PhaseZero);
+    let everything = scaling(PIROUETTE, CORES, SharedWork::Everything);
 
     Ok(vec![
         Published {
@@ -168,7 +168,7 @@ fn block(database: &'static str, entries: u64, published: Vec<Published>) -> Blo
     }
 }
 
-fn scaling(ours: Ours, cores: usize, shared: Shared) -> Scaling {
+fn scaling(ours: Ours, cores: usize, shared: SharedWork) -> Scaling {
     Scaling {
         ours,
         cores,

@@ -5,7 +5,7 @@ use std::io::Write;
 use papir_measure::report::{titles, write_rows};
 
 use super::scaling::{How, SMALLEST, Scaled};
-use super::{Row, Shared};
+use super::{Row, SharedWork};
 use crate::Result;
 
 /// A row with a scaling.
@@ -97,17 +97,17 @@ fn time_cells(line: Line<'_>, all: &[Line<'_>]) -> Vec<String> {
     let alone = all.iter().find(|other| {
         let one = other.scaled;
         other.row.database == row.database
-            && one.shared == Shared::Nothing
+            && one.shared == SharedWork::Nothing
             && (&one.configuration, one.blocks) == (&scaled.configuration, scaled.blocks)
     });
     // A speed-up of one core over itself would say nothing.
-    let parallel = scaled.shared != Shared::Nothing;
+    let parallel = scaled.shared != SharedWork::Nothing;
     let paper_alone = alone.map(|one| one.scaled.paper_ms).filter(|_| parallel);
 
     let shared = match scaled.shared {
-        Shared::Nothing => "-",
-        Shared::PhaseZero => "phase 0",
-        Shared::Everything => "all",
+        SharedWork::Nothing => "-",
+        SharedWork::PhaseZero => "phase 0",
+        SharedWork::Everything => "all",
     };
     let how = match scaled.how {
         How::Measured => "measured",

@@ -13,7 +13,7 @@ use papir_schemes::pirouette::Standard;
 use papir_schemes::pirouette::params::PirouetteParams;
 use serde::Serialize;
 
-use super::{Block, Published, Scaling, Shared};
+use super::{Block, Published, Scaling, SharedWork};
 
 /// Origin of papir's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -35,7 +35,7 @@ pub struct Scaled {
     /// Cores of the paper's time.
     pub cores: usize,
     /// The work that they share.
-    pub shared: Shared,
+    pub shared: SharedWork,
     /// AES blocks that are decrypted under encryption first.
     pub blocks: usize,
     /// Bytes of the database.
@@ -192,14 +192,14 @@ impl ScaledRow<'_> {
 
         let one = counted.of_status(self.one, rates, 1);
         // A printed time whose cores share nothing is one of a single core.
-        let several = threads > 1 && shared != Shared::Nothing;
+        let several = threads > 1 && shared != SharedWork::Nothing;
         let all = if several {
             counted.of_status(self.all, rates, threads)
         } else {
             None
         };
         let beyond = one
-            .filter(|_| shared != Shared::Nothing && known(rates, cores))
+            .filter(|_| shared != SharedWork::Nothing && known(rates, cores))
             .map(|one| counted.scaled_from(one, rates, cores));
 
         Scaled {
@@ -225,9 +225,9 @@ impl ScaledRow<'_> {
         let one = one?;
         let many = many?;
         let time = match self.scaling.shared {
-            Shared::Nothing => one.zero + one.rest,
-            Shared::PhaseZero => many.zero + one.rest,
-            Shared::Everything => many.zero + many.rest,
+            SharedWork::Nothing => one.zero + one.rest,
+            SharedWork::PhaseZero => many.zero + one.rest,
+            SharedWork::Everything => many.zero + many.rest,
         };
         Some(time + self.transciphering(threads)?)
     }

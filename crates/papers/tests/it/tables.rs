@@ -7,7 +7,7 @@ use papir_measure::cost::{Cost, Status};
 use papir_measure::effort::Effort;
 use papir_measure::schemes;
 use papir_papers::figures::{self, Figure, FigureReport, PlotKind, Source, plot};
-use papir_papers::tables::Shared;
+use papir_papers::tables::SharedWork;
 use papir_papers::tables::scaling::{How, Scaled};
 use papir_papers::tables::{self, Bench, Block, Ours, Published, Table, TableReport};
 use papir_plan::rates_file::LoadedRates;
@@ -512,7 +512,7 @@ fn times_on_the_threads_of_this_machine_are_measured() {
         .filter(|row| row.blocks == 0)
     {
         assert_eq!(row.how, How::Measured);
-        let parallel = row.shared != Shared::Nothing;
+        let parallel = row.shared != SharedWork::Nothing;
         assert_eq!(
             (row.all_ms > Some(0.0), row.cores_ms > Some(0.0)),
             (parallel && row.threads > 1, parallel)
