@@ -86,13 +86,13 @@ fn verifying_key(text: &str) -> PyResult<VerifyingKey> {
 
 /// A connection whose lookups wait for one another.
 #[derive(Clone)]
-struct Shared {
+struct SerialConnection {
     connection: Arc<SharedConnection>,
     /// The description after the newest lookup, which no lookup under way holds back.
     description: Arc<std::sync::Mutex<ClientDescription>>,
 }
 
-impl Shared {
+impl SerialConnection {
     async fn open(url: String, options: Options) -> PyResult<Self> {
         let connection = Connection::open_with(&url, &options)
             .await
@@ -107,12 +107,12 @@ impl Shared {
         &self,
         keys: Vec<Vec<u8>>,
     ) -> impl Future<Output = PyResult<Vec<Option<Vec<u8>>>>> + Send + use<> {
-        let shared = self.clone();
+        let serial = self.clone();
         let keys = Zeroizing::new(keys);
         async move {
-            let mut connection = shared.connection.take().await.map_err(of_client)?;
+            let mut connection = serial.connection.take().await.map_err(of_client)?;
             let values = connection.get_keys(&keys).await;
-            shared.describe(&connection);
+            serial.describe(&connection);
             values.map_err(of_client)
         }
     }
@@ -121,12 +121,12 @@ impl Shared {
         &self,
         indices: Vec<u64>,
     ) -> impl Future<Output = PyResult<Vec<Vec<u8>>>> + Send + use<> {
-        let shared = self.clone();
+        let serial = self.clone();
         let indices = Zeroizing::new(indices);
         async move {
-            let mut connection = shared.connection.take().await.map_err(of_client)?;
+            let mut connection = serial.connection.take().await.map_err(of_client)?;
             let records = connection.get_indices(&indices).await;
-            shared.describe(&connection);
+            serial.describe(&connection);
             records.map_err(of_client)
         }
     }
@@ -152,7 +152,7 @@ impl Shared {
 /// A private client of one database of a service.
 #[pyclass(frozen, module = "pypapir")]
 pub(crate) struct Client {
-    connection: Shared,
+    connection: SerialConnection,
     local: Local,
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn connect(
     let options = options(arguments)?;
     let local = Local::new()?;
     Ok(Client {
-        connection: local.wait(py, Shared::open(url, options))??,
+        connection: local.wait(py, SerialConnection::open(url, options))??,
         local,
     })
 }
@@ -201,7 +201,7 @@ impl Client {
 
 /// [`Client`] with coroutines.
 #[pyclass(frozen, module = "pypapir")]
-pub(crate) struct AsyncClient(Shared);
+pub(crate) struct AsyncClient(SerialConnection);
 
 /// Connects to a database of a service, for coroutines.
 #[pyfunction]
@@ -214,7 +214,7 @@ pub(crate) fn connect_async<'py>(
     forked::refuse()?;
     let options = options(arguments)?;
     future_into_py(py, async move {
-        Ok(AsyncClient(Shared::open(url, options).await?))
+        Ok(AsyncClient(SerialConnection::open(url, options).await?))
     })
 }
 
