@@ -37,13 +37,13 @@ pub struct BoundServer {
     watching: JoinSet<()>,
     /// Prepares tickets until dropped.
     worker: Option<Worker>,
-    times: Times,
+    times: StopTimes,
     on_state: Option<StateObserver>,
 }
 
 /// Times of the stop.
 #[derive(Clone, Copy)]
-struct Times {
+struct StopTimes {
     lame_duck: Duration,
     stop_timeout: Duration,
 }
@@ -161,7 +161,7 @@ impl BoundServer {
             requests,
             watching,
             worker,
-            times: Times {
+            times: StopTimes {
                 lame_duck: config.lame_duck,
                 stop_timeout: config.stop_timeout,
             },

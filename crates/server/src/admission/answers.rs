@@ -25,11 +25,11 @@ pub(crate) struct Answers {
 #[derive(Default)]
 struct AnswerTable {
     next: u64,
-    answers: HashMap<u64, Entry>,
+    answers: HashMap<u64, PendingAnswer>,
 }
 
 /// An answer that is computed or sent.
-struct Entry {
+struct PendingAnswer {
     client: ClientKey,
     response: Box<dyn PendingResponse>,
 }
@@ -71,7 +71,7 @@ impl Answers {
             return None;
         }
 
-        let entry = Entry {
+        let entry = PendingAnswer {
             client: client.clone(),
             response,
         };
@@ -94,7 +94,7 @@ impl Answers {
         // One pass without a list of the entries: all responses that begin or end wait for this
         // lock, and many are held when the memory is full.
         let mut most = 0;
-        let mut heaviest: Option<&Entry> = None;
+        let mut heaviest: Option<&PendingAnswer> = None;
         for entry in table.answers.values() {
             if !entry.response.takes_long() {
                 continue;

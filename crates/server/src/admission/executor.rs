@@ -74,7 +74,7 @@ struct ExecutorState<W: Work> {
 
 /// Waiting and running requests.
 struct ExecutorSchedule<W: Work> {
-    queue: Queue<Waiting<W>>,
+    queue: Queue<WaitingRequest<W>>,
     /// Indices of idle pools.
     free_pools: Vec<usize>,
     /// Batch keys of the running batches, one for each batch.
@@ -84,7 +84,7 @@ struct ExecutorSchedule<W: Work> {
 }
 
 /// A waiting request, its permit and the channel for its answer.
-struct Waiting<W: Work> {
+struct WaitingRequest<W: Work> {
     work: W,
     caller: Caller<W::Answer>,
 }
@@ -253,7 +253,7 @@ impl<W: Work> Executor<W> {
             permit: self.mark_pending(permit),
             send,
         };
-        let number = self.shared.enqueue(Waiting { work, caller });
+        let number = self.shared.enqueue(WaitingRequest { work, caller });
 
         // Dropped with a cancelled caller: nobody would receive the answer, so it is not computed.
         let _dequeue = DequeueOnDrop {
@@ -284,7 +284,7 @@ impl<W: Work> ExecutorState<W> {
     /// Refuses the newest queued request of a client. Returns whether there was one.
     fn shed(&self, client: &ClientKey) -> bool {
         let shed = self.schedule().queue.remove_newest(client);
-        let Some(Waiting {
+        let Some(WaitingRequest {
             work,
             caller: Caller { permit, send },
         }) = shed
@@ -299,7 +299,7 @@ impl<W: Work> ExecutorState<W> {
     }
 
     /// Queues a request and starts batches if pools are free. Returns the request's queue number.
-    fn enqueue(self: &Arc<Self>, waiting: Waiting<W>) -> u64 {
+    fn enqueue(self: &Arc<Self>, waiting: WaitingRequest<W>) -> u64 {
         let mut schedule = self.schedule();
         let number = schedule.queue.push(waiting);
         self.start_batches(&mut schedule);
@@ -325,7 +325,7 @@ impl<W: Work> ExecutorState<W> {
     }
 
     /// Answers a batch, then starts the batches that can follow it.
-    fn run_batch(self: &Arc<Self>, pool: usize, key: usize, batch: Vec<Waiting<W>>) {
+    fn run_batch(self: &Arc<Self>, pool: usize, key: usize, batch: Vec<WaitingRequest<W>>) {
         let start = Instant::now();
         let count = batch.len();
         let (work, callers): (Vec<W>, Vec<_>) = batch
@@ -382,7 +382,7 @@ fn deliver<T>(answers: Result<Vec<T>, JobError>, callers: Vec<Caller<T>>) {
     }
 }
 
-impl<W: Work> Batchable for Waiting<W> {
+impl<W: Work> Batchable for WaitingRequest<W> {
     fn batch_key(&self) -> usize {
         self.work.batch_key()
     }

@@ -19,10 +19,11 @@ const MAX_ADVICE: u64 = 3600;
 pub(crate) struct ClientLimiter {
     limits: ClientLimits,
     capacity: usize,
-    table: Mutex<Table>,
+    table: Mutex<UsageTable>,
 }
 
-struct Table {
+/// The usage of all clients, and when idle ones were last removed.
+struct UsageTable {
     clients: HashMap<ClientKey, Usage>,
     swept: Instant,
 }
@@ -68,7 +69,7 @@ impl ClientLimiter {
     }
 
     fn with_capacity(limits: ClientLimits, capacity: usize) -> Arc<Self> {
-        let table = Table {
+        let table = UsageTable {
             clients: HashMap::new(),
             swept: Instant::now(),
         };
@@ -109,12 +110,12 @@ impl ClientLimiter {
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, UsageTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
+impl UsageTable {
     /// The key to account a client under: its own if there is room, else the shared one.
     fn key(
         &mut self,

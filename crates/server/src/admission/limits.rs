@@ -13,11 +13,11 @@ use crate::listen::Peer;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     count: f64,
-    unit: Unit,
+    unit: RateUnit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Unit {
+enum RateUnit {
     Second,
     Minute,
     Hour,
@@ -72,7 +72,7 @@ impl Rate {
     }
 }
 
-impl Unit {
+impl RateUnit {
     const ALL: [(&str, Self); 3] = [
         ("s", Self::Second),
         ("min", Self::Minute),
@@ -100,7 +100,7 @@ impl FromStr for Rate {
             .filter(|count| (1e-3..=1e9).contains(count))
             .ok_or_else(|| bad_rate(text))?;
 
-        let (_, unit) = Unit::ALL
+        let (_, unit) = RateUnit::ALL
             .into_iter()
             .find(|(name, _)| *name == unit)
             .ok_or_else(|| bad_rate(text))?;
@@ -117,7 +117,7 @@ fn bad_rate(text: &str) -> Error {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Unit::ALL
+        let name = RateUnit::ALL
             .into_iter()
             .find(|(_, unit)| *unit == self.unit)
             .map_or("s", |(name, _)| name);

@@ -36,7 +36,7 @@ pub(crate) trait Batchable: Sized {
 /// with other keys, but only by one batch at a time: [`Batchable::fits`] bounds a batch.
 pub(super) struct Queue<W> {
     /// By number, ascending.
-    waiting: VecDeque<Entry<W>>,
+    waiting: VecDeque<QueuedRequest<W>>,
     next: u64,
     /// Waiting clients, and the numbers of the batches that last served them.
     served: HashMap<ClientKey, u64>,
@@ -44,7 +44,7 @@ pub(super) struct Queue<W> {
 }
 
 /// A waiting request.
-struct Entry<W> {
+struct QueuedRequest<W> {
     number: u64,
     work: W,
     /// Number of batches before it arrived.
@@ -84,7 +84,7 @@ impl<W: Batchable> Queue<W> {
         let number = self.next;
         self.next += 1;
 
-        self.waiting.push_back(Entry {
+        self.waiting.push_back(QueuedRequest {
             number,
             work,
             before: self.batches,
@@ -177,13 +177,13 @@ impl<W: Batchable> Queue<W> {
         // Counted first: whether a further batch of a running key may start depends on all that
         // wait.
         let mut waiting: HashMap<usize, usize> = HashMap::new();
-        for Entry { work, .. } in &self.waiting {
+        for QueuedRequest { work, .. } in &self.waiting {
             *waiting.entry(work.batch_key()).or_default() += 1;
         }
 
         let mut turns: HashMap<&ClientKey, usize> = HashMap::new();
         let mut candidates = Vec::with_capacity(self.waiting.len());
-        for (index, Entry { work, before, .. }) in self.waiting.iter().enumerate() {
+        for (index, QueuedRequest { work, before, .. }) in self.waiting.iter().enumerate() {
             let key = work.batch_key();
             if !may_start(work, count(running, key), waiting[&key]) {
                 continue;

@@ -16,11 +16,11 @@ pub(crate) struct WorkTurns {
     /// The requests that have begun. Changed only while the queue is locked, so that no request
     /// begins before one that waits.
     begun: Arc<FairSemaphore>,
-    queue: Mutex<Queue<Waiting>>,
+    queue: Mutex<Queue<WaitingTurn>>,
 }
 
 /// A waiting request, and the channel for its turn.
-struct Waiting {
+struct WaitingTurn {
     client: ClientKey,
     permit: Permit,
     send: oneshot::Sender<Result<(Turn, Permit), JobError>>,
@@ -72,7 +72,7 @@ impl WorkTurns {
                 return Ok((self.turn(taken), permit));
             }
 
-            queue.push(Waiting {
+            queue.push(WaitingTurn {
                 client: client.clone(),
                 permit,
                 send,
@@ -89,7 +89,7 @@ impl WorkTurns {
     /// Refuses the newest waiting request of a client. Returns whether there was one.
     pub(super) fn shed(&self, client: &ClientKey) -> bool {
         let shed = self.queue().remove_newest(client);
-        let Some(Waiting { permit, send, .. }) = shed else {
+        let Some(WaitingTurn { permit, send, .. }) = shed else {
             return false;
         };
 
@@ -99,7 +99,7 @@ impl WorkTurns {
         true
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue<Waiting>> {
+    fn queue(&self) -> MutexGuard<'_, Queue<WaitingTurn>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -124,7 +124,7 @@ impl WorkTurns {
 
         // Outside the lock: a turn that cannot be sent locks it to be passed on.
         drop(queue);
-        if let Some(Waiting { permit, send, .. }) = next
+        if let Some(WaitingTurn { permit, send, .. }) = next
             && let Some(taken) = taken
         {
             // A turn that is not received is dropped, and passed on again.
@@ -139,7 +139,7 @@ impl Drop for Turn {
     }
 }
 
-impl Batchable for Waiting {
+impl Batchable for WaitingTurn {
     fn batch_key(&self) -> usize {
         0
     }

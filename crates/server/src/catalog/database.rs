@@ -43,7 +43,7 @@ impl<'a> Queries<'a> {
 
 /// The body of a request, divided into its two kinds of queries.
 #[derive(Clone, Copy)]
-struct Parts<'q> {
+struct SplitQueries<'q> {
     /// The queries to the snapshot.
     base: &'q [u8],
     /// The queries to the delta, for the same lookups.
@@ -314,9 +314,9 @@ impl Database {
 
     /// Splits a body into its queries to the snapshot and to the delta; `None` if no number of
     /// lookups has its length.
-    fn parts<'q>(&self, body: &'q [u8]) -> Option<Parts<'q>> {
+    fn parts<'q>(&self, body: &'q [u8]) -> Option<SplitQueries<'q>> {
         let Some(delta) = &self.delta else {
-            return Some(Parts {
+            return Some(SplitQueries {
                 base: body,
                 delta: &[],
             });
@@ -326,12 +326,12 @@ impl Database {
         let lookups = (1..=self.max_lookups())
             .find(|&lookups| self.base.bytes_of(lookups) + delta.bytes_of(lookups) == body.len())?;
         let (base, delta) = body.split_at(self.base.bytes_of(lookups));
-        Some(Parts { base, delta })
+        Some(SplitQueries { base, delta })
     }
 
     /// [`Self::parts`] of a body whose length was checked.
-    fn checked_parts<'q>(&self, body: &'q [u8]) -> Parts<'q> {
-        self.parts(body).unwrap_or(Parts {
+    fn checked_parts<'q>(&self, body: &'q [u8]) -> SplitQueries<'q> {
+        self.parts(body).unwrap_or(SplitQueries {
             base: body,
             delta: &[],
         })
@@ -500,7 +500,7 @@ impl Database {
         &self,
         requests: &[Queries<'_>],
     ) -> Vec<std::result::Result<Vec<u8>, QueryError>> {
-        let parts: Vec<Parts<'_>> = requests
+        let parts: Vec<SplitQueries<'_>> = requests
             .iter()
             .map(|request| self.checked_parts(request.bytes))
             .collect();
@@ -526,7 +526,11 @@ impl Database {
     }
 
     /// Answers the queries to the snapshot of several requests, in order.
-    fn base_answers(&self, requests: &[Queries<'_>], parts: &[Parts<'_>]) -> Vec<Result<Vec<u8>>> {
+    fn base_answers(
+        &self,
+        requests: &[Queries<'_>],
+        parts: &[SplitQueries<'_>],
+    ) -> Vec<Result<Vec<u8>>> {
         let mut batch = Vec::new();
         for (request, part) in requests.iter().zip(parts) {
             for (index, query) in self.split(part.base).enumerate() {
@@ -537,7 +541,7 @@ impl Database {
     }
 
     /// Answers the queries to the delta of several requests, in order; none without a delta.
-    fn delta_answers(&self, parts: &[Parts<'_>]) -> Vec<Result<Vec<u8>>> {
+    fn delta_answers(&self, parts: &[SplitQueries<'_>]) -> Vec<Result<Vec<u8>>> {
         match &self.delta {
             Some(delta) => delta.answer(parts.iter().map(|part| part.delta)),
             None => Vec::new(),

@@ -57,7 +57,7 @@ pub struct Reloaded {
 
 /// All databases of a service.
 pub(crate) struct Catalog {
-    slots: BTreeMap<String, Slot>,
+    slots: BTreeMap<String, DatabaseSlot>,
     options: CatalogOptions,
     /// Held while loading, so that an older reload never overtakes a newer one.
     loading: Mutex<()>,
@@ -65,7 +65,7 @@ pub(crate) struct Catalog {
 }
 
 /// The database served under one name.
-struct Slot {
+struct DatabaseSlot {
     /// The snapshot file; `None` for a database in memory.
     path: Option<PathBuf>,
     versions: RwLock<Versions>,
@@ -79,7 +79,7 @@ struct Slot {
 #[derive(Clone, Copy)]
 struct FileSlot<'a> {
     name: &'a str,
-    slot: &'a Slot,
+    slot: &'a DatabaseSlot,
     path: &'a Path,
 }
 
@@ -89,7 +89,10 @@ impl Catalog {
         let mut slots = BTreeMap::new();
         for DatabaseConfig { name, path } in databases {
             let versions = Versions::new(None, options.keep_old);
-            slots.insert(name.clone(), Slot::new(Some(path.clone()), versions));
+            slots.insert(
+                name.clone(),
+                DatabaseSlot::new(Some(path.clone()), versions),
+            );
         }
 
         Self {
@@ -110,7 +113,7 @@ impl Catalog {
         for database in databases {
             let name = database.name().to_owned();
             check_private(&database, &options)?;
-            let slot = Slot::new(None, Versions::new(Some(database), options.keep_old));
+            let slot = DatabaseSlot::new(None, Versions::new(Some(database), options.keep_old));
             if slots.insert(name.clone(), slot).is_some() {
                 return Err(Error::DuplicateName {
                     name,
@@ -151,7 +154,10 @@ impl Catalog {
 
     /// The databases that are loaded.
     pub(crate) fn loaded(&self) -> Vec<Arc<Database>> {
-        self.slots.values().filter_map(Slot::newest).collect()
+        self.slots
+            .values()
+            .filter_map(DatabaseSlot::newest)
+            .collect()
     }
 
     /// The newest version of a database. It stays usable after a swap.
@@ -205,7 +211,7 @@ impl Catalog {
             .map(|(name, _)| name.as_str())
     }
 
-    fn slot(&self, name: &str) -> Result<&Slot, DatabaseError> {
+    fn slot(&self, name: &str) -> Result<&DatabaseSlot, DatabaseError> {
         self.slots.get(name).ok_or_else(|| DatabaseError::Unknown {
             known: self.listed(),
         })
@@ -396,7 +402,7 @@ impl Catalog {
     /// every copy was verified when it was fetched.
     fn refresh(
         &self,
-        slot: &Slot,
+        slot: &DatabaseSlot,
         path: &Path,
     ) -> (papir_store::Result<()>, Option<papir_store::Error>) {
         match self.options.sources.refresh(path) {
@@ -407,7 +413,7 @@ impl Catalog {
 
     /// Takes the snapshots of which chunks remain to be verified.
     pub(crate) fn take_unverified(&self) -> Vec<Unverified> {
-        let views = self.slots.values().flat_map(Slot::views);
+        let views = self.slots.values().flat_map(DatabaseSlot::views);
         views
             .filter_map(|view| Unverified::of(view.database.base()))
             .collect()
@@ -443,7 +449,7 @@ impl Catalog {
 
     /// The time at which checksums of a file are verified: at once if it was damaged.
     fn verify(&self, name: &str, path: &Path) -> Verify {
-        let damaged = self.slots.get(name).and_then(Slot::damaged);
+        let damaged = self.slots.get(name).and_then(DatabaseSlot::damaged);
         if damaged.is_some() && damaged == Identity::of(path) {
             Verify::Load
         } else {
@@ -501,7 +507,7 @@ impl Catalog {
     }
 }
 
-impl Slot {
+impl DatabaseSlot {
     fn new(path: Option<PathBuf>, versions: Versions) -> Self {
         let seen = Mutex::default();
         let damaged = Mutex::default();

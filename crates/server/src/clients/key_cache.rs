@@ -14,12 +14,13 @@ pub(crate) struct KeyCache<K> {
 }
 
 struct Inner<K> {
-    entries: LruCache<(ClientId, Version), Entry<K>>,
+    entries: LruCache<(ClientId, Version), CachedKeys<K>>,
     /// Size of all entries in bytes.
     bytes: u64,
 }
 
-struct Entry<K> {
+/// A client's parsed keys.
+struct CachedKeys<K> {
     keys: Arc<K>,
     /// Size in bytes.
     bytes: u64,
@@ -50,7 +51,7 @@ impl<K> KeyCache<K> {
 
     pub(crate) fn put(&self, id: ClientId, version: Version, keys: Arc<K>, bytes: u64) {
         let mut inner = self.lock();
-        let replaced = inner.entries.put((id, version), Entry { keys, bytes });
+        let replaced = inner.entries.put((id, version), CachedKeys { keys, bytes });
         inner.bytes += bytes;
         inner.bytes -= replaced.map_or(0, |entry| entry.bytes);
 

@@ -65,7 +65,7 @@ impl Quota {
 }
 
 /// The clients that a limit counts, together with a new one.
-struct Count {
+struct ClientCount {
     clients: u64,
     bytes: u64,
 }
@@ -145,8 +145,8 @@ impl Limit {
     }
 
     /// The clients that it counts, and the new one.
-    fn count(self, rows: &[(ClientId, Row)], new: &Row) -> Count {
-        let mut count = Count {
+    fn count(self, rows: &[(ClientId, Row)], new: &Row) -> ClientCount {
+        let mut count = ClientCount {
             clients: 1,
             bytes: new.bytes(),
         };
@@ -160,7 +160,7 @@ impl Limit {
     }
 
     /// Returns whether these clients are within the quota.
-    fn holds(self, count: &Count, quota: Quota) -> bool {
+    fn holds(self, count: &ClientCount, quota: Quota) -> bool {
         match self {
             Self::OwnerFresh => count.clients <= quota.part_of_clients(OWNER_FRESH),
             Self::Owner => {

@@ -58,7 +58,7 @@ impl Worker {
     ) -> std::result::Result<Self, Error> {
         let pool = pool(threads)?;
         let stopping = Arc::new(AtomicBool::new(false));
-        let mut state = State {
+        let mut state = WorkerState {
             // Weak: a service that is dropped ends its worker, not the other way round.
             catalog: Arc::downgrade(catalog),
             registry: Arc::downgrade(registry),
@@ -117,7 +117,7 @@ impl Drop for Worker {
 }
 
 /// State of the worker's thread.
-struct State {
+struct WorkerState {
     catalog: Weak<Catalog>,
     registry: Weak<Registry>,
     queries: Ongoing,
@@ -172,7 +172,7 @@ struct Lacking {
     demanded: bool,
 }
 
-impl State {
+impl WorkerState {
     fn run(&mut self) {
         // Before the first sweep, which drops the used tickets of versions that are not answered.
         self.learn_all();

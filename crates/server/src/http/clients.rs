@@ -35,7 +35,7 @@ pub(super) fn routes(before: Routes) -> Routes {
 }
 
 /// A database with client keys, and the registry that holds them.
-struct Registration {
+struct RegisteredDatabase {
     database: Arc<Database>,
     registry: Arc<Registry>,
 }
@@ -63,14 +63,14 @@ enum RegistryRefusal {
 }
 
 /// Finds a database with client keys.
-fn registration(app: &App, name: &str) -> Result<Registration, Problem> {
+fn registration(app: &App, name: &str) -> Result<RegisteredDatabase, Problem> {
     let database = app.catalog.get(name)?;
     if !database.description().limits.client_keys {
         return Err(ClientError::NoRegistry.into());
     }
 
     let registry = app.registry.as_ref().ok_or(ClientError::NoRegistry)?;
-    Ok(Registration {
+    Ok(RegisteredDatabase {
         database,
         registry: Arc::clone(registry),
     })
@@ -79,7 +79,7 @@ fn registration(app: &App, name: &str) -> Result<Registration, Problem> {
 /// Finds the client that a path names.
 fn client(app: &App, path: ClientPath) -> Result<NamedClient, Problem> {
     let Path((name, id)) = path.unwrap_or_else(|_| Path(Default::default()));
-    let Registration { database, registry } = registration(app, &name)?;
+    let RegisteredDatabase { database, registry } = registration(app, &name)?;
 
     // No client has a malformed id.
     let id = id.parse().map_err(|()| ClientError::Gone)?;
@@ -113,7 +113,7 @@ async fn blocking<T: Send + 'static>(
     )
 )]
 async fn list(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<ClientList>, Problem> {
-    let Registration { database, registry } = registration(&app, &database_name(name))?;
+    let RegisteredDatabase { database, registry } = registration(&app, &database_name(name))?;
     // With tokens, the guard has already checked for the operator's scope.
     if !registry.allows_list() && app.guard.tokens.is_none() {
         return Err(ClientError::ListForbidden.into());
@@ -233,7 +233,7 @@ async fn register(
             return Err(problem);
         }
     };
-    let Registration { database, registry } = match begun {
+    let RegisteredDatabase { database, registry } = match begun {
         Begun::Upload(status) => return Ok(created(&status)),
         Begun::InOneRequest(registration) => registration,
     };
@@ -252,7 +252,7 @@ enum Begun {
     /// The keys will be uploaded in parts.
     Upload(ClientStatus),
     /// The keys are in the body.
-    InOneRequest(Registration),
+    InOneRequest(RegisteredDatabase),
 }
 
 /// Checks a registration before its body is read, and begins an upload in parts.
@@ -263,7 +263,7 @@ async fn begin(
     client: &ClientKey,
 ) -> Result<Begun, Problem> {
     let registration = registration(app, &database_name(name))?;
-    let Registration { database, registry } = &registration;
+    let RegisteredDatabase { database, registry } = &registration;
     // Before the length, since keys for another version may have another length.
     check_version(database, headers)?;
 

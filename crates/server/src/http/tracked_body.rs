@@ -46,18 +46,18 @@ struct Unsent {
 
 /// A piece of a response until the connection has sent it. It is a part of the whole answer, whose
 /// memory stays as long as any of its pieces.
-struct Piece {
+struct BodyPiece {
     bytes: Bytes,
     response: Arc<Unsent>,
 }
 
-impl AsRef<[u8]> for Piece {
+impl AsRef<[u8]> for BodyPiece {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Piece {
+impl Drop for BodyPiece {
     fn drop(&mut self) {
         self.response.request.moved();
     }
@@ -92,7 +92,7 @@ impl TrackedBody {
         let bytes = self.rest.split_to(self.rest.len().min(PIECE));
         self.response.request.passed(bytes.len());
 
-        Frame::data(Bytes::from_owner(Piece {
+        Frame::data(Bytes::from_owner(BodyPiece {
             bytes,
             response: Arc::clone(&self.response),
         }))

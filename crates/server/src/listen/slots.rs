@@ -56,7 +56,7 @@ impl ConnectionHolder {
 }
 
 /// The slot of one connection. Released when dropped.
-pub(crate) struct Slot {
+pub(crate) struct ConnectionSlot {
     open: Arc<Mutex<Open>>,
     number: u64,
 }
@@ -71,7 +71,7 @@ impl ConnectionSlots {
     }
 
     /// Takes a slot for a connection from `peer`; `None` if no other connection gives way.
-    pub(crate) fn take(&self, activity: &Arc<Activity>, peer: Peer) -> Option<Slot> {
+    pub(crate) fn take(&self, activity: &Arc<Activity>, peer: Peer) -> Option<ConnectionSlot> {
         // Held to the end: two newcomers would otherwise fill the same gap.
         let mut open = lock(&self.open);
         let network = peer.network();
@@ -96,7 +96,7 @@ impl ConnectionSlots {
                 site,
             },
         );
-        Some(Slot {
+        Some(ConnectionSlot {
             open: Arc::clone(&self.open),
             number,
         })
@@ -198,7 +198,7 @@ impl Open {
     }
 }
 
-impl Drop for Slot {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         lock(&self.open).remove(self.number);
     }

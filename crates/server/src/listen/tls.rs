@@ -28,12 +28,12 @@ pub struct TlsFiles {
 /// TLS configuration for handshakes. Read again on reload.
 pub(crate) struct Tls {
     files: TlsFiles,
-    current: RwLock<Pair>,
+    current: RwLock<CertificatePair>,
 }
 
 /// A certificate chain with its key.
 #[derive(Clone)]
-struct Pair {
+struct CertificatePair {
     config: Arc<rustls::ServerConfig>,
     expiry: Option<i64>,
 }
@@ -57,7 +57,7 @@ impl TlsFiles {
         self.read().map(drop)
     }
 
-    fn read(&self) -> Result<Pair, Error> {
+    fn read(&self) -> Result<CertificatePair, Error> {
         let certificate = &self.certificate;
         let key = &self.key;
         let chain = certificates(certificate)?;
@@ -84,7 +84,7 @@ impl TlsFiles {
         }
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
 
-        Ok(Pair {
+        Ok(CertificatePair {
             config: Arc::new(config),
             expiry,
         })
@@ -139,7 +139,7 @@ impl Tls {
         self.pair().expiry
     }
 
-    fn pair(&self) -> Pair {
+    fn pair(&self) -> CertificatePair {
         self.current
             .read()
             .unwrap_or_else(PoisonError::into_inner)

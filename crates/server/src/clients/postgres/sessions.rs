@@ -31,7 +31,7 @@ pub(super) struct Sessions {
 }
 
 /// A connection to the primary.
-pub(super) struct Session {
+pub(super) struct PrimarySession {
     client: Client,
     /// The generation of connections that it belongs to.
     generation: u64,
@@ -185,10 +185,10 @@ impl Primary {
 }
 
 impl ManageConnection for Primary {
-    type Connection = Session;
+    type Connection = PrimarySession;
     type Error = StoreError;
 
-    fn connect(&self) -> Result<Session> {
+    fn connect(&self) -> Result<PrimarySession> {
         // Read first: a failure while this connects ends its generation, too.
         let generation = self.health.generation();
 
@@ -197,7 +197,7 @@ impl ManageConnection for Primary {
         origin.follow(&mut client)?;
 
         let generation = self.health.meet(&origin, generation);
-        Ok(Session {
+        Ok(PrimarySession {
             client,
             generation,
             is_used: false,
@@ -205,7 +205,7 @@ impl ManageConnection for Primary {
     }
 
     /// Costs no round trip: a transaction finds out whether the server is still there.
-    fn is_valid(&self, session: &mut Session) -> Result<()> {
+    fn is_valid(&self, session: &mut PrimarySession) -> Result<()> {
         if session.generation == self.health.generation() {
             Ok(())
         } else {
@@ -213,7 +213,7 @@ impl ManageConnection for Primary {
         }
     }
 
-    fn has_broken(&self, session: &mut Session) -> bool {
+    fn has_broken(&self, session: &mut PrimarySession) -> bool {
         session.client.is_closed() || session.generation != self.health.generation()
     }
 }
