@@ -33,7 +33,7 @@ const NAME: &str = "a part of the rows";
 
 /// The seed and the columns, for the tasks.
 #[derive(Serialize, Deserialize)]
-struct Plan {
+struct PartsPlan {
     /// The seed of the ids, which is public.
     seed: [u8; 32],
     key: String,
@@ -75,7 +75,7 @@ impl RowParts {
         runner: &dyn RunTasks,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let plan = Plan {
+        let plan = PartsPlan {
             seed: seed.0,
             key: columns.key.to_owned(),
             values: columns.values.to_vec(),
@@ -141,7 +141,7 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
     }
 
     // The name is known to be safe by now: it becomes a part of file names.
-    let Plan { seed, key, values } = read(folder, PLAN)?;
+    let PartsPlan { seed, key, values } = read(folder, PLAN)?;
     let path = Path::new(NAME);
     let request = Request {
         path,

@@ -99,7 +99,7 @@ impl fmt::Debug for TaskOptions {
 }
 
 /// The preparation that the tasks of a build share.
-pub(super) struct Work<'a> {
+pub(super) struct BuildWork<'a> {
     pub(super) scheme: &'static str,
     pub(super) parameters: &'a [u8],
     /// The file with the packed records.
@@ -109,7 +109,7 @@ pub(super) struct Work<'a> {
 
 /// The plan of the tasks.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Plan {
+pub(super) struct TaskPlan {
     scheme: String,
     parameters: Vec<u8>,
     /// The file with the packed records.
@@ -121,11 +121,11 @@ pub(super) struct Plan {
     prepare: usize,
 }
 
-impl Plan {
+impl TaskPlan {
     /// Plans as many tasks of each kind as there are shards; more if the share of one in the
     /// records is longer than a quarter of `memory` bytes.
     pub(super) fn new(
-        work: &Work<'_>,
+        work: &BuildWork<'_>,
         seed: [u8; SEED_BYTES],
         shards: usize,
         memory: u64,
@@ -325,7 +325,7 @@ impl Plan {
 /// The errors of [`ErasedTasks::encode`](papir_core::erased::ErasedTasks::encode),
 /// [`CoreError::OutOfBounds`] for a task that does not exist, and [`CoreError::Io`].
 pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreResult<()> {
-    let plan = Plan::read(folder)?;
+    let plan = TaskPlan::read(folder)?;
     if folder.join(plan.columns_file(task)).exists() {
         return Ok(());
     }
@@ -339,7 +339,7 @@ pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreR
 /// The errors of [`ErasedTasks::prepare`](papir_core::erased::ErasedTasks::prepare) and
 /// [`encode_task`].
 pub fn prepare_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreResult<()> {
-    let plan = Plan::read(folder)?;
+    let plan = TaskPlan::read(folder)?;
     let name = plan.slices_file(task);
     if folder.join(&name).exists() {
         return Ok(());

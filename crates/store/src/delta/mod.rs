@@ -22,4 +22,4 @@ pub(crate) use bases::{check_base, refuse_with_delta};
 pub use file::{Delta, delta_bytes, delta_file};
 pub(crate) use file::{lock_deltas, remove};
 pub use metadata::DeltaMetadata;
-pub(crate) use write::{Base, write};
+pub(crate) use write::{DeltaBase, write};

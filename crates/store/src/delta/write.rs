@@ -18,7 +18,7 @@ use crate::publish::{Readers, SchemeSections, publish};
 use crate::snapshot::{Followed, Signing, content_hash, newest_leaf, prove, timestamp};
 
 /// The properties of the base that a delta contains.
-pub(crate) struct Base<'a> {
+pub(crate) struct DeltaBase<'a> {
     pub(crate) name: &'a str,
     pub(crate) version: Version,
     /// The layout of a base with keys.
@@ -46,7 +46,7 @@ fn milliseconds(time: SystemTime) -> u64 {
 /// metadata, and the leaf of a signed one.
 pub(crate) fn write(
     file: &Path,
-    base: &Base<'_>,
+    base: &DeltaBase<'_>,
     changes: &DeltaChanges,
     run: &mut Run<'_>,
 ) -> Result<(DeltaMetadata, Option<Leaf>)> {
@@ -110,7 +110,7 @@ pub(crate) fn write(
 }
 
 /// The metadata of a delta with this version.
-fn metadata_of(base: &Base<'_>, changes: &DeltaChanges, version: Version) -> DeltaMetadata {
+fn metadata_of(base: &DeltaBase<'_>, changes: &DeltaChanges, version: Version) -> DeltaMetadata {
     DeltaMetadata {
         name: base.name.to_owned(),
         base: base.version.to_string(),

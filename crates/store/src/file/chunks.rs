@@ -20,12 +20,12 @@ pub(crate) const CHUNK: usize = 1 << 20;
 const VALUE: usize = 32;
 
 /// BLAKE3 of a section, and the values of its chunks: none for a section of at most one chunk.
-pub(crate) struct Tree {
+pub(crate) struct ChunkTree {
     pub(crate) root: [u8; 32],
     pub(crate) chunks: Vec<ChainingValue>,
 }
 
-impl Tree {
+impl ChunkTree {
     /// Hashes a section on all cores.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut hasher = TreeHasher::new();
@@ -100,9 +100,9 @@ impl TreeHasher {
     }
 
     /// Closes the last chunk, and joins the values of all.
-    pub(crate) fn finish(mut self) -> Tree {
+    pub(crate) fn finish(mut self) -> ChunkTree {
         if self.chunks.is_empty() {
-            return Tree {
+            return ChunkTree {
                 root: *self.open.finalize().as_bytes(),
                 chunks: Vec::new(),
             };
@@ -113,7 +113,7 @@ impl TreeHasher {
             self.chunks.push(self.open.finalize_non_root());
         }
 
-        Tree {
+        ChunkTree {
             root: root(&self.chunks, bytes),
             chunks: self.chunks,
         }
@@ -214,7 +214,7 @@ mod tests {
             name: "s".into(),
             offset: 4096,
             bytes: bytes.len() as u64,
-            hash: Tree::of(bytes).root,
+            hash: ChunkTree::of(bytes).root,
         }
     }
 
@@ -231,7 +231,7 @@ mod tests {
             5 * CHUNK + 12_345,
         ] {
             let bytes = bytes(length);
-            let whole = Tree::of(&bytes);
+            let whole = ChunkTree::of(&bytes);
             assert_eq!(
                 whole.root,
                 *blake3::hash(&bytes).as_bytes(),
@@ -262,7 +262,7 @@ mod tests {
     fn kept_values_are_those_of_the_chunks() {
         let long = bytes(2 * CHUNK + 5);
         let short = bytes(100);
-        let tree = Tree::of(&long);
+        let tree = ChunkTree::of(&long);
         let sections = [section(&short), section(&long)];
         let decoded = decode(&tree.chunks.concat(), &sections).unwrap();
 
@@ -281,7 +281,7 @@ mod tests {
     fn values_that_do_not_make_the_root_are_refused() {
         let long = bytes(2 * CHUNK + 5);
         let sections = [section(&long)];
-        let kept = Tree::of(&long).chunks.concat();
+        let kept = ChunkTree::of(&long).chunks.concat();
 
         for bit in [0, 255, 256, 8 * kept.len() - 1] {
             let mut damaged = kept.clone();

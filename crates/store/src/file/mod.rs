@@ -41,5 +41,5 @@ pub(crate) use section_names::{
     CHUNKS, COMMITMENT, DELTA, DELTA_CHANGES, KEYWORD, METADATA, SCHEME, SET,
 };
 pub use sections::Verify;
-pub(crate) use sections::{Piece, Sections, VerifiedParts};
+pub(crate) use sections::{FilePiece, Sections, VerifiedParts};
 pub(crate) use writer::SnapshotWriter;

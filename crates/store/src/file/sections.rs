@@ -9,7 +9,7 @@ use papir_core::sections::SectionSource;
 use papir_core::{Blob, Error, Result};
 use rayon::prelude::*;
 
-use super::chunks::{self, CHUNK, Tree};
+use super::chunks::{self, CHUNK, ChunkTree};
 use super::format::{HEADER_BYTES, Header, Section, part};
 use super::section_names::{CHUNKS, SCHEME};
 
@@ -37,7 +37,7 @@ pub(crate) struct Sections {
 }
 
 /// A part of a file that is verified at once.
-pub(crate) enum Piece<'a> {
+pub(crate) enum FilePiece<'a> {
     /// Zeros from one place to another.
     Gap { start: u64, end: u64, next: &'a str },
     /// A section without chunks.
@@ -60,7 +60,7 @@ impl Sections {
 
         // Verified before it is decoded: all later chunks are compared with these values.
         if let Some(section) = sections.find(CHUNKS) {
-            sections.verify_piece(&Piece::Whole(section))?;
+            sections.verify_piece(&FilePiece::Whole(section))?;
             sections.chunks = chunks::decode(&sections.blob(CHUNKS)?, &sections.table)?;
         }
         Ok(sections)
@@ -101,11 +101,11 @@ impl Sections {
     }
 
     /// The short sections, and the zeros between sections.
-    fn small_pieces(&self) -> Vec<Piece<'_>> {
+    fn small_pieces(&self) -> Vec<FilePiece<'_>> {
         let mut end = HEADER_BYTES as u64;
         let mut pieces = Vec::new();
         for (index, section) in self.table.iter().enumerate() {
-            pieces.push(Piece::Gap {
+            pieces.push(FilePiece::Gap {
                 start: end,
                 end: section.offset,
                 next: &section.name,
@@ -117,7 +117,7 @@ impl Sections {
         }
 
         let next = "the table of sections";
-        pieces.push(Piece::Gap {
+        pieces.push(FilePiece::Gap {
             start: end,
             end: self.header.table_offset,
             next,
@@ -126,7 +126,7 @@ impl Sections {
     }
 
     /// The chunks of the long sections, in the order of the file.
-    pub(crate) fn large_pieces(&self) -> Vec<Piece<'_>> {
+    pub(crate) fn large_pieces(&self) -> Vec<FilePiece<'_>> {
         let large = self
             .table
             .iter()
@@ -135,35 +135,35 @@ impl Sections {
         large.flat_map(|(index, _)| self.pieces_of(index)).collect()
     }
 
-    fn pieces_of(&self, index: usize) -> Vec<Piece<'_>> {
+    fn pieces_of(&self, index: usize) -> Vec<FilePiece<'_>> {
         let section = &self.table[index];
         match self.chunks.get(index).map_or(&[][..], Vec::as_slice) {
             // A section of at most one chunk has no values, and neither has any in a file without
             // their section.
-            [] => vec![Piece::Whole(section)],
+            [] => vec![FilePiece::Whole(section)],
             values => {
                 let chunks = values.iter().enumerate();
-                let pieces = chunks.map(|(index, value)| Piece::Chunk(section, index, value));
+                let pieces = chunks.map(|(index, value)| FilePiece::Chunk(section, index, value));
                 pieces.collect()
             }
         }
     }
 
     /// Verifies a piece of this file. The error names the place.
-    pub(crate) fn verify_piece(&self, piece: &Piece<'_>) -> Result<()> {
+    pub(crate) fn verify_piece(&self, piece: &FilePiece<'_>) -> Result<()> {
         // Zeros between sections are verified, too: the file has no byte that could change
         // unnoticed.
         let bytes = part(&self.map, piece.offset(), piece.bytes())?;
         let (valid, what) = match piece {
-            Piece::Gap { next, .. } => (
+            FilePiece::Gap { next, .. } => (
                 bytes.iter().all(|&byte| byte == 0),
                 format!("the padding before `{next}`"),
             ),
-            Piece::Whole(section) => (
-                Tree::of(bytes).root == section.hash,
+            FilePiece::Whole(section) => (
+                ChunkTree::of(bytes).root == section.hash,
                 format!("section `{}`", section.name),
             ),
-            Piece::Chunk(section, index, expected) => {
+            FilePiece::Chunk(section, index, expected) => {
                 let start = index * CHUNK;
                 let what = format!(
                     "section `{}` at bytes {start} to {}",
@@ -259,22 +259,22 @@ impl SectionSource for VerifiedParts<'_> {
     }
 }
 
-impl Piece<'_> {
+impl FilePiece<'_> {
     /// Its place in the file.
     fn offset(&self) -> u64 {
         match self {
-            Piece::Gap { start, .. } => *start,
-            Piece::Whole(section) => section.offset,
-            Piece::Chunk(section, index, _) => section.offset + (index * CHUNK) as u64,
+            FilePiece::Gap { start, .. } => *start,
+            FilePiece::Whole(section) => section.offset,
+            FilePiece::Chunk(section, index, _) => section.offset + (index * CHUNK) as u64,
         }
     }
 
     /// Its length.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
-            Piece::Gap { start, end, .. } => end - start,
-            Piece::Whole(section) => section.bytes,
-            Piece::Chunk(section, index, _) => {
+            FilePiece::Gap { start, end, .. } => end - start,
+            FilePiece::Whole(section) => section.bytes,
+            FilePiece::Chunk(section, index, _) => {
                 (section.bytes - (index * CHUNK) as u64).min(CHUNK as u64)
             }
         }
@@ -319,7 +319,7 @@ mod tests {
             sections
                 .large_pieces()
                 .iter()
-                .map(Piece::bytes)
+                .map(FilePiece::bytes)
                 .sum::<u64>(),
             (5 << 20) + 7
         );

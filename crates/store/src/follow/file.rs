@@ -57,7 +57,7 @@ pub(super) fn arrived(
     from: Option<&Followed>,
     most: usize,
 ) -> Result<TextAfter> {
-    let mut source = Source::open(path)?;
+    let mut source = GrowingFile::open(path)?;
     // A version that was rolled back to before the source was followed states its beginning.
     let from = from.filter(|from| from.bytes > 0);
     // Checked before the header is read: an emptied file has none.
@@ -111,14 +111,14 @@ fn growing(format: Format, text: &[u8]) -> GrowingText<'_> {
 }
 
 /// A file that grows.
-struct Source<'a> {
+struct GrowingFile<'a> {
     path: &'a Path,
     file: File,
     /// Its length when it was opened.
     length: u64,
 }
 
-impl<'a> Source<'a> {
+impl<'a> GrowingFile<'a> {
     fn open(path: &'a Path) -> Result<Self> {
         let file = open_regular(path).map_err(Error::io("opening", path))?;
         let length = file.metadata().map_err(Error::io("reading", path))?.len();

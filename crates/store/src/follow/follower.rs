@@ -39,7 +39,7 @@ pub struct Step {
 pub struct Follower {
     options: FollowOptions,
     format: Format,
-    source: Source,
+    source: ChangeSource,
     /// Maximum number of bytes of a file or of standard input that become one version.
     at_once: usize,
     /// The place after the last rows. If they changed nothing, no version states it.
@@ -47,7 +47,7 @@ pub struct Follower {
 }
 
 /// A source of changes.
-enum Source {
+enum ChangeSource {
     File(Places),
     Pipe(Pipe),
     #[cfg(feature = "postgres")]
@@ -77,7 +77,7 @@ enum Taken {
 }
 
 #[cfg(feature = "postgres")]
-fn slot_source(options: &FollowOptions, slot: &SlotOptions) -> Result<Source> {
+fn slot_source(options: &FollowOptions, slot: &SlotOptions) -> Result<ChangeSource> {
     let file = &options.update.file;
 
     // Locked until the slot is checked: another update would move the place that it is checked at.
@@ -85,11 +85,11 @@ fn slot_source(options: &FollowOptions, slot: &SlotOptions) -> Result<Source> {
     let stated = Draft::open(file, options.update.sign.as_ref())?.followed;
 
     let slot = Slot::open(slot.clone(), file, stated)?;
-    Ok(Source::Slot(Box::new(slot)))
+    Ok(ChangeSource::Slot(Box::new(slot)))
 }
 
 #[cfg(not(feature = "postgres"))]
-fn slot_source(_: &FollowOptions, slot: &SlotOptions) -> Result<Source> {
+fn slot_source(_: &FollowOptions, slot: &SlotOptions) -> Result<ChangeSource> {
     let found = slot.login.shown();
     Err(Error::MissingFeature {
         found,
@@ -115,14 +115,14 @@ impl Follower {
 
         let format = format_of_changes(path, options.update.format)?;
         let source = if is_standard_input(path) {
-            Source::Pipe(Pipe::new(stdin()))
+            ChangeSource::Pipe(Pipe::new(stdin()))
         } else {
-            Source::File(Places::default())
+            ChangeSource::File(Places::default())
         };
         Ok(Self::of(options, format, source))
     }
 
-    fn of(options: FollowOptions, format: Format, source: Source) -> Self {
+    fn of(options: FollowOptions, format: Format, source: ChangeSource) -> Self {
         Self {
             options,
             format,
@@ -134,22 +134,22 @@ impl Follower {
 
     /// Returns whether the source has ended. Only standard input does.
     pub fn has_ended(&self) -> bool {
-        matches!(&self.source, Source::Pipe(pipe) if pipe.has_ended())
+        matches!(&self.source, ChangeSource::Pipe(pipe) if pipe.has_ended())
     }
 
     /// Returns whether the source is a stream, whose last row is whole once it has ended.
     pub fn is_stream(&self) -> bool {
-        matches!(&self.source, Source::Pipe(_))
+        matches!(&self.source, ChangeSource::Pipe(_))
     }
 
     /// The beginning of a row of a file or of standard input whose end has not arrived, after a
     /// step without rows.
     pub fn waiting(&self) -> Option<TornRow> {
         match &self.source {
-            Source::File(places) => places.waiting,
-            Source::Pipe(pipe) => pipe.waiting(),
+            ChangeSource::File(places) => places.waiting,
+            ChangeSource::Pipe(pipe) => pipe.waiting(),
             #[cfg(feature = "postgres")]
-            Source::Slot(_) => None,
+            ChangeSource::Slot(_) => None,
         }
     }
 
@@ -200,8 +200,8 @@ impl Follower {
         self.passed.clone_from(&arrived.after);
 
         match (&mut self.source, &arrived.after) {
-            (Source::Pipe(pipe), _) => drop(pipe.pass(arrived.rows.len())),
-            (Source::File(places), Some(after)) if published => places.stated = after.bytes,
+            (ChangeSource::Pipe(pipe), _) => drop(pipe.pass(arrived.rows.len())),
+            (ChangeSource::File(places), Some(after)) if published => places.stated = after.bytes,
             _ => {}
         }
     }
@@ -224,7 +224,7 @@ impl Follower {
     fn take_less(&mut self) -> bool {
         match &mut self.source {
             #[cfg(feature = "postgres")]
-            Source::Slot(slot) => slot.take_less(),
+            ChangeSource::Slot(slot) => slot.take_less(),
             _ => {
                 let some_are_left = self.at_once > LEAST_AT_ONCE;
                 self.at_once = (self.at_once / 2).max(LEAST_AT_ONCE);
@@ -236,7 +236,7 @@ impl Follower {
     /// Looks for something new, without opening the database.
     fn take(&mut self) -> Result<Option<Taken>> {
         match &mut self.source {
-            Source::File(places) => {
+            ChangeSource::File(places) => {
                 let path = &self.options.update.changes;
                 let state = FileState::of(path)?;
                 // Length, time and number of the file: one that was replaced by another of the same
@@ -244,11 +244,11 @@ impl Follower {
                 let is_new = places.read_up_to.as_ref() != Some(&state);
                 Ok(is_new.then_some(Taken::Changed(state)))
             }
-            Source::Pipe(pipe) => Ok(pipe
+            ChangeSource::Pipe(pipe) => Ok(pipe
                 .arrived(self.format, self.at_once)?
                 .map(Taken::FromPipe)),
             #[cfg(feature = "postgres")]
-            Source::Slot(slot) => Ok(slot.peek()?.map(Taken::FromSlot)),
+            ChangeSource::Slot(slot) => Ok(slot.peek()?.map(Taken::FromSlot)),
         }
     }
 
@@ -258,7 +258,7 @@ impl Follower {
         let from = later(self.passed.as_ref(), stated);
 
         match (taken, &mut self.source) {
-            (Taken::Changed(state), Source::File(places)) => {
+            (Taken::Changed(state), ChangeSource::File(places)) => {
                 let path = &self.options.update.changes;
                 // A database that states an earlier place than before lost changes that were
                 // reported as published.
@@ -282,7 +282,7 @@ impl Follower {
             }
             (Taken::FromPipe(arrived), _) => Ok(Some(arrived)),
             #[cfg(feature = "postgres")]
-            (Taken::FromSlot(peeked), Source::Slot(slot)) => {
+            (Taken::FromSlot(peeked), ChangeSource::Slot(slot)) => {
                 let columns = self
                     .options
                     .update
@@ -297,7 +297,7 @@ impl Follower {
     fn has_more(&self) -> bool {
         match &self.source {
             #[cfg(feature = "postgres")]
-            Source::Slot(slot) => slot.has_more(),
+            ChangeSource::Slot(slot) => slot.has_more(),
             _ => false,
         }
     }
@@ -306,7 +306,7 @@ impl Follower {
     fn trouble(&mut self) -> Option<String> {
         match &mut self.source {
             #[cfg(feature = "postgres")]
-            Source::Slot(slot) => slot.take_trouble(),
+            ChangeSource::Slot(slot) => slot.take_trouble(),
             _ => None,
         }
     }
@@ -315,8 +315,8 @@ impl Follower {
     #[cfg(feature = "postgres")]
     fn acknowledge(&mut self, published: bool) -> Result<()> {
         match (&mut self.source, &self.passed) {
-            (Source::Slot(slot), Some(at)) if published => slot.published(at),
-            (Source::Slot(slot), Some(at)) => slot.unchanged(at.bytes)?,
+            (ChangeSource::Slot(slot), Some(at)) if published => slot.published(at),
+            (ChangeSource::Slot(slot), Some(at)) => slot.unchanged(at.bytes)?,
             _ => {}
         }
         Ok(())

@@ -22,7 +22,7 @@ const MAX_ATTEMPTS: u32 = 3;
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// A part in the store.
-pub(super) struct Stored {
+pub(super) struct StoredPart {
     pub(super) key: Key,
     pub(super) bytes: u64,
     pub(super) modified: SystemTime,
@@ -131,7 +131,7 @@ impl<'a> Objects<'a> {
     }
 
     /// Lists all parts in the store, including parts of other versions. Other objects are ignored.
-    pub(super) async fn parts(&self) -> Result<HashMap<Hash, Stored>> {
+    pub(super) async fn parts(&self) -> Result<HashMap<Hash, StoredPart>> {
         let folder = &self.location.parts;
         let listed = self.store.list(Some(folder)).try_collect::<Vec<_>>().await;
         // A folder of files is missing before its first part; buckets list nothing.
@@ -147,7 +147,7 @@ impl<'a> Objects<'a> {
             let Some(hash) = name.and_then(|name| Hash::from_hex(name).ok()) else {
                 continue;
             };
-            let part = Stored {
+            let part = StoredPart {
                 key: object.location,
                 bytes: object.size,
                 modified: object.last_modified.into(),

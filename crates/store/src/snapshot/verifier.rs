@@ -6,7 +6,7 @@ use std::sync::Arc;
 use papir_checkpoint::Leaf;
 
 use crate::error::{Error, Result};
-use crate::file::{Piece, Sections};
+use crate::file::{FilePiece, Sections};
 
 /// Verifies what an opening with [`Verify::Lazy`](crate::Verify::Lazy) left, chunk by chunk.
 pub struct Verifier {
@@ -26,7 +26,11 @@ impl Verifier {
 
     /// The number of bytes to verify.
     pub fn bytes(&self) -> u64 {
-        self.sections.large_pieces().iter().map(Piece::bytes).sum()
+        self.sections
+            .large_pieces()
+            .iter()
+            .map(FilePiece::bytes)
+            .sum()
     }
 
     /// Checks the encoded bundle of the snapshot against the checkpoint of a signed database.

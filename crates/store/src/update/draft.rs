@@ -9,7 +9,7 @@ use papir_lookup::delta::{DeltaChanges, MAX_DELTA_BYTES, MAX_DELTA_VALUE_BYTES};
 
 use super::indexed::{BadLine, resolve};
 use super::report::DeltaReport;
-use crate::delta::{Base, Delta, check_base, write};
+use crate::delta::{Delta, DeltaBase, check_base, write};
 use crate::error::{Error, Result};
 use crate::file::name_of;
 use crate::snapshot::{Followed, Metadata, OpenOptions, Sign, Signing, Snapshot, unsigned_base};
@@ -212,7 +212,7 @@ impl Draft {
         let name = &self.base.metadata.name;
         let signing = Signing::of(self.sign.as_ref(), self.log.clone(), name, &self.file)?;
         let description = self.base.server.describe();
-        let base = Base {
+        let base = DeltaBase {
             followed: self.followed.clone(),
             arrived: Some(self.arrived),
             signing: signing.as_ref(),
@@ -237,8 +237,8 @@ pub(super) fn base_of<'a>(
     base: &'a Snapshot,
     description: &Description,
     records: Option<u64>,
-) -> Base<'a> {
-    Base {
+) -> DeltaBase<'a> {
+    DeltaBase {
         name: &base.metadata.name,
         version: base.server.version(),
         layout: base.keyword.as_ref(),

@@ -16,7 +16,7 @@ use super::publication::{Former, Publication};
 use super::report::UpdateReport;
 use super::rollback::keys;
 use super::{indexed, unchanged};
-use crate::delta::{self, Base, Delta, lock_deltas, write};
+use crate::delta::{self, Delta, DeltaBase, lock_deltas, write};
 use crate::error::Result;
 use crate::publish::{SnapshotFile, lock, sign};
 use crate::snapshot::{Metadata, OpenOptions, Sign, Signed, Signing, Snapshot};
@@ -93,7 +93,7 @@ pub fn merge(options: &MergeOptions, run: &mut Run<'_>) -> Result<UpdateReport> 
         replaced: version,
         merged: &merged,
         changes: &changes,
-        following: Base {
+        following: DeltaBase {
             version: next.server.version(),
             layout: layout.as_ref(),
             ..base_of(&base, &description, None)
@@ -139,7 +139,7 @@ struct Sealing<'a> {
     merged: &'a Delta,
     changes: &'a DeltaChanges,
     /// The next version as the base of a delta.
-    following: Base<'a>,
+    following: DeltaBase<'a>,
 }
 
 impl Sealing<'_> {
@@ -175,7 +175,7 @@ impl Sealing<'_> {
         }
 
         let signing = Signing::of(self.sign, log.clone(), name, self.file)?;
-        let following = Base {
+        let following = DeltaBase {
             records: now.metadata.records,
             followed: now.metadata.followed,
             signing: signing.as_ref(),

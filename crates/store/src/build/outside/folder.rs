@@ -18,7 +18,7 @@ use crate::build::options::BuildOptions;
 use crate::build::parts::{RowColumns, RowParts};
 use crate::build::random::{BuildRng, SEED_BYTES};
 use crate::build::scratch::remove_part;
-use crate::build::tasks::{Plan, TaskOptions, UNFINISHED, Work};
+use crate::build::tasks::{BuildWork, TaskOptions, TaskPlan, UNFINISHED};
 use crate::error::{Error, Result, io};
 use crate::file::{check_disk, create_mapped, is_standard_input, map_blob};
 use crate::publish::{only_one, split};
@@ -297,13 +297,13 @@ impl Scratch for BuildFolder {
         rng.fill_bytes(&mut seed);
         let folder = absolute(&self.folder)?;
         let records = absolute(&divided.records)?;
-        let work = Work {
+        let work = BuildWork {
             scheme,
             parameters,
             records: &records,
             shape: divided.shape,
         };
-        let plan = Plan::new(&work, seed, shards, self.memory)?;
+        let plan = TaskPlan::new(&work, seed, shards, self.memory)?;
 
         // A part that is joined already was finished by a build that was interrupted after it.
         // Pieces go once their part is durable, so the disk has each twice for a short time only.

@@ -98,7 +98,7 @@ fn raw_stream(
 }
 
 /// The entries of a source.
-struct Source {
+struct SourceEntries {
     runs: EntryRuns,
     entries: u64,
     bytes: u64,
@@ -111,7 +111,7 @@ fn source(
     folder: &mut BuildFolder,
     rng: &mut BuildRng,
     progress: &dyn Progress,
-) -> Result<Source> {
+) -> Result<SourceEntries> {
     let seed = IdSeed::random(rng);
     // The seed comes first: a row is in the run of its id, so ids are hashed as the rows are read.
     let mut added = AddedEntries::new(seed, folder.runs("entries")?);
@@ -122,7 +122,7 @@ fn source(
         added.add(&entry).map_err(|error| of_keys(options, error))
     })?;
 
-    Ok(Source {
+    Ok(SourceEntries {
         runs: EntryRuns::new(seed, vec![added.finish()]),
         entries,
         bytes,
@@ -138,7 +138,7 @@ fn source_by_tasks(
     folder: &BuildFolder,
     rng: &mut BuildRng,
     progress: &dyn Progress,
-) -> Result<Source> {
+) -> Result<SourceEntries> {
     let seed = IdSeed::random(rng);
     // Refuses a missing column before any task starts.
     if let Some(given) = &options.given {
@@ -152,7 +152,7 @@ fn source_by_tasks(
     let RowParts { seed, parts, bytes } = folder.rows_by_tasks(columns, seed, tasks, progress)?;
     let runs = EntryRuns::new(seed, parts);
     let entries = runs.lengths().map_or(0, |lengths| lengths.count);
-    Ok(Source {
+    Ok(SourceEntries {
         runs,
         entries,
         bytes,
@@ -168,7 +168,7 @@ fn keyed(
     rng: &mut BuildRng,
     progress: &dyn Progress,
 ) -> Result<Content<'static>> {
-    let Source {
+    let SourceEntries {
         mut runs,
         entries,
         bytes,

@@ -27,7 +27,7 @@ const MOST_DRAWN: u64 = 1 << 16;
 
 /// The numbers of a [`Content`].
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredNumbers {
     entries: u64,
     bytes: u64,
     skipped: Vec<(String, String)>,
@@ -123,7 +123,7 @@ pub(super) fn keep(content: &Content<'_>, folder: &mut BuildFolder, rng: &BuildR
     }
 
     let shape = content.records.shape();
-    let stored = Stored {
+    let stored = StoredNumbers {
         entries: content.entries,
         bytes: content.bytes,
         skipped: content
@@ -151,7 +151,7 @@ pub(super) fn find(
     rng: &mut BuildRng,
     progress: &dyn Progress,
 ) -> Result<Option<Content<'static>>> {
-    let stored = find_usable(folder, CONTENT, progress, |json| Stored::read(&json))?;
+    let stored = find_usable(folder, CONTENT, progress, |json| StoredNumbers::read(&json))?;
     let Some(stored) = stored else {
         return Ok(None);
     };

@@ -10,7 +10,7 @@ pub(super) enum Message<'a> {
     /// A transaction ends; the place in the log after it.
     Commit { end: u64 },
     /// The columns of a table, before its first row.
-    Table(Table),
+    Table(PublishedTable),
     /// A row is added.
     Insert { table: u32, new: Vec<Field<'a>> },
     /// A row changes. `old` has the fields before, of the columns that identify the row or of all;
@@ -30,14 +30,14 @@ pub(super) enum Message<'a> {
 
 /// A table of the publication.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Table {
+pub(super) struct PublishedTable {
     pub(super) id: u32,
     pub(super) name: String,
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<RelationColumn>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Column {
+pub(super) struct RelationColumn {
     pub(super) name: String,
     /// Set if old fields state it.
     pub(super) identifies: bool,
@@ -54,7 +54,7 @@ pub(super) enum Field<'a> {
 
 /// Parses a message; `None` for one that is damaged or of another version.
 pub(super) fn parse(bytes: &[u8]) -> Option<Message<'_>> {
-    let mut rest = Bytes(bytes);
+    let mut rest = MessageBytes(bytes);
 
     Some(match rest.u8()? {
         b'C' => {
@@ -88,7 +88,7 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Message<'_>> {
     })
 }
 
-fn table(rest: &mut Bytes<'_>) -> Option<Table> {
+fn table(rest: &mut MessageBytes<'_>) -> Option<PublishedTable> {
     let id = rest.u32()?;
     let schema = rest.name()?;
     let name = format!("{schema}.{}", rest.name()?);
@@ -101,22 +101,22 @@ fn table(rest: &mut Bytes<'_>) -> Option<Table> {
     for _ in 0..count {
         columns.push(column(rest)?);
     }
-    Some(Table { id, name, columns })
+    Some(PublishedTable { id, name, columns })
 }
 
-fn column(rest: &mut Bytes<'_>) -> Option<Column> {
+fn column(rest: &mut MessageBytes<'_>) -> Option<RelationColumn> {
     let identifies = rest.u8()? & 1 == 1;
     let name = rest.name()?.to_owned();
 
     // Its type, and the type's modifier.
     rest.take(4 + 4)?;
-    Some(Column { name, identifies })
+    Some(RelationColumn { name, identifies })
 }
 
 /// The bytes of a message that are left.
-struct Bytes<'a>(&'a [u8]);
+struct MessageBytes<'a>(&'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> MessageBytes<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -221,7 +221,7 @@ mod tests {
             b"N",
             &row(&[key, Field::Unchanged]),
         ];
-        let column = |name: &str, identifies| Column {
+        let column = |name: &str, identifies| RelationColumn {
             name: name.into(),
             identifies,
         };
@@ -230,7 +230,7 @@ mod tests {
         let messages = [
             (
                 table.concat(),
-                Message::Table(Table {
+                Message::Table(PublishedTable {
                     id: 7,
                     name: "public.words".into(),
                     columns,

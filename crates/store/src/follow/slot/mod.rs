@@ -77,13 +77,13 @@ pub(super) struct Slot {
 pub(super) struct Peeked(Vec<Vec<u8>>);
 
 /// A failed request.
-enum Failure {
+enum SlotFailure {
     Server(postgres::Error),
     /// Another attempt will not help.
     Refused(Error),
 }
 
-impl From<postgres::Error> for Failure {
+impl From<postgres::Error> for SlotFailure {
     fn from(error: postgres::Error) -> Self {
         if may_pass(&error) {
             Self::Server(error)
@@ -126,9 +126,9 @@ impl Slot {
 
         match slot.connect() {
             Ok(()) => Ok(slot),
-            Err(Failure::Refused(error)) => Err(error),
+            Err(SlotFailure::Refused(error)) => Err(error),
             // A server that cannot be reached is tried again, as when it stops later.
-            Err(Failure::Server(error)) => {
+            Err(SlotFailure::Server(error)) => {
                 slot.later(&error);
                 Ok(slot)
             }
@@ -171,8 +171,8 @@ impl Slot {
                 self.next = Instant::now() + wait;
                 Ok(found)
             }
-            Err(Failure::Refused(error)) => Err(error),
-            Err(Failure::Server(error)) => {
+            Err(SlotFailure::Refused(error)) => Err(error),
+            Err(SlotFailure::Server(error)) => {
                 self.later(&error);
                 Ok(None)
             }
@@ -180,7 +180,7 @@ impl Slot {
     }
 
     /// Asks the server for messages, unless its log has not grown since nothing was found.
-    fn look(&mut self) -> Result<Option<Peeked>, Failure> {
+    fn look(&mut self) -> Result<Option<Peeked>, SlotFailure> {
         self.connect()?;
         let Some(client) = &mut self.client else {
             return Ok(None);
@@ -318,8 +318,8 @@ impl Slot {
     /// a place that cannot be noted is an error.
     pub(super) fn unchanged(&mut self, end: u64) -> Result<()> {
         match self.pass(end) {
-            Err(Failure::Refused(error)) => Err(error),
-            Err(Failure::Server(_)) => {
+            Err(SlotFailure::Refused(error)) => Err(error),
+            Err(SlotFailure::Server(_)) => {
                 self.client = None;
                 Ok(())
             }
@@ -331,17 +331,17 @@ impl Slot {
     }
 
     /// Advances to `end`. No change lies between the place that the version states and `end`.
-    fn pass(&mut self, end: u64) -> Result<(), Failure> {
+    fn pass(&mut self, end: u64) -> Result<(), SlotFailure> {
         // Noted first: an advanced slot without a note is refused, since it may have lost changes.
         if let Some(stated) = &self.stated {
             self.passed
                 .note(&self.identity, stated.bytes, end)
-                .map_err(Failure::Refused)?;
+                .map_err(SlotFailure::Refused)?;
         }
         self.advance(end)
     }
 
-    fn advance(&mut self, to: u64) -> Result<(), Failure> {
+    fn advance(&mut self, to: u64) -> Result<(), SlotFailure> {
         self.connect()?;
         if let Some(client) = &mut self.client {
             server::advance(client, &self.options.slot, to)?;
@@ -352,7 +352,7 @@ impl Slot {
 
     /// Connects, unless there is a connection, and checks that the slot is the one that was
     /// followed and has not advanced beyond what is known.
-    fn connect(&mut self) -> Result<(), Failure> {
+    fn connect(&mut self) -> Result<(), SlotFailure> {
         if self
             .client
             .as_ref()
@@ -376,7 +376,7 @@ impl Slot {
     }
 
     /// The slot on the server, with the expected plugin and all of its log.
-    fn find_slot(&self, client: &mut Client) -> Result<ServerSlot, Failure> {
+    fn find_slot(&self, client: &mut Client) -> Result<ServerSlot, SlotFailure> {
         let slot = &self.options.slot;
         let Some(found) = slot_of(client, slot)? else {
             let made = format!("SELECT pg_create_logical_replication_slot('{slot}', '{PLUGIN}')");
@@ -405,7 +405,7 @@ impl Slot {
     }
 
     /// The table of the publication, with its schema.
-    fn find_table(&self, client: &mut Client) -> Result<String, Failure> {
+    fn find_table(&self, client: &mut Client) -> Result<String, SlotFailure> {
         let publication = &self.options.publication;
         match table_of(client, publication)? {
             Published::Table(table) => Ok(table),
@@ -430,7 +430,7 @@ impl Slot {
     }
 
     /// Checks that the slot has the changes after the place that the database states.
-    fn check_place(&self, confirmed: u64) -> Result<(), Failure> {
+    fn check_place(&self, confirmed: u64) -> Result<(), SlotFailure> {
         let Some(stated) = &self.stated else {
             return Ok(());
         };
@@ -484,8 +484,8 @@ impl Slot {
         }
     }
 
-    fn refused(&self, reason: String) -> Failure {
-        Failure::Refused(self.unreadable(reason))
+    fn refused(&self, reason: String) -> SlotFailure {
+        SlotFailure::Refused(self.unreadable(reason))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Changes of a table as rows of JSON Lines, transaction by transaction.
 
-use super::message::{Column, Field, Message, Table, parse};
+use super::message::{Field, Message, PublishedTable, RelationColumn, parse};
 use crate::source::{ChangeColumns, json_object, json_string};
 
 /// Mark of a deletion.
@@ -51,17 +51,17 @@ pub(super) fn transactions(
             }
             Message::Table(found) => table = Some(accepted(found, followed)?),
             Message::Insert { table: id, new } => {
-                Rows::of(&table, id, followed)?.set(&mut open, None, &new)?;
+                TableRows::of(&table, id, followed)?.set(&mut open, None, &new)?;
             }
             Message::Update {
                 table: id,
                 old,
                 new,
             } => {
-                Rows::of(&table, id, followed)?.set(&mut open, old.as_deref(), &new)?;
+                TableRows::of(&table, id, followed)?.set(&mut open, old.as_deref(), &new)?;
             }
             Message::Delete { table: id, old } => {
-                Rows::of(&table, id, followed)?.delete(&mut open, key, &old)?;
+                TableRows::of(&table, id, followed)?.delete(&mut open, key, &old)?;
             }
         }
     }
@@ -69,7 +69,7 @@ pub(super) fn transactions(
 }
 
 /// Checks that a table is the followed one and that its rows are identified by key.
-fn accepted(found: Table, followed: &Followed<'_>) -> Result<Table, String> {
+fn accepted(found: PublishedTable, followed: &Followed<'_>) -> Result<PublishedTable, String> {
     let name = &found.name;
     let key = &followed.columns.key;
     if name != followed.table {
@@ -97,8 +97,8 @@ fn accepted(found: Table, followed: &Followed<'_>) -> Result<Table, String> {
 }
 
 /// Checks that the old fields of a table's rows state the key.
-fn check_identity(table: &Table, key: &str) -> Result<(), String> {
-    let identity: Vec<&Column> = table
+fn check_identity(table: &PublishedTable, key: &str) -> Result<(), String> {
+    let identity: Vec<&RelationColumn> = table
         .columns
         .iter()
         .filter(|column| column.identifies)
@@ -124,7 +124,7 @@ fn check_identity(table: &Table, key: &str) -> Result<(), String> {
 }
 
 /// The names of columns, separated by commas.
-fn names<'a>(columns: impl IntoIterator<Item = &'a Column>) -> String {
+fn names<'a>(columns: impl IntoIterator<Item = &'a RelationColumn>) -> String {
     let names: Vec<&str> = columns
         .into_iter()
         .map(|column| column.name.as_str())
@@ -133,15 +133,19 @@ fn names<'a>(columns: impl IntoIterator<Item = &'a Column>) -> String {
 }
 
 /// The rows of one table.
-struct Rows<'a> {
-    table: &'a Table,
+struct TableRows<'a> {
+    table: &'a PublishedTable,
     columns: &'a ChangeColumns,
     /// Number of the key's column.
     key: usize,
 }
 
-impl<'a> Rows<'a> {
-    fn of(table: &'a Option<Table>, id: u32, followed: &Followed<'a>) -> Result<Self, String> {
+impl<'a> TableRows<'a> {
+    fn of(
+        table: &'a Option<PublishedTable>,
+        id: u32,
+        followed: &Followed<'a>,
+    ) -> Result<Self, String> {
         // The server describes a table before its first row in each answer, and again when its
         // columns change.
         let table = table.as_ref().filter(|table| table.id == id);

@@ -13,20 +13,20 @@ const MAX_DECIMAL_BYTES: usize = 64;
 
 /// A unit of time: units per second, and decimal places of a second.
 #[derive(Clone, Copy)]
-struct Unit {
+struct TimeScale {
     per_second: i64,
     places: usize,
 }
 
-const MILLIS: Unit = Unit {
+const MILLIS: TimeScale = TimeScale {
     per_second: 1_000,
     places: 3,
 };
-const MICROS: Unit = Unit {
+const MICROS: TimeScale = TimeScale {
     per_second: 1_000_000,
     places: 6,
 };
-const NANOS: Unit = Unit {
+const NANOS: TimeScale = TimeScale {
     per_second: 1_000_000_000,
     places: 9,
 };
@@ -259,8 +259,8 @@ fn date(days: i64) -> String {
 }
 
 /// `HH:MM:SS.` and the fraction of a second.
-fn clock(value: i64, unit: Unit) -> String {
-    let Unit { per_second, places } = unit;
+fn clock(value: i64, unit: TimeScale) -> String {
+    let TimeScale { per_second, places } = unit;
     let seconds = value / per_second;
     let fraction = value % per_second;
     let hour = seconds / 3600;
@@ -270,7 +270,7 @@ fn clock(value: i64, unit: Unit) -> String {
     format!("{hour:02}:{minute:02}:{second:02}.{fraction:0places$}")
 }
 
-fn time(value: i64, unit: Unit) -> Result<Cell, Fault> {
+fn time(value: i64, unit: TimeScale) -> Result<Cell, Fault> {
     let day = 86_400 * unit.per_second;
     if (0..day).contains(&value) {
         return Ok(Cell::text(clock(value, unit)));
@@ -283,7 +283,7 @@ fn time(value: i64, unit: Unit) -> Result<Cell, Fault> {
 }
 
 /// Date, `T`, time of day, and `Z` if the column is in UTC.
-fn timestamp(value: i64, unit: Unit, kind: &Type) -> Cell {
+fn timestamp(value: i64, unit: TimeScale, kind: &Type) -> Cell {
     let day = 86_400 * unit.per_second;
 
     let local = matches!(
