@@ -159,7 +159,7 @@ impl<'a> Regions<'a> {
         let pilots = pilots.chunks_mut(self.grid.pilots as usize);
         let mut waiting = Vec::with_capacity(self.bytes.len());
         for ((items, &bytes), pilots) in self.each().zip(&self.bytes).zip(pilots) {
-            waiting.push(Waiting {
+            waiting.push(OpenRegion {
                 items,
                 bytes,
                 pilots,
@@ -185,7 +185,7 @@ impl<'a> Regions<'a> {
 }
 
 /// A region whose pilot values are to be found.
-struct Waiting<'a> {
+struct OpenRegion<'a> {
     /// Numbers of the region's items.
     items: &'a [u32],
     /// Total bytes of the region's items.

@@ -3,12 +3,12 @@
 use papir_core::{Error, Records, Result, Shape, check_read};
 
 use super::commit::{Commitment, proof_bytes};
-use super::tree::Tree;
+use super::tree::RecordTree;
 
 /// Records, each followed by its proof, for a scheme to prepare.
 pub struct ProvenRecords<'a> {
     records: &'a dyn Records,
-    tree: Tree,
+    tree: RecordTree,
     shape: Shape,
 }
 
@@ -21,7 +21,7 @@ impl<'a> ProvenRecords<'a> {
     pub fn new(records: &'a dyn Records) -> Result<Self> {
         let plain = records.shape();
         let bytes = plain.record_bytes() + proof_bytes(plain.records());
-        let tree = Tree::of(records)?;
+        let tree = RecordTree::of(records)?;
         Ok(Self {
             records,
             tree,

@@ -13,11 +13,11 @@ const MISSING: Hash = [0; HASH_BYTES];
 const STEP_BYTES: u64 = 1 << 20;
 
 /// The tree: all its levels, the leaves first and the top last.
-pub(crate) struct Tree {
+pub(crate) struct RecordTree {
     levels: Vec<Vec<Hash>>,
 }
 
-impl Tree {
+impl RecordTree {
     /// The tree over all records. Refuses records that are not a whole number of bytes.
     pub(crate) fn of(records: &dyn Records) -> Result<Self> {
         let mut levels = vec![leaves(records)?];

@@ -199,7 +199,7 @@ pub(super) fn run_of_id(id: &KeyId) -> usize {
 
 /// An entry of a run: its id, its line, and the ranges of key and value in the run's bytes.
 #[derive(Clone)]
-struct Row {
+struct RunEntry {
     id: KeyId,
     line: u64,
     key: Range<usize>,
@@ -208,13 +208,13 @@ struct Row {
 
 /// Adds the rows in the bytes from `at` on to `rows`, without their ids. Their lines are counted
 /// after `before` lines.
-fn add_rows(bytes: &[u8], mut at: usize, before: u64, rows: &mut Vec<Row>) -> Result<()> {
+fn add_rows(bytes: &[u8], mut at: usize, before: u64, rows: &mut Vec<RunEntry>) -> Result<()> {
     let mut line = 0u64;
     while at < bytes.len() {
         line = line.wrapping_add(varint::read(bytes, &mut at)?);
         let key = varint::read_field(bytes, &mut at)?;
         let value = varint::read_field(bytes, &mut at)?;
-        rows.push(Row {
+        rows.push(RunEntry {
             id: KeyId([0; ID_BYTES]),
             line: line.saturating_add(before),
             key,
@@ -226,7 +226,7 @@ fn add_rows(bytes: &[u8], mut at: usize, before: u64, rows: &mut Vec<Row>) -> Re
 
 /// Refuses rows of a part with a line after `last`, the line of the last of the part's `entries`
 /// entries.
-fn check_lines(rows: &[Row], last: u64, entries: u64) -> Result<()> {
+fn check_lines(rows: &[RunEntry], last: u64, entries: u64) -> Result<()> {
     let Some(after) = rows.iter().find(|row| row.line > last) else {
         return Ok(());
     };
@@ -239,7 +239,7 @@ fn check_lines(rows: &[Row], last: u64, entries: u64) -> Result<()> {
 /// The entries of a run in memory, ascending by id.
 pub(super) struct Sorted {
     bytes: Vec<u8>,
-    rows: Vec<Row>,
+    rows: Vec<RunEntry>,
     /// Number of entries that were dropped because another entry had the same key.
     pub(super) duplicates: u64,
     /// The refused entry with the first line; `None` if no entry is refused.
@@ -255,7 +255,7 @@ pub(super) struct Refused {
 impl Sorted {
     /// Adds a row, or applies the rule if the last row has the same key. `entries` is the number of
     /// all entries, for errors.
-    fn push(&mut self, row: Row, rule: OnDuplicate, entries: u64) -> Result<()> {
+    fn push(&mut self, row: RunEntry, rule: OnDuplicate, entries: u64) -> Result<()> {
         let Some(last) = self.rows.last_mut().filter(|last| last.id == row.id) else {
             self.rows.push(row);
             return Ok(());

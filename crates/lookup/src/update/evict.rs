@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use papir_core::Progress;
 
 use super::cache::{BucketCache, Put, missing};
-use super::outcome::{RebuildReason, Step};
+use super::outcome::{PatchStep, RebuildReason};
 use crate::error::Result;
 use crate::hash::KeyHash;
 use crate::ids::KeyIds;
@@ -62,13 +62,13 @@ pub(super) fn place(
     ids: &KeyIds,
     overflows: Vec<Overflow>,
     progress: &dyn Progress,
-) -> Result<Step<u64>> {
+) -> Result<PatchStep<u64>> {
     let Some(line) = overflows.first().map(|entry| entry.line) else {
-        return Ok(Step::Done(0));
+        return Ok(PatchStep::Done(0));
     };
     let mut eviction = Eviction::new(layout, cache, ids, overflows, progress);
     if !eviction.can_fit()? {
-        return Ok(Step::Rebuild(RebuildReason::Full { line }));
+        return Ok(PatchStep::Rebuild(RebuildReason::Full { line }));
     }
 
     progress.stage("placing keys", eviction.queue.len() as u64);
@@ -79,19 +79,19 @@ pub(super) fn place(
     for turn in 0..most {
         let Some(slot) = eviction.queue.pop_front() else {
             if eviction.loose.is_empty() {
-                return Ok(Step::Done(moved.len() as u64));
+                return Ok(PatchStep::Done(moved.len() as u64));
             }
             return Err(missing().into());
         };
         match eviction.place(slot, turn)? {
             Put::Done => moved.insert(slot),
-            Put::Full => return Ok(Step::Rebuild(RebuildReason::Full { line })),
-            Put::TagTaken => return Ok(Step::Rebuild(RebuildReason::Tag { line })),
+            Put::Full => return Ok(PatchStep::Rebuild(RebuildReason::Full { line })),
+            Put::TagTaken => return Ok(PatchStep::Rebuild(RebuildReason::Tag { line })),
         };
         progress.advance(1);
     }
 
-    Ok(Step::Rebuild(RebuildReason::Full { line }))
+    Ok(PatchStep::Rebuild(RebuildReason::Full { line }))
 }
 
 /// The state of an eviction: the groups of keys that are being placed again.

@@ -27,7 +27,7 @@ pub enum Patched {
 }
 
 /// The outcome of a step of a patch.
-pub(super) enum Step<T> {
+pub(super) enum PatchStep<T> {
     Done(T),
     /// The changes do not fit.
     Rebuild(RebuildReason),

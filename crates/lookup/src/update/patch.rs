@@ -5,7 +5,7 @@ use papir_core::Progress;
 use super::cache::{BucketCache, Put, missing};
 use super::changes::{Changes, Resolved};
 use super::evict::{Overflow, place};
-use super::outcome::{OwnedTable, Patch, Patched, RebuildReason, Step};
+use super::outcome::{OwnedTable, Patch, PatchStep, Patched, RebuildReason};
 use crate::error::Result;
 use crate::ids::KeyId;
 use crate::layout::KeywordLayout;
@@ -24,7 +24,7 @@ pub fn patch(table: OwnedTable<'_>, changes: &Changes, progress: &dyn Progress) 
     progress.stage("changing keys", changes.iter().len() as u64);
     // The extended format also reads the entries from before: their chunks are as they were.
     let cache = BucketCache::new(table, layout.dimensions.format);
-    let mut draft = Draft {
+    let mut draft = TableDraft {
         cache,
         layout,
         value_bytes: 0,
@@ -34,21 +34,21 @@ pub fn patch(table: OwnedTable<'_>, changes: &Changes, progress: &dyn Progress) 
     // All old values first: the room that they leave may hold the new ones.
     let new = draft.remove_old(changes)?;
     let overflows = match draft.insert(&new)? {
-        Step::Done(overflows) => overflows,
-        Step::Rebuild(reason) => return Ok(Patched::Rebuild(reason)),
+        PatchStep::Done(overflows) => overflows,
+        PatchStep::Rebuild(reason) => return Ok(Patched::Rebuild(reason)),
     };
     progress.advance(changes.iter().len() as u64);
 
     // Eviction needs the ids after the changes, since new keys may have to move as well.
     let ids = changes.ids(table.ids);
-    let Draft {
+    let TableDraft {
         mut cache,
         mut layout,
         value_bytes,
     } = draft;
     let moved = match place(&mut layout, &mut cache, &ids, overflows, progress)? {
-        Step::Done(moved) => moved,
-        Step::Rebuild(reason) => return Ok(Patched::Rebuild(reason)),
+        PatchStep::Done(moved) => moved,
+        PatchStep::Rebuild(reason) => return Ok(Patched::Rebuild(reason)),
     };
 
     Ok(Patched::Patch(Patch {
@@ -77,14 +77,14 @@ fn admit(layout: &mut KeywordLayout, changes: &Changes) -> Result<(), RebuildRea
 }
 
 /// A table during an update.
-struct Draft<'a> {
+struct TableDraft<'a> {
     cache: BucketCache<'a>,
     layout: KeywordLayout,
     /// Growth of all values together, in bytes.
     value_bytes: i128,
 }
 
-impl Draft<'_> {
+impl TableDraft<'_> {
     /// Reads the buckets with the first chunks of all changed keys at once.
     fn read(&mut self, changes: &Changes) -> Result<()> {
         let mut buckets = Vec::new();
@@ -133,7 +133,7 @@ impl Draft<'_> {
     }
 
     /// Inserts new entries into their buckets. Returns the entries whose bucket is full.
-    fn insert(&mut self, new: &[&Resolved]) -> Result<Step<Vec<Overflow>>> {
+    fn insert(&mut self, new: &[&Resolved]) -> Result<PatchStep<Vec<Overflow>>> {
         let mut overflows = Vec::new();
         for change in new {
             let value = change.value.as_deref().unwrap_or_default();
@@ -148,10 +148,10 @@ impl Draft<'_> {
                     Put::Done => {}
                     // A full bucket is no failure yet: groups may move.
                     Put::Full => overflows.push(Overflow { hash, entry, line }),
-                    Put::TagTaken => return Ok(Step::Rebuild(RebuildReason::Tag { line })),
+                    Put::TagTaken => return Ok(PatchStep::Rebuild(RebuildReason::Tag { line })),
                 }
             }
         }
-        Ok(Step::Done(overflows))
+        Ok(PatchStep::Done(overflows))
     }
 }
