@@ -40,7 +40,7 @@ pub(super) fn placement_log2(capacity: usize, buckets: Buckets, records: u64) ->
     // Equal indices share a place: a batch has at most as many different records as there are.
     let capacity = capacity.min(usize::try_from(records).unwrap_or(usize::MAX));
     let factorials = LogFactorials::new(capacity.max(buckets.width));
-    let group = Group::new(&factorials, buckets, records);
+    let group = BucketGroup::new(&factorials, buckets, records);
 
     // The best z for t + 1 is close to the best for t.
     let mut log_z = 0.0;
@@ -102,7 +102,7 @@ pub(super) fn most_width(capacity: usize, records: u64) -> usize {
 
 /// Natural logarithms of the parts of F_t(z): of C(g, x) and of the share of x buckets, each for x
 /// from 1.
-struct Group {
+struct BucketGroup {
     functions: usize,
     choices: Vec<f64>,
     shares: Vec<f64>,
@@ -115,13 +115,13 @@ struct Bound {
 }
 
 /// ln F_t(z), and the mean and variance of x if the terms of F_t(z) are its weights.
-struct Sum {
+struct SeriesSum {
     log: f64,
     mean: f64,
     variance: f64,
 }
 
-impl Group {
+impl BucketGroup {
     fn new(factorials: &LogFactorials, buckets: Buckets, records: u64) -> Self {
         // ⌈N/g⌉ rounds up, so that x buckets may count for more places than there are.
         let share = buckets.records(records) as f64 / records as f64;
@@ -183,7 +183,7 @@ impl Group {
     /// Sums the terms of F_t(z) at a given ln z. The terms are log-concave in x, as binomials and
     /// powers are: they fall on both sides of the largest one, and the sum leaves out all terms
     /// beyond a negligible one.
-    fn sum(&self, t: usize, log_z: f64) -> Sum {
+    fn sum(&self, t: usize, log_z: f64) -> SeriesSum {
         // Each group has at least one of the t buckets.
         let most = self.choices.len().min(t + 1 - self.functions);
         let power = (t + 1) as f64;
@@ -212,7 +212,7 @@ impl Group {
         }
 
         let shift = first / total;
-        Sum {
+        SeriesSum {
             log: peak + f64::ln(total),
             mean: (largest + 1) as f64 + shift,
             variance: second / total - shift * shift,

@@ -267,7 +267,7 @@ impl Parameters for DoubleParams {
         let Target { goal, failure } = target.into();
         let unit_layout = units_of(&shape)?;
         let all = unit_layout.units();
-        let Costs { word, byte } = costs(goal);
+        let QueryCosts { word, byte } = costs(goal);
         // A unit costs a word of the second query, and a column of the digits of the hint.
         let unit = word + byte * (unit_layout.unit_bytes * N * MASK.count) as f64;
 
@@ -363,7 +363,7 @@ impl Parameters for DoubleParams {
 }
 
 /// Costs of a query, in nanoseconds.
-struct Costs {
+struct QueryCosts {
     /// Cost of a word of the query.
     word: f64,
     /// Cost of a byte that the server reads.
@@ -372,7 +372,7 @@ struct Costs {
 
 /// Returns the costs under a goal. A word of about 26 bits is sent at 10 Mbit/s, or under
 /// [`Goal::MinTime`] only made and parsed. A core reads 25 GB/s.
-fn costs(goal: Goal) -> Costs {
+fn costs(goal: Goal) -> QueryCosts {
     let word = match goal {
         Goal::MinCommunication | Goal::Balanced => 2600.0,
         Goal::MinTime => 2.0,
@@ -381,5 +381,5 @@ fn costs(goal: Goal) -> Costs {
         Goal::MinCommunication => 0.0,
         Goal::Balanced | Goal::MinTime => 0.04,
     };
-    Costs { word, byte }
+    QueryCosts { word, byte }
 }

@@ -98,22 +98,22 @@ fn encode_column(
     seed: &Seed,
     index: usize,
     records: &dyn Records,
-) -> Result<Column> {
+) -> Result<EncodedColumn> {
     let mut bytes = vec![0; layout.points * layout.unit_layout.unit_bytes];
     layout
         .unit_layout
         .read(records, (index * layout.points) as u64, &mut bytes)?;
-    Ok(Column::encode(layout, seed, index, &bytes))
+    Ok(EncodedColumn::encode(layout, seed, index, &bytes))
 }
 
 /// One encoded column: the words of all rows, and its exceptions as [`encode`] returns them.
-pub(super) struct Column {
+pub(super) struct EncodedColumn {
     pub(super) index: usize,
     words: Vec<i16>,
     pub(super) exceptions: Vec<[u32; 2]>,
 }
 
-impl Column {
+impl EncodedColumn {
     /// Encodes the bytes of t elements, one after the other, each with all its chunks.
     pub(super) fn encode(layout: &Layout, seed: &Seed, index: usize, bytes: &[u8]) -> Self {
         let words = layout.points * layout.degree;
@@ -179,7 +179,7 @@ fn whiten(bytes: &[u8], stream: &mut Expander, words: &mut [u32]) {
 }
 
 /// Overwrites columns, given in any order.
-pub(super) fn replace(layout: &Layout, tiles: &mut [i16], columns: &[&Column]) {
+pub(super) fn replace(layout: &Layout, tiles: &mut [i16], columns: &[&EncodedColumn]) {
     let pairs = layout.pairs();
     let groups = tiles
         .chunks_exact_mut(pairs * 2 * matvec_i16::ROWS)

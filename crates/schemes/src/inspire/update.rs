@@ -12,7 +12,7 @@
 
 use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Result, parallel};
 
-use super::encode::{Column, Columns, replace};
+use super::encode::{Columns, EncodedColumn, replace};
 use super::params::Params;
 use super::prepared::{Copies, Exceptions, PartsLayout, PreparedParts, pack_masks, part_words};
 use crate::shared::units::{Placed, by_column, columns};
@@ -36,7 +36,7 @@ impl PreparedParts {
         let changes = self.by_column(changes);
         let edits: Vec<&[Placed<'_>]> = columns(&changes).collect();
 
-        let mut next = Draft::new(self);
+        let mut next = PartsDraft::new(self);
         progress.stage("encode", edits.len() as u64);
         for block in edits.chunks(BLOCK_COLUMNS) {
             next.edit(block)?;
@@ -57,13 +57,13 @@ impl PreparedParts {
 /// A column that differs after its changes.
 struct Recoded {
     part: usize,
-    column: Column,
+    column: EncodedColumn,
     /// True for each chunk that differs.
     touched: Vec<bool>,
 }
 
 /// The next version under construction.
-struct Draft<'a> {
+struct PartsDraft<'a> {
     old: &'a PreparedParts,
     before: Vec<Columns<'a>>,
     /// New matrices, or `None` while nothing differs.
@@ -83,7 +83,7 @@ struct Changed {
     exceptions: Vec<[u32; 2]>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> PartsDraft<'a> {
     fn new(old: &'a PreparedParts) -> Self {
         let parts = old.seeds.len();
         Self {
@@ -124,7 +124,7 @@ impl<'a> Draft<'a> {
             let part = of_part[0].part;
             let words = part_words(&self.old.layout);
             let tiles: &mut [i16] = &mut tiles.slice_mut()[part * words..][..words];
-            let columns: Vec<&Column> = of_part.iter().map(|one| &one.column).collect();
+            let columns: Vec<&EncodedColumn> = of_part.iter().map(|one| &one.column).collect();
             replace(&self.old.layout, tiles, &columns);
         }
         Ok(())
@@ -158,7 +158,7 @@ impl<'a> Draft<'a> {
             touched[i % layout.chunks] |= before != after;
         }
 
-        let column = Column::encode(layout, &self.old.seeds[part], index, &after);
+        let column = EncodedColumn::encode(layout, &self.old.seeds[part], index, &after);
         Ok(Some(Recoded {
             part,
             column,

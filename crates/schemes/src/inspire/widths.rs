@@ -177,8 +177,8 @@ pub(super) const LEAST: Widths = [
 const MOST_ANSWER: u32 = 32;
 
 /// Variances of selector, packs, point and response.
-type Parts = [f64; 4];
-/// Index in [`Parts`] of the part that each width changes.
+type PartVariances = [f64; 4];
+/// Index in [`PartVariances`] of the part that each width changes.
 const PART: [usize; 6] = [0, 1, 1, 2, 3, 3];
 
 /// A change of one width by one bit.
@@ -216,7 +216,7 @@ pub(super) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Computes one of [`Parts`].
+    /// Computes one of [`PartVariances`].
     pub(super) fn part(&self, part: usize, widths: &Widths) -> f64 {
         self.tried.set(self.tried.get() + 1);
         let Modulus { literal, value, .. } = self.modulus;
@@ -249,7 +249,7 @@ impl Frame<'_> {
     }
 
     /// Computes all parts.
-    pub(super) fn parts(&self, widths: &Widths) -> Parts {
+    pub(super) fn parts(&self, widths: &Widths) -> PartVariances {
         [0, 1, 2, 3].map(|part| self.part(part, widths))
     }
 
@@ -362,7 +362,7 @@ impl Frame<'_> {
     fn changes(
         &self,
         widths: &Widths,
-        parts: &Parts,
+        parts: &PartVariances,
         step: fn(u32, u32) -> u32,
     ) -> impl Iterator<Item = Change> {
         [0, 1, 2, 3, 4, 5]
@@ -376,7 +376,7 @@ impl Frame<'_> {
     fn change(
         &self,
         widths: &Widths,
-        parts: &Parts,
+        parts: &PartVariances,
         place: usize,
         step: fn(u32, u32) -> u32,
     ) -> Option<Change> {

@@ -42,7 +42,7 @@ pub(super) fn select<T: ParameterSet>(
     let layout = params.layout();
     let count = batch.len() as u64;
     let index = layout.index_bits();
-    let plan = Plan {
+    let plan = ExtractionPlan {
         index,
         found: index - LOG2_DIGIT,
         gates: layout.log2_columns + layout.log2_slots,
@@ -76,7 +76,7 @@ pub(super) fn select<T: ParameterSet>(
 
 /// Plan of an extraction: the bits to extract, and their use.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
+pub(super) struct ExtractionPlan {
     /// k, the number of bits of an item's number.
     pub(super) index: u32,
     /// Number of bits to extract, from the lowest up.
@@ -166,7 +166,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Extracts bits from the lowest up, with one rotation each.
-    pub(super) fn bits(&self, query: Lwe, plan: Plan) -> Bits {
+    pub(super) fn bits(&self, query: Lwe, plan: ExtractionPlan) -> Bits {
         let ring = self.ring();
         let direct = direct_subtractions(self.gate.levels()) as usize;
         let mut gates = Vec::new();
@@ -200,7 +200,7 @@ impl<'a> Finder<'a> {
 
     /// Returns the multiples of the bit at `place` that its rotation returns: to subtract it, then
     /// the digits of its gate or half a turn.
-    fn outputs(&self, plan: Plan, place: u32) -> Vec<u64> {
+    fn outputs(&self, plan: ExtractionPlan, place: u32) -> Vec<u64> {
         let levels = self.gate.levels();
         let direct = direct_subtractions(levels) as usize;
 

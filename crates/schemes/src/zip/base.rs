@@ -11,7 +11,7 @@ use papir_lattice::lwe32::LweParams;
 use papir_ring::prg::{SecretRng, Seed};
 
 use super::noise::Level;
-use super::slots::Row;
+use super::slots::DecodedRow;
 use crate::shared::byte_matrix::{ByteMatrix, Layout};
 
 /// A parameter set: the length of clients' Paillier moduli, and the names of the schemes that use
@@ -127,7 +127,7 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`papir_core::Error::NotDecodable`] for a distance beyond the bound.
-    fn decode(&self, secret: &Self::Secret, rows: &[Row]) -> Result<Record>;
+    fn decode(&self, secret: &Self::Secret, rows: &[DecodedRow]) -> Result<Record>;
 
     /// Prepares the matrix of bytes.
     ///

@@ -15,8 +15,8 @@ use zeroize::Zeroizing;
 use super::base::Base;
 use super::compression::{Compression, NUMBER_BYTES};
 use super::params::{ZipParams, ZipPir};
-use super::slots::{self, Row, Weights, decode};
-use super::wire::{self, Digest, Keys, Product, Public, ZipAnswer, ZipQuery, malformed};
+use super::slots::{self, DecodedRow, Weights, decode};
+use super::wire::{self, Digest, HintProduct, Keys, Public, ZipAnswer, ZipQuery, malformed};
 use crate::shared::messages::SEED_BYTES;
 
 /// Number of later tickets after which the client gives up a key without an answer.
@@ -221,7 +221,7 @@ impl<B: Base> RegisteredClient<ZipPir<B>> for ZipClient<B> {
     /// or version, and a second answer.
     fn hold(&self, state: &mut State, number: u64, answer: ZipAnswer) -> Result<()> {
         const WHAT: &str = "an answer to a key that was sent ahead";
-        let Product::Joined(ciphertexts) = answer.product else {
+        let HintProduct::Joined(ciphertexts) = answer.product else {
             return Err(Error::malformed(WHAT, "words", "ciphertexts"));
         };
 
@@ -295,7 +295,7 @@ impl<B: Base> ZipClient<B> {
         &self,
         secret: &ZipSecret<B>,
         answer: ZipAnswer,
-    ) -> Result<Zeroizing<Vec<Row>>> {
+    ) -> Result<Zeroizing<Vec<DecodedRow>>> {
         let compression = &self.params.compression;
         let online = answer.online.chunks_exact(secret.key.len() + 1);
 
@@ -310,7 +310,7 @@ impl<B: Base> ZipClient<B> {
 }
 
 /// Decodes a row that was sent with its masks: n mask words and the body.
-fn decode_online(row: &[u16], key: &[u32], message_bits: u32) -> Row {
+fn decode_online(row: &[u16], key: &[u32], message_bits: u32) -> DecodedRow {
     let (masks, body) = row.split_at(row.len() - 1);
     let product = masks.iter().zip(key).fold(0u16, |sum, (mask, bit)| {
         sum.wrapping_add(mask.wrapping_mul(*bit as u16))
@@ -387,8 +387,8 @@ impl Opening {
     fn read_rows(
         &self,
         compression: &Compression,
-        product: Product,
-        rows: &mut Vec<Row>,
+        product: HintProduct,
+        rows: &mut Vec<DecodedRow>,
     ) -> Result<()> {
         let plaintexts = self.plaintexts(compression, product)?;
         let t = compression.key_bits;
@@ -406,16 +406,20 @@ impl Opening {
     }
 
     /// Decodes the value of a row's slot. `row` is the row's position in its ciphertext.
-    fn row(&self, compression: &Compression, row: usize, value: u16) -> Row {
+    fn row(&self, compression: &Compression, row: usize, value: u16) -> DecodedRow {
         let phase = self.weights.phase(value, row == 0);
         decode(phase, compression.message_bits)
     }
 
-    fn plaintexts(&self, compression: &Compression, product: Product) -> Result<Vec<Plaintext>> {
+    fn plaintexts(
+        &self,
+        compression: &Compression,
+        product: HintProduct,
+    ) -> Result<Vec<Plaintext>> {
         const WHAT: &str = "an answer";
         match (product, &self.held) {
-            (Product::Joined(ciphertexts), None) => decrypt(&self.key, ciphertexts, WHAT),
-            (Product::Words(words), Some(held)) => {
+            (HintProduct::Joined(ciphertexts), None) => decrypt(&self.key, ciphertexts, WHAT),
+            (HintProduct::Words(words), Some(held)) => {
                 add_words(self.key.public(), compression, &words, held).map_err(malformed(WHAT))
             }
             (_, None) => Err(Error::malformed(WHAT, "words", "ciphertexts")),

@@ -55,7 +55,7 @@ pub(super) struct TicketHolder<'a> {
 }
 
 /// Memory of a hint that is being written.
-struct Parts {
+struct HintBuffers {
     exponents: AlignedBytes,
     sums: AlignedBytes,
     residues: AlignedBytes,
@@ -75,7 +75,7 @@ impl CompressedHint {
         progress: &dyn Progress,
     ) -> Result<Self> {
         let all = (0..compression.rows).collect();
-        let parts = Parts {
+        let parts = HintBuffers {
             exponents: AlignedBytes::zeroed(compression.exponent_bytes()),
             sums: AlignedBytes::zeroed(compression.sums_bytes()),
             residues: AlignedBytes::zeroed(compression.residue_bytes()),
@@ -91,7 +91,7 @@ impl CompressedHint {
         row: impl Fn(usize) -> Vec<u32> + Sync,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let parts = Parts {
+        let parts = HintBuffers {
             exponents: AlignedBytes::copy_of(self.exponents.bytes()),
             sums: AlignedBytes::copy_of(self.sums.bytes()),
             residues: AlignedBytes::copy_of(self.residues.bytes()),
@@ -104,7 +104,7 @@ impl CompressedHint {
         compression: &Compression,
         rows: &BTreeSet<usize>,
         row: impl Fn(usize) -> Vec<u32> + Sync,
-        parts: Parts,
+        parts: HintBuffers,
         progress: &dyn Progress,
     ) -> Result<Self> {
         let plaintexts = compression.plaintexts();
@@ -112,7 +112,7 @@ impl CompressedHint {
         let each = compression.rows_each;
         let t = compression.key_bits;
         let system = compression.residues();
-        let Parts {
+        let HintBuffers {
             mut exponents,
             mut sums,
             mut residues,
@@ -266,7 +266,7 @@ impl CompressedHint {
         }
 
         let key = masks.expand(compression);
-        let exponents = Stored {
+        let exponents = StoredExponents {
             compression,
             hint: self,
             ciphertexts,
@@ -396,13 +396,13 @@ fn with_slots(product: &[u64], slots: &[u16]) -> Vec<u64> {
 }
 
 /// Stored exponents of a list of ciphertexts.
-struct Stored<'a> {
+struct StoredExponents<'a> {
     compression: &'a Compression,
     hint: &'a CompressedHint,
     ciphertexts: &'a [usize],
 }
 
-impl Exponents for Stored<'_> {
+impl Exponents for StoredExponents<'_> {
     fn rows(&self) -> usize {
         self.ciphertexts.len()
     }

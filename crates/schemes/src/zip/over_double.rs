@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 use super::base::{Base, Changed, Encrypted, Figures, ParameterSet, Selected};
 use super::noise::{Budget, Level};
-use super::slots::{Row, centred_row, worst_distance};
+use super::slots::{DecodedRow, centred_row, worst_distance};
 use crate::double::client::decode_unit;
 use crate::double::levels::{
     BODY, CENTRE, Ciphertexts, DIGIT_BITS, FirstLevel, SecondLevel, coefficients, digit_rows,
@@ -295,7 +295,7 @@ impl<T: ParameterSet> Base for Levels<T> {
         }
     }
 
-    fn decode(&self, secret: &FirstKey, rows: &[Row]) -> Result<Record> {
+    fn decode(&self, secret: &FirstKey, rows: &[DecodedRow]) -> Result<Record> {
         let digits = rows
             .iter()
             .map(|(digit, _)| digit.wrapping_add(CENTRE) & ((1 << DIGIT_BITS) - 1));

@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 use super::base::{Base, Changed, Encrypted, Figures, ParameterSet, Selected};
 use super::noise::{Budget, Level};
-use super::slots::{Row, worst_distance};
+use super::slots::{DecodedRow, worst_distance};
 use crate::shared::byte_matrix::{ByteMatrix, Layout, RecordPlace, load_matrix, row_products};
 use crate::shared::units::decoded;
 use crate::simple::params::{heights, layout_of, work};
@@ -158,7 +158,7 @@ impl<T: ParameterSet> Base for Columns<T> {
         }
     }
 
-    fn decode(&self, secret: &Position, rows: &[Row]) -> Result<Record> {
+    fn decode(&self, secret: &Position, rows: &[DecodedRow]) -> Result<Record> {
         let column = rows.iter().map(|(word, _)| word.wrapping_add(CENTRE));
         let column: Zeroizing<Vec<u8>> = Zeroizing::new(column.collect());
 

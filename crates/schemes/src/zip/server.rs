@@ -12,7 +12,7 @@ use rand_core::CryptoRng;
 use super::base::{Base, Changed, Selected};
 use super::hint::{CompressedHint, Masks, TicketHolder};
 use super::params::{ZipParams, ZipPir};
-use super::wire::{Keys, Product, Public, Ticket, ZipAnswer, ZipQuery};
+use super::wire::{HintProduct, Keys, Public, Ticket, ZipAnswer, ZipQuery};
 use crate::shared::messages::load_seed;
 use crate::shared::parameters::estimate;
 use crate::shared::stored_records::check_source;
@@ -229,9 +229,9 @@ impl<B: Base> ZipServer<B> {
 
         let product = match caller.zip(product) {
             Some((caller, product)) => {
-                Product::Joined(self.hint.join(compression, caller, &words, &product)?)
+                HintProduct::Joined(self.hint.join(compression, caller, &words, &product)?)
             }
-            None => Product::Words(words),
+            None => HintProduct::Words(words),
         };
         Ok(ZipAnswer { online, product })
     }

@@ -192,16 +192,16 @@ impl Weights {
 }
 
 /// Message of a row, and its distance from a multiple of Δ in units.
-pub(super) type Row = (u8, u16);
+pub(super) type DecodedRow = (u8, u16);
 
 /// Returns the largest distance of all rows, without a branch.
-pub(super) fn worst_distance(rows: &[Row]) -> u16 {
+pub(super) fn worst_distance(rows: &[DecodedRow]) -> u16 {
     rows.iter()
         .fold(0, |worst, (_, distance)| worst.max(*distance))
 }
 
 /// Returns the message of `message_bits` bits nearest to a phase, and the distance in units.
-pub(super) fn decode(phase: u16, message_bits: u32) -> Row {
+pub(super) fn decode(phase: u16, message_bits: u32) -> DecodedRow {
     let log2_delta = SLOT_BITS - message_bits;
     let half = 1u16 << (log2_delta - 1);
     let shifted = phase.wrapping_add(half);

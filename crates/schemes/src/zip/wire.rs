@@ -202,7 +202,7 @@ pub struct ZipAnswer {
     /// Rows that are sent with their masks.
     pub(super) online: Vec<u16>,
     /// Phases of the hint's rows.
-    pub(super) product: Product,
+    pub(super) product: HintProduct,
 }
 
 impl<B: Base> Wire<ZipParams<B>> for ZipAnswer {
@@ -214,8 +214,10 @@ impl<B: Base> Wire<ZipParams<B>> for ZipAnswer {
             .collect();
 
         match &self.product {
-            Product::Joined(numbers) => bytes.extend(bytes_of(numbers)),
-            Product::Words(words) => bytes.extend(words.iter().flat_map(|word| word.to_le_bytes())),
+            HintProduct::Joined(numbers) => bytes.extend(bytes_of(numbers)),
+            HintProduct::Words(words) => {
+                bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()))
+            }
         }
         bytes
     }
@@ -223,7 +225,7 @@ impl<B: Base> Wire<ZipParams<B>> for ZipAnswer {
     fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a ZipPIR answer", bytes);
         let online = digits(reader.raw(2 * params.base.figures().online_words)?);
-        let product = Product::read(&params.compression, "a ZipPIR answer", reader.rest())?;
+        let product = HintProduct::read(&params.compression, "a ZipPIR answer", reader.rest())?;
         Ok(Self { online, product })
     }
 }
@@ -264,14 +266,14 @@ impl<B: Base> Wire<ZipParams<B>> for Ticket {
 }
 
 /// Phases of the hint's rows.
-pub(super) enum Product {
+pub(super) enum HintProduct {
     /// Phases under the client's key: words of each ciphertext.
     Joined(Vec<Vec<u64>>),
     /// Words for a client that holds ⟨H, s⟩: b′ of each row, in units.
     Words(Vec<u16>),
 }
 
-impl Product {
+impl HintProduct {
     /// Reads a product. The length distinguishes words from ciphertexts. Any other length is
     /// refused.
     fn read(compression: &Compression, what: &'static str, bytes: &[u8]) -> Result<Self> {

@@ -6,8 +6,8 @@ use papir_kernels::small_prime::{self, Shortest};
 use papir_ring::crt::{Lift, Sums};
 
 use super::effort::Effort;
-use super::small::{Leaf, Small};
-use super::sorting::{Group, walk};
+use super::small::{GroupEvaluation, Small};
+use super::sorting::{PointGroup, walk};
 
 /// Largest number of coordinates that points share where polynomials are evaluated.
 const SHARED: usize = 2;
@@ -54,7 +54,7 @@ impl<'a> Second<'a> {
         count: usize,
     ) -> (Vec<u16>, Effort) {
         let order: Vec<u32> = (0..count as u32).collect();
-        let points = Group {
+        let points = PointGroup {
             order: &order,
             rows: rows.iter().map(Vec::as_slice).collect(),
         };
@@ -62,7 +62,8 @@ impl<'a> Second<'a> {
         let mut prefix: Vec<u16> = first.iter().map(|&x| x as u16).collect();
         let mut values = vec![0; count];
         let mut effort = Effort::default();
-        let mut leaves: Vec<Leaf<'_>> = self.small.iter().map(Leaf::new).collect();
+        let mut leaves: Vec<GroupEvaluation<'_>> =
+            self.small.iter().map(GroupEvaluation::new).collect();
         let mut buffers = Buffers::default();
 
         walk(
@@ -70,7 +71,7 @@ impl<'a> Second<'a> {
             &points,
             &mut prefix,
             &|shared, points| self.is_enough(shared, points),
-            &mut |prefix: &[u16], points: &Group<'_>| {
+            &mut |prefix: &[u16], points: &PointGroup<'_>| {
                 let prefix = Prefix {
                     first: first.map(|_| prefix[0]),
                     others: &prefix[usize::from(first.is_some())..],
@@ -100,9 +101,9 @@ impl<'a> Second<'a> {
     /// Evaluates the points of one group, which share the coordinates of `prefix`.
     fn group(
         &self,
-        leaves: &mut [Leaf<'_>],
+        leaves: &mut [GroupEvaluation<'_>],
         prefix: Prefix<'_>,
-        points: &Group<'_>,
+        points: &PointGroup<'_>,
         buffers: &mut Buffers,
         effort: &mut Effort,
     ) {
@@ -120,7 +121,7 @@ impl<'a> Second<'a> {
             for (out, row) in buffers.rows.iter_mut().zip(&points.rows) {
                 small_prime::reduce_small(self.backend, out, row, reduction);
             }
-            let points = Group {
+            let points = PointGroup {
                 order: &buffers.order[..count],
                 rows: buffers.rows.iter().map(Vec::as_slice).collect(),
             };

@@ -6,7 +6,7 @@ use papir_kernels::poly_eval::Polynomial;
 use papir_kernels::small_prime;
 
 use super::effort::Effort;
-use super::sorting::{Group, walk};
+use super::sorting::{PointGroup, walk};
 use super::table::{Powers, Table, contract};
 use crate::depir::simplex::{Simplex, terms};
 
@@ -72,14 +72,14 @@ impl Small {
     ) -> (Vec<u16>, Effort) {
         let prime = self.modulus.value();
         let order: Vec<u32> = (0..count as u32).collect();
-        let points = Group {
+        let points = PointGroup {
             order: &order,
             rows: rows.iter().map(Vec::as_slice).collect(),
         };
 
         let mut values = vec![0; count];
         let mut effort = Effort::default();
-        let mut leaf = Leaf::new(self);
+        let mut leaf = GroupEvaluation::new(self);
         walk(
             prime,
             &points,
@@ -95,7 +95,7 @@ impl Small {
 }
 
 /// Evaluation of groups of points. It keeps the work that successive groups share.
-pub(super) struct Leaf<'a> {
+pub(super) struct GroupEvaluation<'a> {
     small: &'a Small,
     /// The shared coordinates of the last group.
     last: Vec<u16>,
@@ -105,7 +105,7 @@ pub(super) struct Leaf<'a> {
     indices: Vec<u32>,
 }
 
-impl<'a> Leaf<'a> {
+impl<'a> GroupEvaluation<'a> {
     pub(super) fn new(small: &'a Small) -> Self {
         Self {
             small,
@@ -119,7 +119,7 @@ impl<'a> Leaf<'a> {
     pub(super) fn evaluate(
         &mut self,
         prefix: &[u16],
-        points: &Group<'_>,
+        points: &PointGroup<'_>,
         values: &mut [u16],
         effort: &mut Effort,
     ) {
@@ -138,7 +138,7 @@ impl<'a> Leaf<'a> {
     fn look_up(
         &mut self,
         prefix: &[u16],
-        points: &Group<'_>,
+        points: &PointGroup<'_>,
         values: &mut [u16],
         effort: &mut Effort,
     ) {
@@ -164,7 +164,7 @@ impl<'a> Leaf<'a> {
     fn look_up_rows(
         &self,
         prefix: &[u16],
-        points: &Group<'_>,
+        points: &PointGroup<'_>,
         values: &mut [u16],
         effort: &mut Effort,
     ) {
@@ -202,7 +202,7 @@ impl<'a> Leaf<'a> {
     fn evaluate_polynomial(
         &mut self,
         prefix: &[u16],
-        points: &Group<'_>,
+        points: &PointGroup<'_>,
         values: &mut [u16],
         effort: &mut Effort,
     ) {

@@ -3,7 +3,7 @@
 //! Points that share coordinates share work and memory.
 
 /// A group of points, with the coordinates that they do not share.
-pub(super) struct Group<'a> {
+pub(super) struct PointGroup<'a> {
     /// Indices of the points.
     pub(super) order: &'a [u32],
     /// Residues of the points: a row for each coordinate.
@@ -16,10 +16,10 @@ pub(super) struct Group<'a> {
 /// `enough(shared, points)` is true.
 pub(super) fn walk(
     prime: u32,
-    points: &Group<'_>,
+    points: &PointGroup<'_>,
     prefix: &mut Vec<u16>,
     enough: &impl Fn(usize, usize) -> bool,
-    leaf: &mut impl FnMut(&[u16], &Group<'_>),
+    leaf: &mut impl FnMut(&[u16], &PointGroup<'_>),
 ) {
     if points.rows.is_empty() || enough(prefix.len(), points.order.len()) {
         return leaf(prefix, points);
@@ -46,7 +46,7 @@ struct Sorted {
 
 impl Sorted {
     /// Sorts points by counting.
-    fn new(prime: u32, points: &Group<'_>) -> Self {
+    fn new(prime: u32, points: &PointGroup<'_>) -> Self {
         let first = points.rows[0];
         let others = &points.rows[1..];
 
@@ -85,9 +85,9 @@ impl Sorted {
     }
 
     /// Returns the points with this value of the first coordinate.
-    fn of(&self, x: u32) -> Group<'_> {
+    fn of(&self, x: u32) -> PointGroup<'_> {
         let range = self.starts[x as usize] as usize..self.starts[x as usize + 1] as usize;
-        Group {
+        PointGroup {
             order: &self.order[range.clone()],
             rows: self.rows.iter().map(|row| &row[range.clone()]).collect(),
         }

@@ -29,7 +29,7 @@ use crate::shared::parameters::refused;
 pub(super) const DIGITS: &str = "inspire2/digits";
 
 /// Packing keys of a query, one for each distinct γ.
-pub(super) struct Keys(Vec<OnlineKey<Expanded>>);
+pub(super) struct GammaKeys(Vec<OnlineKey<Expanded>>);
 
 /// The second level: its matrix and packs, and the parameters and packings that an answer needs. On
 /// several machines, one of them makes answers from the first levels of all others. A clone shares
@@ -83,24 +83,24 @@ impl SecondLevel {
     }
 
     /// Reads the packing keys of queries.
-    pub(super) fn read_keys(&self, queries: &[&Query]) -> Result<Vec<Keys>> {
+    pub(super) fn read_keys(&self, queries: &[&Query]) -> Result<Vec<GammaKeys>> {
         parallel::try_map(queries, |query| self.keys(query))
     }
 
     /// Reads the packing keys of one query.
-    fn keys(&self, query: &Query) -> Result<Keys> {
+    fn keys(&self, query: &Query) -> Result<GammaKeys> {
         // Packings with the same γ share a key, which is expanded once.
         let distinct = 0..self.packings.distinct().len();
         let keys = distinct
             .map(|index| self.packings.key(&self.params, query, index))
             .collect::<Result<_>>()?;
-        Ok(Keys(keys))
+        Ok(GammaKeys(keys))
     }
 
     /// Returns the keys of the first, second or third packing.
     pub(super) fn keys_of<'a>(
         &self,
-        keys: &'a [Keys],
+        keys: &'a [GammaKeys],
         packing: usize,
     ) -> Vec<&'a OnlineKey<Expanded>> {
         keys.iter()
@@ -113,7 +113,7 @@ impl SecondLevel {
         &self,
         queries: &[&Query],
         firsts: &[Bodies],
-        keys: &[Keys],
+        keys: &[GammaKeys],
         progress: &dyn Progress,
     ) -> Result<Vec<Answer>> {
         let count = queries.len() as u64;
@@ -133,7 +133,7 @@ impl SecondLevel {
     }
 
     /// Computes lines 10 and 11: the bodies of resp₁.
-    pub(super) fn pack_masks(&self, queries: &[&Query], keys: &[Keys]) -> Result<Vec<Bodies>> {
+    pub(super) fn pack_masks(&self, queries: &[&Query], keys: &[GammaKeys]) -> Result<Vec<Bodies>> {
         let literal = self.params.literal();
         let matrix = LevelMatrix {
             level: 1,
@@ -154,7 +154,7 @@ impl SecondLevel {
         &self,
         queries: &[&Query],
         firsts: &[Bodies],
-        keys: &[Keys],
+        keys: &[GammaKeys],
     ) -> Result<Vec<Vec<Rlwe>>> {
         let cases = queries.iter().zip(firsts).zip(self.keys_of(keys, 2));
         parallel::try_map(cases, |((query, first), key)| {

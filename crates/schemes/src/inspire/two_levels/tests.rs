@@ -12,7 +12,7 @@ use papir_lattice::selection::place;
 use papir_ring::{Coefficients, CyclotomicRing, Poly};
 
 use super::layout::Layout;
-use super::second::{Keys, body_digits};
+use super::second::{GammaKeys, body_digits};
 use super::{Client, Params, Query, Secret, Server};
 
 /// A query for record 0, in unit 0: block 0 of column 0.
@@ -21,7 +21,7 @@ struct Case {
     client: Client,
     secret: Secret,
     query: Query,
-    keys: Vec<Keys>,
+    keys: Vec<GammaKeys>,
 }
 
 impl Case {

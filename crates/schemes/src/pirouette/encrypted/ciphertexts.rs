@@ -52,13 +52,13 @@ pub struct Ciphertexts {
 }
 
 /// Seeds and bodies of encryptions while they are made.
-struct Parts {
+struct CiphertextBuffers {
     seeds: AlignedBytes,
     bodies: AlignedBytes,
 }
 
 /// A polynomial before encryption.
-struct Plain {
+struct PlainPoly {
     index: usize,
     /// Coefficients, with d bytes for each plane.
     bytes: Zeroizing<Vec<u8>>,
@@ -83,7 +83,7 @@ impl Ciphertexts {
     ) -> Result<Self> {
         let polys = layout.polys();
         let planes = layout.planes;
-        let mut parts = Parts::zeroed(polys * planes);
+        let mut parts = CiphertextBuffers::zeroed(polys * planes);
         progress.stage("encrypt", polys as u64);
 
         // In batches, so that little plaintext is in memory at a time.
@@ -92,7 +92,7 @@ impl Ciphertexts {
             let mut plain = Vec::with_capacity(batch.len());
             for index in batch.clone() {
                 let bytes = Zeroizing::new(layout.spread(&layout.items(records, index)?));
-                plain.push(Plain { index, bytes });
+                plain.push(PlainPoly { index, bytes });
             }
 
             parts.fill(layout, rlwe, key, &plain, rng);
@@ -197,13 +197,13 @@ impl Ciphertexts {
             one.set_item(plain, item % slots, &bytes);
             progress.advance(1);
         }
-        let changed: Vec<Plain> = changed
+        let changed: Vec<PlainPoly> = changed
             .into_iter()
-            .map(|(index, bytes)| Plain { index, bytes })
+            .map(|(index, bytes)| PlainPoly { index, bytes })
             .collect();
 
         let bodies = AlignedBytes::copy_of(self.bodies.bytes());
-        let mut parts = Parts {
+        let mut parts = CiphertextBuffers {
             seeds: AlignedBytes::copy_of(&self.seeds),
             bodies,
         };
@@ -225,7 +225,7 @@ impl Ciphertexts {
         let one = self.layout.of_one_poly();
 
         // Neighbours share a polynomial, so the last one decrypted is kept.
-        let last = std::cell::RefCell::new(Plain {
+        let last = std::cell::RefCell::new(PlainPoly {
             index: usize::MAX,
             bytes: Zeroizing::new(Vec::new()),
         });
@@ -237,7 +237,7 @@ impl Ciphertexts {
             let mut last = last.borrow_mut();
             if last.index != index {
                 let bytes = self.decrypt(ring, key, index);
-                *last = Plain { index, bytes };
+                *last = PlainPoly { index, bytes };
             }
 
             let item = one.item(&last.bytes, item % slots);
@@ -246,7 +246,7 @@ impl Ciphertexts {
     }
 }
 
-impl Parts {
+impl CiphertextBuffers {
     fn zeroed(count: usize) -> Self {
         let [seeds, bodies] =
             [SEED_BYTES, BODY_BYTES].map(|bytes| AlignedBytes::zeroed(count * bytes));
@@ -260,7 +260,7 @@ impl Parts {
         layout: &Layout,
         rlwe: &RlweParams,
         key: &SecretKey,
-        plain: &[Plain],
+        plain: &[PlainPoly],
         rng: &mut dyn CryptoRng,
     ) {
         let mut polys = Vec::with_capacity(plain.len() * layout.planes);

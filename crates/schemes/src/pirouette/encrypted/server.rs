@@ -15,7 +15,7 @@ use super::params::{Encrypted, EncryptedParams};
 use crate::pirouette::chain::ParameterSet;
 use crate::pirouette::common::RetrievalParams;
 use crate::pirouette::keys::Evaluation;
-use crate::pirouette::phase0::{Finder, Plan};
+use crate::pirouette::phase0::{ExtractionPlan, Finder};
 use crate::pirouette::retrieval::{Gates, respond};
 use crate::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
 use crate::shared::messages::EmptyPublic;
@@ -49,7 +49,7 @@ impl<T: ParameterSet> EncryptedServer<T> {
 
         // All bits become gates: there are no digits.
         let index = layout.index_bits();
-        let plan = Plan {
+        let plan = ExtractionPlan {
             index,
             found: index,
             gates: index,

@@ -12,7 +12,7 @@ use crate::zip::base::Base;
 use crate::zip::client::{State, ZipClient};
 use crate::zip::over_simple::Columns;
 use crate::zip::params::ZipParams;
-use crate::zip::wire::{Product, ZipAnswer};
+use crate::zip::wire::{HintProduct, ZipAnswer};
 
 #[test]
 fn a_key_sent_ahead_serves_one_query_of_one_version() {
@@ -154,7 +154,7 @@ fn an_answer_is_held_once_and_for_its_own_key() {
 
     let words = ZipAnswer {
         online: Vec::new(),
-        product: Product::Words(Vec::new()),
+        product: HintProduct::Words(Vec::new()),
     };
     for (number, answer) in [(5, setup.copy_of(&answers[0])), (0, words)] {
         let error = setup

@@ -38,7 +38,7 @@ struct StoredNumbers {
     keys: Option<StoredKeys>,
 }
 
-impl Stored {
+impl StoredNumbers {
     /// Parses the part. Refuses numbers that no build keeps.
     fn read(json: &[u8]) -> CoreResult<Self> {
         let stored: Self = serde_json::from_slice(json)
