@@ -173,7 +173,7 @@ pub fn measure(
 }
 
 /// Results of one run of a variant.
-struct Run {
+struct VariantRun {
     /// The index read back, if any.
     found: Option<u64>,
     /// Names and seconds of the stages.
@@ -182,7 +182,7 @@ struct Run {
     total: f64,
 }
 
-impl Run {
+impl VariantRun {
     fn stage_seconds(&self, name: &str) -> f64 {
         self.stages
             .iter()
@@ -197,14 +197,14 @@ fn run_variant(
     split: Split,
     tables: Option<Tables>,
     query: &PirouetteQuery,
-) -> Result<Run> {
+) -> Result<VariantRun> {
     // The progress of a run is its number, which the caller reports.
     let clock = StageClock::new(&NoProgress);
 
     let Some(tables) = tables else {
         let selection = trial.run(query, &clock);
         let (stages, total) = clock.stop();
-        return Ok(Run {
+        return Ok(VariantRun {
             found: selection.and_then(|selection| trial.item(&selection)),
             stages,
             total,
@@ -213,7 +213,7 @@ fn run_variant(
 
     let printed = trial.run_printed(query, (split, tables), &clock)?;
     let (stages, total) = clock.stop();
-    Ok(Run {
+    Ok(VariantRun {
         found: trial.printed_item(split, &printed)?,
         stages,
         total,
@@ -429,9 +429,9 @@ impl Phase0Report {
 }
 
 /// A row of the first table: its title, and the function that formats a variant's cell.
-type Row = (&'static str, fn(&Variant) -> String);
+type VariantRow = (&'static str, fn(&Variant) -> String);
 
-const ROWS: &[Row] = &[
+const ROWS: &[VariantRow] = &[
     ("bits", |one| milliseconds(one.stages_ms[0])),
     ("gates", |one| milliseconds(one.stages_ms[1])),
     ("selectors", |one| milliseconds(one.stages_ms[2])),

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 
 /// The kind of encryption that is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum EncryptionForm {
     /// An LWE encryption under a binary secret.
     Lwe,
     /// A coefficient of an RLWE encryption under a ternary secret, extracted first (Algorithm 8).
@@ -25,7 +25,7 @@ enum Form {
 struct Set {
     n: usize,
     modulus_log2: u32,
-    form: Form,
+    form: EncryptionForm,
     paper_ms: f64,
 }
 
@@ -38,9 +38,9 @@ fn sets() -> Result<Vec<Set>> {
         let figures = RowFigures::new(table, row);
         // The paper heads its columns with the kind of encryption.
         let form = if row.row.starts_with("RLWE") {
-            Form::RlweCoefficient
+            EncryptionForm::RlweCoefficient
         } else {
-            Form::Lwe
+            EncryptionForm::Lwe
         };
 
         sets.push(Set {
@@ -107,8 +107,10 @@ impl TimedSample {
             n, modulus_log2, ..
         } = set;
         Ok(match set.form {
-            Form::Lwe => Self::Lwe(setting.samples(n, modulus_log2, KeyKind::Binary, 1)?),
-            Form::RlweCoefficient => Self::RlweCoefficient {
+            EncryptionForm::Lwe => {
+                Self::Lwe(setting.samples(n, modulus_log2, KeyKind::Binary, 1)?)
+            }
+            EncryptionForm::RlweCoefficient => Self::RlweCoefficient {
                 sample: setting.ring_sample(n, modulus_log2, KeyKind::Ternary)?,
                 // Past the middle, so that both signs occur in the extracted mask.
                 k: 2 * n / 3,
@@ -160,8 +162,8 @@ fn one_set(setting: &mut Setting<'_>, set: &Set, runs: usize) -> Result<Single> 
     let sample = TimedSample::new(setting, set)?;
     // A ring encryption is sent whole, although one coefficient of it is compressed.
     let residues = match set.form {
-        Form::Lwe => set.n + 1,
-        Form::RlweCoefficient => 2 * set.n,
+        EncryptionForm::Lwe => set.n + 1,
+        EncryptionForm::RlweCoefficient => 2 * set.n,
     };
 
     let lwe = sample.lwe();

@@ -14,7 +14,7 @@ use papir_schemes::depir::structure::levels::Steps;
 
 use super::outline::Outline;
 use super::set::{DepirConfig, DepirReport, Set, measure};
-use super::sheet::{Curve, Rows};
+use super::sheet::{Curve, SheetRows};
 use crate::Result;
 
 /// Numbers of records: of the paper's four sets, and others between them.
@@ -300,31 +300,35 @@ impl<'a> Series<'a> {
 }
 
 /// Lines, and the tables that are compared with them.
-struct Pair<'a> {
+struct CurvePair<'a> {
     lines: Series<'a>,
     tables: Series<'a>,
 }
 
 /// Measures the sets and predicts the other points.
-pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Rows> {
+pub(super) fn crossing(
+    sets: [Set; 2],
+    effort: Effort,
+    progress: &dyn Progress,
+) -> Result<SheetRows> {
     let measured = Measured::new(sets, effort, progress)?;
     let this = measured.this_machine(effort.threads)?;
     let large = measured.large_machine()?;
 
     let pairs = [
-        Pair {
+        CurvePair {
             lines: Series::lines(&this),
             tables: Series::tables(&this, this.memory),
         },
-        Pair {
+        CurvePair {
             lines: Series::lines(&large),
             tables: Series::tables(&large, large.memory),
         },
-        Pair {
+        CurvePair {
             lines: Series::paper_lines(&this),
             tables: Series::paper_tables(&this),
         },
-        Pair {
+        CurvePair {
             lines: Series::paper_lines(&large),
             tables: Series::paper_tables(&large),
         },
@@ -349,7 +353,7 @@ pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) 
         },
     ];
 
-    for Pair { lines, tables } in &pairs {
+    for CurvePair { lines, tables } in &pairs {
         rows.extend(lines.rows().into_iter().chain(tables.rows()));
         curves.extend([lines.curve(), tables.curve()]);
     }
@@ -378,7 +382,7 @@ pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) 
         .chain([&measured.tables])
         .all(|report| report.correct);
 
-    Ok(Rows {
+    Ok(SheetRows {
         columns: titles(&columns),
         rows,
         notes: notes(&measured, &pairs, &far),
@@ -388,7 +392,7 @@ pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) 
     })
 }
 
-fn notes(measured: &Measured, pairs: &[Pair<'_>], far: &Series<'_>) -> Vec<String> {
+fn notes(measured: &Measured, pairs: &[CurvePair<'_>], far: &Series<'_>) -> Vec<String> {
     let mut notes: Vec<String> = pairs
         .iter()
         .map(|pair| pair.tables.against(&pair.lines))

@@ -16,9 +16,9 @@ use plotters::element::{Circle, PathElement};
 use plotters::style::{Color, IntoFont};
 
 use super::crossing::crossing;
-use super::estimate::{Count, exact, one_step, two_steps};
+use super::estimate::{TableCount, exact, one_step, two_steps};
 use super::set::{DepirConfig, DepirReport, Set, measure};
-use super::sheet::{Curve, Rows, Sheet, SheetKind, SheetReport};
+use super::sheet::{Curve, Sheet, SheetKind, SheetReport, SheetRows};
 use crate::figures::plot::{colour, drawing_error, picture};
 use crate::{Error, Result};
 use papir_plan::units::bytes as display;
@@ -54,8 +54,8 @@ const DEGREES: [usize; 8] = [10, 15, 20, 30, 40, 60, 80, 100];
 /// Estimated and exact counts at a number of records.
 struct Counted {
     records: f64,
-    estimate: Count,
-    exact: Count,
+    estimate: TableCount,
+    exact: TableCount,
 }
 
 fn count(steps: Steps, simplex: Simplex) -> Counted {
@@ -74,7 +74,7 @@ fn count(steps: Steps, simplex: Simplex) -> Counted {
     }
 }
 
-fn figure_3() -> Rows {
+fn figure_3() -> SheetRows {
     let columns = [
         "steps", "m", "D", "N", "look-ups", "exact", "entries", "exact",
     ];
@@ -121,7 +121,7 @@ fn figure_3() -> Rows {
         }
     }
 
-    Rows {
+    SheetRows {
         columns: titles(&columns),
         rows,
         notes: vec![
@@ -185,7 +185,7 @@ fn of_paper(steps: Steps) -> Tables {
 /// Primes that the paper's program looks up directly for its set tiny.
 const PAPER_PRIMES: usize = 42;
 
-fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> {
+fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<SheetRows> {
     let columns = [
         "points",
         "tabulated",
@@ -234,7 +234,7 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
         "The last row is not measured: it has the look-ups and the tables of all primes in one step at the paper's points.",
     ];
 
-    Ok(Rows {
+    Ok(SheetRows {
         columns: titles(&columns),
         rows,
         notes: titles(&notes),

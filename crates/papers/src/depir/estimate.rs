@@ -8,24 +8,24 @@ use papir_schemes::depir::structure::levels::{Levels, Steps, log2_value};
 
 /// Look-ups per point, and entries of all tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Count {
+pub(super) struct TableCount {
     pub(super) lookups: f64,
     pub(super) entries: f64,
 }
 
 /// Proposition 5.3 (one step), for a total degree, ln q and a number of variables.
-pub(super) fn one_step(degree: f64, ln_q: f64, variables: f64) -> Count {
+pub(super) fn one_step(degree: f64, ln_q: f64, variables: f64) -> TableCount {
     // ln of the largest value, which the product of all small primes must exceed.
     let bound = degree * ln_q;
     let spread = degree.ln() + ln_q.ln();
-    Count {
+    TableCount {
         lookups: bound / spread,
         entries: bound.powf(variables + 1.0) / ((variables + 1.0) * spread),
     }
 }
 
 /// Proposition 5.4 (two steps), which also depends on ln ‖f‖.
-pub(super) fn two_steps(degree: f64, ln_q: f64, variables: f64, ln_f: f64) -> Count {
+pub(super) fn two_steps(degree: f64, ln_q: f64, variables: f64, ln_f: f64) -> TableCount {
     let spread = degree.ln() + ln_q.ln();
     let c = (ln_f + degree * spread).ln();
 
@@ -34,12 +34,12 @@ pub(super) fn two_steps(degree: f64, ln_q: f64, variables: f64, ln_f: f64) -> Co
     let power = variables + 1.0;
     let entries =
         (ln_f.powf(power) + degree.powf(power) * (degree * ln_q).ln().powf(power)) / (power * c);
-    Count { lookups, entries }
+    TableCount { lookups, entries }
 }
 
 /// Exact counts, from lists of primes, for a polynomial f of this simplex with coefficients of
 /// `log2_f` bits at points modulo q.
-pub(super) fn exact(simplex: Simplex, log2_f: f64, q: f64, steps: Steps) -> Count {
+pub(super) fn exact(simplex: Simplex, log2_f: f64, q: f64, steps: Steps) -> TableCount {
     // Points modulo q are shortest lifts, of at most q/2.
     let levels = Levels::for_values(
         simplex,
@@ -48,7 +48,7 @@ pub(super) fn exact(simplex: Simplex, log2_f: f64, q: f64, steps: Steps) -> Coun
         0.0,
         steps,
     );
-    Count {
+    TableCount {
         lookups: levels.lookups() as f64,
         entries: levels.entries(simplex, simplex.variables),
     }

@@ -240,7 +240,7 @@ struct Bench {
 
 /// Times and counts of one query.
 #[derive(Default)]
-struct Run {
+struct QueryRun {
     query: f64,
     answer: f64,
     evaluate: f64,
@@ -282,7 +282,7 @@ impl Bench {
     }
 
     /// Makes a query for as many indices as fit, and checks the returned records.
-    fn run(&self) -> Result<Run> {
+    fn run(&self) -> Result<QueryRun> {
         let params = self.server.params();
         let mut rng = UnwrapErr(SysRng);
         let count = params.shape().records();
@@ -294,9 +294,9 @@ impl Bench {
         // Made before the clocks start: a client is made once, and sends many queries.
         let client = DepirClient::new(params.clone(), self.server.public().clone())?;
 
-        let mut run = Run {
+        let mut run = QueryRun {
             compared: indices.len(),
-            ..Run::default()
+            ..QueryRun::default()
         };
 
         // Timed with its encoding, as a client sends bytes.
@@ -320,7 +320,7 @@ impl Bench {
     }
 
     /// Answers a query, from its bytes to the answer's bytes.
-    fn answer(&self, query: &[u8], run: &mut Run) -> Result<Vec<u8>> {
+    fn answer(&self, query: &[u8], run: &mut QueryRun) -> Result<Vec<u8>> {
         let params = self.server.params();
         let query = DepirQuery::decode(params, query)?;
         // Expanding seeds is a part of the answer's time, but of neither stage.
@@ -353,7 +353,7 @@ impl Bench {
         config: DepirConfig<'_>,
         effort: Effort,
         backend: &'static str,
-        runs: &[Run],
+        runs: &[QueryRun],
         resident: Option<Resident>,
     ) -> DepirReport {
         let params = self.server.params();
@@ -362,7 +362,7 @@ impl Bench {
         let Simplex { variables, degree } = params.simplex();
 
         // The first run counts: an answer takes seconds, beside which cold caches are nothing.
-        let median_of = |time: fn(&Run) -> f64| median(runs.iter().map(time).collect());
+        let median_of = |time: fn(&QueryRun) -> f64| median(runs.iter().map(time).collect());
         let answer_s = median_of(|run| run.answer);
         let lookups = runs.last().map(|run| run.lookups).unwrap_or_default();
 

@@ -29,12 +29,12 @@ pub struct Sheet {
     /// Its number in the paper, and its content.
     pub what: &'static str,
     /// Computes the rows, given the smaller and the larger parameter set to measure.
-    pub run: fn([Set; 2], Effort, &dyn papir_core::Progress) -> Result<Rows>,
+    pub run: fn([Set; 2], Effort, &dyn papir_core::Progress) -> Result<SheetRows>,
 }
 
 /// Content of a sheet.
 #[derive(Clone, Debug, Default)]
-pub struct Rows {
+pub struct SheetRows {
     /// The columns' titles.
     pub columns: Vec<String>,
     /// The rows' cells.
@@ -92,7 +92,7 @@ impl Sheet {
         effort: Effort,
         progress: &dyn papir_core::Progress,
     ) -> Result<SheetReport> {
-        let Rows {
+        let SheetRows {
             columns,
             rows,
             notes,

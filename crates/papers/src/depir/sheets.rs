@@ -7,10 +7,10 @@ use papir_ring::prime::is_prime;
 use papir_schemes::depir::simplex::Simplex;
 use papir_schemes::depir::structure::levels::Steps;
 
-use super::estimate::{Count, exact, one_step, two_steps};
+use super::estimate::{TableCount, exact, one_step, two_steps};
 use super::outline::Outline;
 use super::set::{DepirConfig, DepirReport, Set, measure};
-use super::sheet::{Rows, Sheet, SheetKind};
+use super::sheet::{Sheet, SheetKind, SheetRows};
 use crate::Result;
 use crate::printed::{self, RowFigures};
 
@@ -149,7 +149,7 @@ fn primes_for(roots: u64) -> Vec<u64> {
 
 impl Optimization {
     /// The estimate by Propositions 5.3 and 5.4.
-    fn estimate(&self) -> Count {
+    fn estimate(&self) -> TableCount {
         let degree = self.degree as f64;
         let (points, ln_q) = match self.roots {
             Some(roots) => {
@@ -171,7 +171,7 @@ impl Optimization {
             _ => two_steps(degree, ln_q, variables, LN_T),
         };
 
-        Count {
+        TableCount {
             lookups: points * count.lookups,
             ..count
         }
@@ -179,7 +179,7 @@ impl Optimization {
 
     /// Exact counts from lists of primes; `None` without Fourier decomposition, which has numbers
     /// of trillions of bits.
-    fn exact(&self) -> Option<Count> {
+    fn exact(&self) -> Option<TableCount> {
         let roots = self.roots?;
         let simplex = Simplex {
             variables: self.variables,
@@ -187,7 +187,7 @@ impl Optimization {
         };
 
         // A list of small primes for each prime of Q, since a value modulo a larger one is longer.
-        let counts: Vec<Count> = primes_for(roots)
+        let counts: Vec<TableCount> = primes_for(roots)
             .into_iter()
             .map(|q| exact(simplex, LOG2_F, q as f64, self.steps))
             .collect();
@@ -196,7 +196,7 @@ impl Optimization {
         // own.
         let entries = counts.iter().map(|count| count.entries).fold(0.0, f64::max);
 
-        Some(Count {
+        Some(TableCount {
             lookups: RING_DEGREE * roots as f64 * lookups,
             entries,
         })
@@ -234,7 +234,7 @@ fn scientific_or_dash(number: Option<f64>) -> String {
     number.map_or_else(|| "-".to_owned(), scientific)
 }
 
-fn table_2() -> Result<Rows> {
+fn table_2() -> Result<SheetRows> {
     let columns = titles(&[
         "steps",
         "optimization",
@@ -263,12 +263,12 @@ fn table_2() -> Result<Rows> {
         "The printed entries lack the propositions' factor 1/(m + 1), and the last row's are a tenth of what the same rule gives. The counts for `none` are those of (Q/2)^(D^2 n), not of the printed D^3 n.",
         "On lines nothing is looked up: f's own coefficients are the table, and a query costs multiplications.",
     ]);
-    Ok(Rows {
+    Ok(SheetRows {
         columns,
         rows,
         notes,
         correct: true,
-        ..Rows::default()
+        ..SheetRows::default()
     })
 }
 
@@ -478,7 +478,7 @@ fn measured_sets(
         .collect()
 }
 
-fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Rows> {
+fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<SheetRows> {
     let reports = measured_sets(sets, effort, progress)?;
 
     let columns = titles(&[
@@ -516,12 +516,12 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
         "papir's medium and large are secure rings for the same numbers of records, predicted at the rate measured for small. papir-papers depir --set medium measures medium.",
     ]);
     let correct = reports.iter().all(|report| report.correct);
-    Ok(Rows {
+    Ok(SheetRows {
         columns,
         rows,
         notes,
         correct,
-        ..Rows::default()
+        ..SheetRows::default()
     })
 }
 
@@ -548,7 +548,7 @@ fn rival_cells(name: &str, row: &str) -> Result<Vec<String>> {
     ])
 }
 
-fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Rows> {
+fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<SheetRows> {
     // Tiny and small are not compared with other schemes.
     let published = published_sets()?;
     let larger = published.iter().skip(2);
@@ -582,11 +582,11 @@ fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
         "papir's rows are predicted at the rate measured for tiny. papir-papers depir --set medium measures medium.",
     ]);
     let correct = reports.iter().all(|report| report.correct);
-    Ok(Rows {
+    Ok(SheetRows {
         columns,
         rows,
         notes,
         correct,
-        ..Rows::default()
+        ..SheetRows::default()
     })
 }

@@ -43,7 +43,7 @@ const SMALL_RING: Literal = Literal {
 
 /// One column of the table.
 #[derive(Clone, Copy, Debug)]
-struct Column {
+struct PackingColumn {
     name: &'static str,
     ring: Literal,
     gadget: GadgetParams,
@@ -74,7 +74,7 @@ const SMALL: GadgetParams = GadgetParams {
     drop: 3,
 };
 
-const INSPIRING: Column = Column {
+const INSPIRING: PackingColumn = PackingColumn {
     name: "InspiRING",
     ring: Literal::DEFAULT,
     gadget: APPROXIMATE,
@@ -82,19 +82,19 @@ const INSPIRING: Column = Column {
     capacity: DEGREE,
     paper: Some("InspiRING (11, 56, 15)"),
 };
-const PARTIAL: Column = Column {
+const PARTIAL: PackingColumn = PackingColumn {
     name: "PartialInspiRING",
     capacity: DEGREE / 2,
     paper: None,
     ..INSPIRING
 };
-const CDKS: Column = Column {
+const CDKS: PackingColumn = PackingColumn {
     name: "CDKS",
     gadget: EXACT,
     paper: Some("CDKS"),
     ..INSPIRING
 };
-const SMALL_INSPIRING: Column = Column {
+const SMALL_INSPIRING: PackingColumn = PackingColumn {
     name: "InspiRING, d = 1024",
     ring: SMALL_RING,
     gadget: SMALL,
@@ -226,7 +226,7 @@ pub(crate) fn cdks(progress: &dyn Progress) -> Result<Measured> {
 
 /// A packing method and the LWE masks, from one public seed.
 struct PackingCase<P> {
-    column: Column,
+    column: PackingColumn,
     params: RlweParams,
     packing: Packing<P>,
     seed: Seed,
@@ -241,14 +241,14 @@ struct OfflineResults<P: RingPacking> {
 }
 
 /// Results of one run under one key.
-struct Run {
+struct PackingRun {
     milliseconds: f64,
     /// The errors of all messages.
     errors: Vec<f64>,
 }
 
 impl<P: RingPacking> PackingCase<P> {
-    fn new(column: Column) -> Result<Self> {
+    fn new(column: PackingColumn) -> Result<Self> {
         let params = RlweParams::new(column.ring).map_err(Error::parameters)?;
         let gadget = Gadget::new(params.ring(), column.gadget).map_err(Error::parameters)?;
         let seed = Seed::random(&mut UnwrapErr(SysRng));
@@ -403,7 +403,7 @@ impl<P: RingPacking> PackingCase<P> {
     }
 
     /// Packs random messages under a fresh key.
-    fn run(&self, prepared: &OfflineResults<P>) -> Result<Run> {
+    fn run(&self, prepared: &OfflineResults<P>) -> Result<PackingRun> {
         let ring = self.ring();
         let mut rng = UnwrapErr(SysRng);
         // A key for each run, as each client has one: errors of one key would not be independent.
@@ -430,7 +430,7 @@ impl<P: RingPacking> PackingCase<P> {
         let bodies = self.online(prepared, &key, &lwe)?;
         let milliseconds = 1e3 * start.elapsed().as_secs_f64();
 
-        Ok(Run {
+        Ok(PackingRun {
             milliseconds,
             errors: self.errors(prepared, &bodies, &messages, &secret),
         })
@@ -527,9 +527,9 @@ fn inner_product(vector: &[u64], secret: &[i32]) -> i128 {
 }
 
 /// A row of the table: its title, and the function that formats a method's cell.
-type Row = (&'static str, fn(&Measured) -> String);
+type MethodRow = (&'static str, fn(&Measured) -> String);
 
-const ROWS: &[Row] = &[
+const ROWS: &[MethodRow] = &[
     ("packing", |m| m.name.to_owned()),
     ("log2 d, log2 q, digits", |m| {
         format!("{}, {:.1}, {}", m.degree.ilog2(), m.modulus_log2, m.levels)

@@ -10,7 +10,7 @@ use crate::Result;
 
 /// A row with a scaling.
 #[derive(Clone, Copy)]
-struct Line<'a> {
+struct ScalingRow<'a> {
     row: &'a Row,
     scaled: &'a Scaled,
 }
@@ -20,7 +20,7 @@ pub(super) fn write(out: &mut dyn Write, rows: &[Row]) -> Result<()> {
     let mut scaled = Vec::new();
     for row in rows {
         if let Some(times) = &row.scaled {
-            scaled.push(Line { row, scaled: times });
+            scaled.push(ScalingRow { row, scaled: times });
         }
     }
     // Most tables compare no numbers of cores, and have no second part.
@@ -89,8 +89,8 @@ fn throughput(database_bytes: u64, milliseconds: Option<f64>) -> String {
     milliseconds.map_or("-".to_owned(), |ms| format!("{:.0}", 1e3 * mebibytes / ms))
 }
 
-fn time_cells(line: Line<'_>, all: &[Line<'_>]) -> Vec<String> {
-    let Line { row, scaled } = line;
+fn time_cells(line: ScalingRow<'_>, all: &[ScalingRow<'_>]) -> Vec<String> {
+    let ScalingRow { row, scaled } = line;
     let bytes = scaled.database_bytes;
 
     // The same scheme on one core.
@@ -134,8 +134,8 @@ fn time_cells(line: Line<'_>, all: &[Line<'_>]) -> Vec<String> {
     ]
 }
 
-fn query_cells(line: Line<'_>, all: &[Line<'_>]) -> Vec<String> {
-    let Line { row, scaled } = line;
+fn query_cells(line: ScalingRow<'_>, all: &[ScalingRow<'_>]) -> Vec<String> {
+    let ScalingRow { row, scaled } = line;
     // Pirouette's queries are the smallest, and the unit of the factors.
     let smallest = all.iter().find(|other| {
         other.row.database == row.database

@@ -68,7 +68,7 @@ pub(super) const SMALLEST: &str = "pirouette";
 
 /// Milliseconds of phase 0 and of the rest of an answer.
 #[derive(Clone, Copy, Debug)]
-struct Parts {
+struct PhaseTimes {
     zero: f64,
     rest: f64,
 }
@@ -102,23 +102,23 @@ impl Counted {
         })
     }
 
-    fn parts(&self, rates: &Rates, threads: usize) -> Parts {
+    fn parts(&self, rates: &Rates, threads: usize) -> PhaseTimes {
         // The counts of the whole include phase 0, so the rest is a difference.
         let [zero, whole] =
             [&self.zero, &self.whole].map(|counts| 1e3 * counts.seconds(rates, threads));
 
-        Parts {
+        PhaseTimes {
             zero,
             rest: whole - zero,
         }
     }
 
     /// Milliseconds of both parts on `threads` threads, from their times on one.
-    fn scaled_from(&self, one: Parts, rates: &Rates, threads: usize) -> Parts {
+    fn scaled_from(&self, one: PhaseTimes, rates: &Rates, threads: usize) -> PhaseTimes {
         let model = self.parts(rates, 1);
         let many = self.parts(rates, threads);
 
-        Parts {
+        PhaseTimes {
             zero: proportional(one.zero, model.zero, many.zero),
             rest: proportional(one.rest, model.rest, many.rest),
         }
@@ -126,7 +126,7 @@ impl Counted {
 
     /// The parts of a status on `threads` threads. Returns `None` if it has no time, or if the
     /// model knows no rates of several threads.
-    fn of_status(&self, status: &Status, rates: &Rates, threads: usize) -> Option<Parts> {
+    fn of_status(&self, status: &Status, rates: &Rates, threads: usize) -> Option<PhaseTimes> {
         match status {
             Status::Measured(Cost {
                 server_ms, stages, ..
@@ -137,13 +137,13 @@ impl Counted {
                     .filter(|stage| PHASE_ZERO.contains(&stage.0.as_str()));
                 let zero = stages.map(|stage| stage.1).sum();
 
-                server_ms.map(|total| Parts {
+                server_ms.map(|total| PhaseTimes {
                     zero,
                     rest: total - zero,
                 })
             }
             Status::Measured(Cost { server_ms, .. }) => {
-                server_ms.map(|rest| Parts { zero: 0.0, rest })
+                server_ms.map(|rest| PhaseTimes { zero: 0.0, rest })
             }
             Status::Predicted(_) => known(rates, threads).then(|| self.parts(rates, threads)),
             Status::NotCompared | Status::NotBuiltIn | Status::NoParameters { .. } => None,
@@ -221,7 +221,12 @@ impl ScaledRow<'_> {
 
     /// Milliseconds of an answer whose shared parts take the times of `many`, and the others those
     /// of `one`.
-    fn total(&self, one: Option<Parts>, many: Option<Parts>, threads: usize) -> Option<f64> {
+    fn total(
+        &self,
+        one: Option<PhaseTimes>,
+        many: Option<PhaseTimes>,
+        threads: usize,
+    ) -> Option<f64> {
         let one = one?;
         let many = many?;
         let time = match self.scaling.shared {
