@@ -7,11 +7,11 @@ use crate::clock::median;
 
 /// Function that reads all words once. It returns their XOR, so that the compiler cannot remove a
 /// load.
-type Reader = fn(&[u64]) -> u64;
+type ReadLoop = fn(&[u64]) -> u64;
 
 /// Readers with 1, 2, 4, 8 and 16 streams, each with blocks of one and of four cache lines. More
 /// streams use more prefetchers, so the machine decides which reader is the fastest.
-const READERS: [Reader; 10] = [
+const READERS: [ReadLoop; 10] = [
     read::<1, 8>,
     read::<2, 8>,
     read::<4, 8>,

@@ -66,9 +66,9 @@ pub struct BatchReport {
     /// Name of the kernels' backend.
     pub backend: &'static str,
     /// Costs of one record from a database for single lookups.
-    pub single: Costs,
+    pub single: BatchCosts,
     /// Costs of a full batch.
-    pub batch: Costs,
+    pub batch: BatchCosts,
     /// Median over the runs of a ratio: the answer time of a batch, divided by the answer time of
     /// the single lookup just before it.
     pub ratio: f64,
@@ -80,7 +80,7 @@ pub struct BatchReport {
 
 /// Costs of a batch or of a single lookup. Times are medians, except the setup's.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Costs {
+pub struct BatchCosts {
     /// Time of the setup in seconds. It is paid once.
     pub offline_s: f64,
     /// Bytes that the server stores: encoded databases and other prepared data.
@@ -254,9 +254,9 @@ impl Side {
             .for_each(Vec::clear);
     }
 
-    fn costs(self) -> Costs {
+    fn costs(self) -> BatchCosts {
         let sizes = self.server.describe().sizes;
-        Costs {
+        BatchCosts {
             offline_s: self.offline_s,
             server_bytes: sizes.database + sizes.material,
             public_bytes: sizes.public,

@@ -5,7 +5,7 @@
 use papir_core::erased::ErasedScheme;
 use papir_core::{Choice, Description, Progress, Shape};
 
-use crate::effort::{Effort, Plan};
+use crate::effort::{Effort, MeasurementPlan};
 use crate::measure::measure;
 use crate::records::Synthetic;
 use crate::report::Stages;
@@ -27,7 +27,7 @@ pub fn best(
     progress: &dyn Progress,
 ) -> Result<(Report, Description)> {
     let records = Synthetic::new(shape.records(), shape.record_bytes() as u64)?;
-    let plan = Plan {
+    let plan = MeasurementPlan {
         records: &records,
         expected: &records,
         choice,

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::clock::{StageClock, median, timed};
-use crate::effort::Plan;
+use crate::effort::MeasurementPlan;
 use crate::prepared::{PreparedDatabase, indices, medians, summed};
 use crate::report::{Stages, write_columns};
 use crate::{Error, Result};
@@ -81,7 +81,7 @@ pub struct GroupReport {
 /// The errors of [`crate::measure::measure`], and the errors of the device.
 pub fn measure(
     scheme: &dyn ErasedScheme,
-    plan: &Plan<'_>,
+    plan: &MeasurementPlan<'_>,
     device: (&dyn Device, f64),
     progress: &dyn Progress,
 ) -> Result<DeviceReport> {
@@ -139,7 +139,7 @@ pub fn measure(
 struct Groups<'a> {
     prepared: &'a PreparedDatabase,
     placed: &'a dyn ErasedServer,
-    plan: &'a Plan<'a>,
+    plan: &'a MeasurementPlan<'a>,
     device_rate: f64,
     correct: bool,
 }
@@ -327,7 +327,7 @@ mod tests {
     fn both_places_answer_a_group_equally_often() {
         let scheme = schemes::by_name("inspire").unwrap();
         let records = Synthetic::new(1 << 12, 64).unwrap();
-        let plan = Plan {
+        let plan = MeasurementPlan {
             records: &records,
             expected: &records,
             choice: Choice::Columns(64),

@@ -12,7 +12,7 @@ use papir_plan::rates_file::NamedDevice;
 use rand_core::UnwrapErr;
 
 use crate::clock::{StageClock, timed};
-use crate::effort::{Effort, Plan};
+use crate::effort::{Effort, MeasurementPlan};
 use crate::prepared::PreparedDatabase;
 use crate::records::Synthetic;
 use crate::{Result, schemes};
@@ -191,7 +191,7 @@ fn external_seconds(
         let choice = Choice::Columns(config.columns);
         let effort = Effort::alone(1, config.runs);
 
-        let plan = Plan {
+        let plan = MeasurementPlan {
             records: &records,
             expected: &records,
             choice,

@@ -6,7 +6,7 @@ use crate::{Error, Result};
 
 /// One measurement.
 #[derive(Clone, Copy)]
-pub struct Plan<'a> {
+pub struct MeasurementPlan<'a> {
     /// Source from which the database is prepared.
     pub records: &'a dyn Records,
     /// Records with which results are compared.
@@ -17,7 +17,7 @@ pub struct Plan<'a> {
     pub effort: Effort,
 }
 
-impl Plan<'_> {
+impl MeasurementPlan<'_> {
     /// Returns true if clients hold their tickets in advance.
     pub(crate) fn holds(&self) -> bool {
         matches!(self.choice, Choice::Registered { hold: true, .. })

@@ -9,19 +9,19 @@ use rand_core::UnwrapErr;
 
 use crate::Result;
 use crate::clock::median;
-use crate::effort::Plan;
+use crate::effort::MeasurementPlan;
 use crate::memory;
-use crate::prepared::{PreparedDatabase, Registration, Tally, indices};
+use crate::prepared::{ClientRegistration, PreparedDatabase, Tally, indices};
 
 /// Times of a group's answers, one for each run, and the number of wrong records.
 #[derive(Default)]
-pub(crate) struct Group {
+pub(crate) struct GroupTimes {
     pub(crate) seconds: Vec<f64>,
     pub(crate) core_seconds: Vec<f64>,
     pub(crate) wrong: usize,
 }
 
-impl Group {
+impl GroupTimes {
     /// Returns the median wall time of the group in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         median(self.seconds.clone())
@@ -36,15 +36,19 @@ impl Group {
 impl PreparedDatabase {
     /// Answers the queries of `plan.effort.clients` clients together, once as a warm-up and then in
     /// each run. Every record is compared with its source.
-    pub(crate) fn group(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Group> {
+    pub(crate) fn group(
+        &self,
+        plan: &MeasurementPlan<'_>,
+        progress: &dyn Progress,
+    ) -> Result<GroupTimes> {
         let clients = plan.effort.clients;
         let runs = plan.effort.runs + 1;
         let client = self.scheme.client(&self.server.public())?;
         // Every client has keys of its own: a server that reads the keys of one client only would
         // seem faster.
         let members = (0..clients).map(|_| self.register(client.as_ref()));
-        let mut members = members.collect::<Result<Vec<Option<Registration>>>>()?;
-        let mut group = Group::default();
+        let mut members = members.collect::<Result<Vec<Option<ClientRegistration>>>>()?;
+        let mut group = GroupTimes::default();
 
         // A ticket may take minutes, so queries with tickets are answered repeatedly.
         let (rounds, answers) = if self.server.describe().limits.tickets {
@@ -82,9 +86,9 @@ impl PreparedDatabase {
     /// Makes a query of each member. Returns the queries with their secrets.
     fn group_queries(
         &self,
-        plan: &Plan<'_>,
+        plan: &MeasurementPlan<'_>,
         client: &dyn ErasedClient,
-        members: &mut [Option<Registration>],
+        members: &mut [Option<ClientRegistration>],
         wanted: &[u64],
     ) -> Result<Vec<(ErasedSecret, Vec<u8>)>> {
         let mut made = Vec::with_capacity(wanted.len());
@@ -102,14 +106,14 @@ impl PreparedDatabase {
     /// Times one call of [`ErasedServer::answer_many`](papir_core::erased::ErasedServer).
     fn answer_group(
         &self,
-        plan: &Plan<'_>,
-        members: &[Option<Registration>],
+        plan: &MeasurementPlan<'_>,
+        members: &[Option<ClientRegistration>],
         queries: &[&[u8]],
-        group: &mut Group,
+        group: &mut GroupTimes,
     ) -> Result<Vec<Vec<u8>>> {
         let sessions = members
             .iter()
-            .map(|member| member.as_ref().map(Registration::session));
+            .map(|member| member.as_ref().map(ClientRegistration::session));
         let requests: Vec<_> = sessions
             .map(Option::unwrap_or_default)
             .zip(queries.iter().copied())

@@ -8,8 +8,8 @@ use papir_kernels::peak::Peak;
 
 use crate::Result;
 use crate::clock::median;
-use crate::effort::Plan;
-use crate::group::Group;
+use crate::effort::MeasurementPlan;
+use crate::group::GroupTimes;
 use crate::memory;
 use crate::prepared::{PreparedDatabase, Tally};
 use crate::report::{GroupReport, Report};
@@ -47,7 +47,7 @@ impl SetupProduct {
 /// and [`Error::Usage`](crate::Error) for threads, runs or memory out of range.
 pub fn measure(
     scheme: &dyn ErasedScheme,
-    plan: &Plan<'_>,
+    plan: &MeasurementPlan<'_>,
     progress: &dyn Progress,
 ) -> Result<Report> {
     let backend = Backend::try_from_env()?;
@@ -57,7 +57,7 @@ pub fn measure(
         progress.stage("queries", plan.effort.runs as u64 + 1);
         let tally = prepared.queries(plan, progress)?;
 
-        let mut group = Group::default();
+        let mut group = GroupTimes::default();
         if plan.effort.clients > 1 {
             progress.stage("groups", plan.effort.runs as u64 + 1);
             group = prepared.group(plan, progress)?;
@@ -83,7 +83,13 @@ impl PreparedDatabase {
         stages.fold(0.0, |sum, stage| sum + stage.1)
     }
 
-    fn report(&self, plan: &Plan<'_>, backend: Backend, tally: &Tally, group: &Group) -> Report {
+    fn report(
+        &self,
+        plan: &MeasurementPlan<'_>,
+        backend: Backend,
+        tally: &Tally,
+        group: &GroupTimes,
+    ) -> Report {
         let Description {
             scheme,
             sizes,
@@ -158,10 +164,10 @@ impl PreparedDatabase {
     /// Returns the costs of a group, or of one client alone if there was no group.
     fn group_report(
         &self,
-        plan: &Plan<'_>,
+        plan: &MeasurementPlan<'_>,
         backend: Backend,
         tally: &Tally,
-        group: &Group,
+        group: &GroupTimes,
     ) -> GroupReport {
         let Sizes {
             database, material, ..

@@ -16,7 +16,7 @@ use rand_core::{Rng, UnwrapErr};
 use crate::Result;
 use crate::bandwidth::{Bandwidth, Seconds};
 use crate::clock::{StageClock, median};
-use crate::effort::Plan;
+use crate::effort::MeasurementPlan;
 use crate::memory::{Resident, check_memory};
 use crate::report::Stages;
 use crate::schemes::candidate;
@@ -31,13 +31,13 @@ pub(crate) struct PreparedDatabase {
 }
 
 /// State, keys and ticket of a registered client.
-pub(crate) struct Registration {
+pub(crate) struct ClientRegistration {
     pub(crate) state: ErasedState,
     keys: ErasedKeys,
     ticket: Option<Vec<u8>>,
 }
 
-impl Registration {
+impl ClientRegistration {
     pub(crate) fn session(&self) -> ErasedSession<'_> {
         ErasedSession {
             keys: Some(&self.keys),
@@ -70,7 +70,7 @@ pub(crate) struct Tally {
 impl PreparedDatabase {
     pub(crate) fn setup(
         scheme: &dyn ErasedScheme,
-        plan: &Plan<'_>,
+        plan: &MeasurementPlan<'_>,
         progress: &dyn Progress,
     ) -> Result<Self> {
         let shape = plan.records.shape();
@@ -107,7 +107,11 @@ impl PreparedDatabase {
         })
     }
 
-    pub(crate) fn queries(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Tally> {
+    pub(crate) fn queries(
+        &self,
+        plan: &MeasurementPlan<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Tally> {
         let client = self.scheme.client(&self.server.public())?;
         let mut registration = self.register(client.as_ref())?;
         let mut tally = Tally::default();
@@ -142,13 +146,13 @@ impl PreparedDatabase {
     }
 
     /// Registers a client. Returns `None` in schemes without client keys.
-    pub(crate) fn register(&self, client: &dyn ErasedClient) -> Result<Option<Registration>> {
+    pub(crate) fn register(&self, client: &dyn ErasedClient) -> Result<Option<ClientRegistration>> {
         let Some(registered) = client.registered() else {
             return Ok(None);
         };
 
         let (state, keys) = registered.register(&mut UnwrapErr(SysRng))?;
-        Ok(Some(Registration {
+        Ok(Some(ClientRegistration {
             state,
             keys: self.server.require_registered()?.accept_keys(&keys)?,
             ticket: None,
@@ -160,7 +164,7 @@ impl PreparedDatabase {
     pub(crate) fn prepare(
         &self,
         client: &dyn ErasedClient,
-        registration: &mut Registration,
+        registration: &mut ClientRegistration,
         hold: bool,
         tally: &mut Tally,
     ) -> Result<()> {
@@ -193,9 +197,9 @@ impl PreparedDatabase {
     /// Makes one run: query, read, answer, extract, compare.
     fn query(
         &self,
-        plan: &Plan<'_>,
+        plan: &MeasurementPlan<'_>,
         client: &dyn ErasedClient,
-        mut registration: Option<&mut Registration>,
+        mut registration: Option<&mut ClientRegistration>,
         index: u64,
         answers: usize,
         tally: &mut Tally,
@@ -237,7 +241,7 @@ impl PreparedDatabase {
     /// program makes.
     fn answer(
         &self,
-        registration: Option<&Registration>,
+        registration: Option<&ClientRegistration>,
         query: &[u8],
         tally: &mut Tally,
     ) -> Result<Vec<u8>> {
@@ -247,7 +251,7 @@ impl PreparedDatabase {
             resident.before_answer();
         }
 
-        let session = registration.map_or_else(ErasedSession::default, Registration::session);
+        let session = registration.map_or_else(ErasedSession::default, ClientRegistration::session);
         let clock = StageClock::new(&NoProgress);
         let answer = self.server.answer_many(&[(session, query)], &clock).pop();
         let (laps, seconds) = clock.stop();

@@ -71,7 +71,7 @@ pub struct PsiReport {
 }
 
 /// Costs and result of one run.
-struct Run {
+struct IntersectionRun {
     upload: u64,
     download: u64,
     sender: f64,
@@ -141,7 +141,7 @@ pub fn measure(config: PsiConfig, effort: Effort, progress: &dyn Progress) -> Re
 }
 
 /// Returns the median of a value over all runs.
-fn median_of(runs: &[Run], value: fn(&Run) -> f64) -> f64 {
+fn median_of(runs: &[IntersectionRun], value: fn(&IntersectionRun) -> f64) -> f64 {
     median(runs.iter().map(value).collect())
 }
 
@@ -240,7 +240,7 @@ impl SenderSet {
         }
     }
 
-    fn intersect(&self, config: PsiConfig, key: &Key) -> Result<Run> {
+    fn intersect(&self, config: PsiConfig, key: &Key) -> Result<IntersectionRun> {
         let elements = elements(config);
         let (created, blinding) = timed(|| Receiver::new(&elements, &mut UnwrapErr(SysRng)));
         let (receiver, sent) = created.map_err(lookup_error)?;
@@ -253,7 +253,7 @@ impl SenderSet {
 
         // The evaluation has a group element for each blinded one, of the same length.
         let bytes = sent.len() as u64;
-        let mut run = Run {
+        let mut run = IntersectionRun {
             upload: bytes,
             download: bytes,
             sender: evaluating,
@@ -265,7 +265,7 @@ impl SenderSet {
         Ok(run)
     }
 
-    fn find(&self, wanted: &Wanted, run: &mut Run) -> Result<()> {
+    fn find(&self, wanted: &Wanted, run: &mut IntersectionRun) -> Result<()> {
         match self {
             Self::Filter(bytes) => {
                 let (matches, finding) =
@@ -314,7 +314,7 @@ fn look_up(
     lookup: &Lookup,
     wanted: &Wanted,
     longest: Option<usize>,
-    run: &mut Run,
+    run: &mut IntersectionRun,
 ) -> Result<()> {
     let keys: Vec<WantedEntry<'_>> = wanted
         .names()

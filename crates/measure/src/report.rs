@@ -82,9 +82,9 @@ impl Serialize for Stages {
 }
 
 /// Row of the table: its title, and the function that formats a report's cell.
-type Row = (&'static str, fn(&Report) -> String);
+type ReportRow = (&'static str, fn(&Report) -> String);
 
-const ROWS: &[Row] = &[
+const ROWS: &[ReportRow] = &[
     ("scheme", |r| r.scheme.to_owned()),
     ("records", |r| r.records.to_string()),
     ("record", |r| display(r.record_bytes)),

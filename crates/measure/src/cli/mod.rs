@@ -24,7 +24,7 @@ use papir_core::{Choice, Progress, Shape};
 use papir_cuda::Cuda;
 
 use crate::definitions::Work;
-use crate::effort::Plan;
+use crate::effort::MeasurementPlan;
 use crate::records::Synthetic;
 use crate::report::write_json;
 use crate::{Error, Result, device, field, schemes};
@@ -114,7 +114,7 @@ fn run_device(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progr
         Box::new(|failure| eprintln!("papir: {}", failure.error)),
     )?;
     let records = Synthetic::of(Shape::new(records, record_bits)?);
-    let plan = Plan {
+    let plan = MeasurementPlan {
         records: &records,
         expected: &records,
         choice,

@@ -6,7 +6,7 @@ use papir_core::{Choice, Progress, Shape};
 
 use crate::batch::{self, BatchReport};
 use crate::definitions::Work;
-use crate::effort::{Effort, Plan};
+use crate::effort::{Effort, MeasurementPlan};
 use crate::measure::measure;
 use crate::psi::{self, PsiReport};
 use crate::records::Synthetic;
@@ -65,7 +65,7 @@ fn compare(
     progress: &dyn Progress,
 ) -> Result<Outcome> {
     let records = Synthetic::of(shape);
-    let plan = Plan {
+    let plan = MeasurementPlan {
         records: &records,
         expected: &records,
         choice,
@@ -99,7 +99,11 @@ fn compare(
 }
 
 /// Measures the scheme with this name.
-fn measure_named(name: &str, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Report> {
+fn measure_named(
+    name: &str,
+    plan: &MeasurementPlan<'_>,
+    progress: &dyn Progress,
+) -> Result<Report> {
     measure(&*schemes::by_name(name)?, plan, progress)
 }
 

@@ -14,7 +14,7 @@ use papir_plan::rates_file::LoadedRates;
 use serde::Serialize;
 
 use crate::cost::{Cost, Status};
-use crate::effort::{Effort, Plan};
+use crate::effort::{Effort, MeasurementPlan};
 use crate::measure::measure;
 use crate::memory::fits_memory;
 use crate::records::Synthetic;
@@ -25,7 +25,7 @@ const LONGEST: f64 = 600.0;
 
 /// Row of a scheme on the database.
 #[derive(Clone, Debug, Serialize)]
-pub struct Entry {
+pub struct FieldEntry {
     /// Name of the scheme.
     pub scheme: &'static str,
     /// False for a scheme that does not hide the looked-up index.
@@ -70,7 +70,7 @@ pub struct FieldReport {
     /// Origin of the rates used for predictions.
     pub rates: String,
     /// Rows of the schemes, in the order of the registry.
-    pub schemes: Vec<Entry>,
+    pub schemes: Vec<FieldEntry>,
     /// Rows that papers print for this database, or `None` if papir-papers does not add them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub papers: Option<Vec<PrintedRow>>,
@@ -123,7 +123,7 @@ struct FieldBench<'a> {
 }
 
 impl FieldBench<'_> {
-    fn entry(&self, name: &'static str) -> Result<Entry> {
+    fn entry(&self, name: &'static str) -> Result<FieldEntry> {
         let scheme = schemes::by_name(name)?;
         let private = scheme.properties().privacy == Privacy::Private;
 
@@ -137,13 +137,13 @@ impl FieldBench<'_> {
         scheme: &dyn ErasedScheme,
         name: &'static str,
         private: bool,
-    ) -> Result<Entry> {
+    ) -> Result<FieldEntry> {
         let Candidate {
             description, label, ..
         } = schemes::candidate(scheme, self.shape, self.choice)?;
         let status = self.status(scheme, &description)?;
 
-        Ok(Entry {
+        Ok(FieldEntry {
             scheme: name,
             private,
             parameters: label,
@@ -174,7 +174,7 @@ impl FieldBench<'_> {
         }
 
         let records = Synthetic::of(self.shape);
-        let plan = Plan {
+        let plan = MeasurementPlan {
             records: &records,
             expected: &records,
             choice: self.choice,
@@ -189,13 +189,13 @@ impl FieldBench<'_> {
 }
 
 /// The entry of a scheme that refuses the database; any other error is returned.
-fn refusal(scheme: &'static str, private: bool, error: Error) -> Result<Entry> {
+fn refusal(scheme: &'static str, private: bool, error: Error) -> Result<FieldEntry> {
     // A damaged answer or a failed read is a fault, and must not read as a property of the scheme.
     if !is_refusal(&error) {
         return Err(error);
     }
 
-    Ok(Entry {
+    Ok(FieldEntry {
         scheme,
         private,
         parameters: String::new(),

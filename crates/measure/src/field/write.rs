@@ -4,7 +4,7 @@ use std::io::Write;
 
 use papir_plan::units::{bits, bytes};
 
-use super::{Entry, FieldReport, PrintedRow};
+use super::{FieldEntry, FieldReport, PrintedRow};
 use crate::Result;
 use crate::cost::{Cost, Status};
 use crate::report::write_columns;
@@ -67,7 +67,7 @@ impl FieldReport {
         let rows = self
             .schemes
             .iter()
-            .map(Entry::cells)
+            .map(FieldEntry::cells)
             .chain(self.papers.iter().flatten().map(PrintedRow::cells));
         write_columns(
             out,
@@ -132,7 +132,7 @@ fn shown(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-impl Entry {
+impl FieldEntry {
     /// Returns the reason for missing costs, or `None` if there are costs.
     fn reason(&self) -> Option<&str> {
         match &self.status {

@@ -6,7 +6,7 @@ use clap::Parser;
 use papir_core::Choice;
 use papir_core::{Goal, NoProgress, Records, Result as CoreResult, Shape, read_record};
 use papir_measure::cli::{Args, Outcome, perform, run_with};
-use papir_measure::effort::{Effort, Plan};
+use papir_measure::effort::{Effort, MeasurementPlan};
 use papir_measure::measure::measure;
 use papir_measure::records::Synthetic;
 use papir_measure::schemes;
@@ -488,7 +488,7 @@ fn wrong_records_are_found_in(names: &[&str]) {
     for name in names {
         let scheme = schemes::by_name(name).unwrap();
         let choice = Choice::Goal(Goal::Balanced);
-        let wrong = Plan {
+        let wrong = MeasurementPlan {
             records: &faulty,
             expected: &records,
             choice,

@@ -3,7 +3,7 @@
 use papir_core::erased::ErasedScheme;
 use papir_core::{Error as CoreError, Progress, Shape};
 use papir_measure::cost::{Cost, Status};
-use papir_measure::effort::{Effort, Plan};
+use papir_measure::effort::{Effort, MeasurementPlan};
 use papir_measure::measure::measure;
 use papir_measure::memory::fits_memory;
 use papir_measure::records::Synthetic;
@@ -269,7 +269,7 @@ impl<'a> Bench<'a> {
         effort: Effort,
     ) -> Result<Cost> {
         let records = Synthetic::of(shape);
-        let plan = Plan {
+        let plan = MeasurementPlan {
             records: &records,
             expected: &records,
             choice: ours.choice,
