@@ -49,7 +49,7 @@ const EXAMPLES: &str = "Examples:
 
 /// Results of breaking a series of queries.
 #[derive(Serialize)]
-struct Report {
+struct AttackReport {
     records: u64,
     queries: u32,
     recovered: u32,
@@ -118,7 +118,7 @@ fn generated(arguments: &Arguments) -> Outcome {
     }
 
     let trials = f64::from(arguments.trials);
-    let report = Report {
+    let report = AttackReport {
         records: arguments.records,
         queries: arguments.trials,
         recovered,
@@ -137,7 +137,7 @@ fn generated(arguments: &Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Report {
+impl AttackReport {
     fn write(&self, json: bool) -> Result<(), Failure> {
         let out = &mut std::io::stdout();
         if json {

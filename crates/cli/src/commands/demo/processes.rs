@@ -119,7 +119,7 @@ pub(crate) struct DemoLookup {
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct LookupLine {
     value: Option<String>,
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn look_up(server: &mut ServerProcess, key: &str) -> Result<DemoLooku
         return Err(Failure::new(String::from_utf8_lossy(&output.stderr)));
     }
 
-    let Line { value } = serde_json::from_slice(&output.stdout)?;
+    let LookupLine { value } = serde_json::from_slice(&output.stdout)?;
     let costs: LookupCosts = serde_json::from_slice(&output.stderr)?;
     let mut queries = Vec::new();
     for _ in 0..costs.requests {

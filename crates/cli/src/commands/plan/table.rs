@@ -9,9 +9,9 @@ use papir_plan::shards::ShardsPlan;
 use papir_plan::units;
 
 /// A column's title, and the function that formats an offer's cell.
-type Column = (&'static str, fn(&Offer) -> String);
+type OfferColumn = (&'static str, fn(&Offer) -> String);
 
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [OfferColumn; 14] = [
     ("scheme", |offer| offer.scheme.to_owned()),
     ("parameters", |offer| offer.parameters.clone()),
     ("bucket", |offer| {
@@ -69,7 +69,7 @@ pub(crate) fn write(
     let shown = shown(choice, most);
     // Only buckets of another length than the default one are worth a column.
     let has_bucket = shown.iter().any(|offer| offer.bucket_bytes.is_some());
-    let columns: Vec<&Column> = COLUMNS
+    let columns: Vec<&OfferColumn> = COLUMNS
         .iter()
         .filter(|(title, _)| *title != "bucket" || has_bucket)
         .collect();
