@@ -12,7 +12,7 @@ use super::costs::Costs;
 use super::pins;
 use super::public_cache::PublicCache;
 use super::retries::{jitter, pause};
-use super::service::{Bytes, Service};
+use super::service::{FetchOutcome, Service};
 use super::settings::Settings;
 use super::task::Io;
 use crate::error::{Error, Result, refused_checkpoint, unexpected};
@@ -249,8 +249,8 @@ impl PublicPart<'_> {
         let stored = cache.read(version, length).await;
         let fetched = match stored.and_then(|bytes| self.check(&bytes).ok()) {
             Some(lookup) => match service.confirm_or_fetch(io, path, version, length).await? {
-                Some(Bytes::Unchanged) => return Ok(Some(lookup)),
-                Some(Bytes::Fetched(bytes)) => Some(bytes),
+                Some(FetchOutcome::Unchanged) => return Ok(Some(lookup)),
+                Some(FetchOutcome::Fetched(bytes)) => Some(bytes),
                 None => None,
             },
             None => service.bytes_of(io, path, version, length).await?,

@@ -34,7 +34,7 @@ pub struct Service {
 }
 
 /// The outcome of a request for bytes that confirms the client's copy or returns new bytes.
-pub(crate) enum Bytes {
+pub(crate) enum FetchOutcome {
     Fetched(Vec<u8>),
     Unchanged,
 }
@@ -181,7 +181,7 @@ impl Service {
         self.body(path, response, limit).map(Some)
     }
 
-    /// Asks the server to confirm the client's copy of one version. Returns [`Bytes::Unchanged`] if
+    /// Asks the server to confirm the client's copy of one version. Returns [`FetchOutcome::Unchanged`] if
     /// it does, else fetches at most `limit` bytes. `None` if the server has another version.
     pub(crate) async fn confirm_or_fetch(
         &self,
@@ -189,7 +189,7 @@ impl Service {
         path: &str,
         version: &str,
         limit: u64,
-    ) -> Result<Option<Bytes>> {
+    ) -> Result<Option<FetchOutcome>> {
         let request = Request::get(path, Accepted::OfVersion(version.to_owned(), limit))
             .with_header(header::IF_NONE_MATCH, format!("\"{version}\""));
         let response = self.send(io, self.authorized(request)).await?;
@@ -203,10 +203,10 @@ impl Service {
             return Ok(None);
         }
         if unchanged {
-            return Ok(Some(Bytes::Unchanged));
+            return Ok(Some(FetchOutcome::Unchanged));
         }
         let bytes = self.body(path, response, limit)?;
-        Ok(Some(Bytes::Fetched(bytes)))
+        Ok(Some(FetchOutcome::Fetched(bytes)))
     }
 
     /// Returns true if a response names this version. A response that names none is an error.

@@ -45,7 +45,7 @@ pub struct Session {
 }
 
 /// The outcome of one exchange with the service.
-enum Outcome<'a> {
+enum ExchangeOutcome<'a> {
     /// The answered lookups, and the remaining lookups, which did not fit into the request.
     Done(AnsweredLookups, &'a [Wanted<'a>]),
     /// The service does not answer this version. Contains the refusal.
@@ -337,12 +337,12 @@ impl Session {
 
         loop {
             match self.try_exchange(io, wanted).await? {
-                Outcome::Done(answered, rest) => return Ok((answered, rest)),
-                Outcome::VersionChanged(refusal) if changes < MAX_CHANGES => {
+                ExchangeOutcome::Done(answered, rest) => return Ok((answered, rest)),
+                ExchangeOutcome::VersionChanged(refusal) if changes < MAX_CHANGES => {
                     self.follow_change(io, changes, &refusal).await?;
                     changes += 1;
                 }
-                Outcome::ClientGone(client, refusal)
+                ExchangeOutcome::ClientGone(client, refusal)
                     // Once: a service that forgets every client would otherwise get keys for ever.
                     if !registered_again || refusal.code() == code::TICKET_USED =>
                 {
@@ -355,14 +355,18 @@ impl Session {
                     }
                     registered_again = true;
                 }
-                Outcome::VersionChanged(refusal) | Outcome::ClientGone(_, refusal) => {
+                ExchangeOutcome::VersionChanged(refusal) | ExchangeOutcome::ClientGone(_, refusal) => {
                     return Err(refusal);
                 }
             }
         }
     }
 
-    async fn try_exchange<'a>(&mut self, io: &Io, wanted: &'a [Wanted<'a>]) -> Result<Outcome<'a>> {
+    async fn try_exchange<'a>(
+        &mut self,
+        io: &Io,
+        wanted: &'a [Wanted<'a>],
+    ) -> Result<ExchangeOutcome<'a>> {
         // With more tickets, more lookups fit into each request.
         if let Some(registration) = &self.registration
             && wanted.len() > self.lookups_per_request()
@@ -375,7 +379,9 @@ impl Session {
         let PreparedQueries { client, batch, .. } = match self.prepare(io, &wanted[..most]).await {
             // Another process has stored state for a newer version, or has removed the state, and
             // the new registration found a newer version.
-            Err(error) if error.is_version_change() => return Ok(Outcome::VersionChanged(error)),
+            Err(error) if error.is_version_change() => {
+                return Ok(ExchangeOutcome::VersionChanged(error));
+            }
             prepared => prepared?,
         };
         let LookupBatch { lookups, count } = batch;
@@ -394,9 +400,9 @@ impl Session {
 
         Ok(match reply? {
             // The queries are spent: the lookups are prepared anew under the next version.
-            QueryReply::WrongVersion(refusal) => Outcome::VersionChanged(refusal),
+            QueryReply::WrongVersion(refusal) => ExchangeOutcome::VersionChanged(refusal),
             QueryReply::ClientGone(refusal) => {
-                Outcome::ClientGone(client.unwrap_or_default(), refusal)
+                ExchangeOutcome::ClientGone(client.unwrap_or_default(), refusal)
             }
             QueryReply::Answers(answers) => {
                 self.costs.answer_bytes += answers.len() as u64;
@@ -404,7 +410,7 @@ impl Session {
                     pending: lookups,
                     answers,
                 };
-                Outcome::Done(answered, rest)
+                ExchangeOutcome::Done(answered, rest)
             }
         })
     }

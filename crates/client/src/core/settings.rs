@@ -219,12 +219,12 @@ impl fmt::Debug for Token {
 #[derive(Clone)]
 pub struct Schemes {
     listed: Vec<&'static dyn ErasedClientScheme>,
-    registered: Option<Registered>,
+    registered: Option<SchemeRegistry>,
 }
 
 /// The registry's functions that find a scheme by number and by name.
 #[derive(Clone, Copy)]
-struct Registered {
+struct SchemeRegistry {
     by_id: fn(u16) -> papir_core::Result<&'static dyn ErasedScheme>,
     by_name: fn(&str) -> papir_core::Result<&'static dyn ErasedScheme>,
 }
@@ -243,7 +243,7 @@ impl Schemes {
     pub fn and(listed: Vec<&'static dyn ErasedClientScheme>) -> Self {
         Self {
             listed,
-            registered: Some(Registered {
+            registered: Some(SchemeRegistry {
                 by_id: registry::by_id,
                 by_name: registry::by_name,
             }),

@@ -103,11 +103,11 @@ impl<'a, T> Task<'a, T> {
 
 /// The core's access to the transport. Each method leaves an effect, and waits for its result.
 #[derive(Clone, Default)]
-pub(crate) struct Io(Arc<Mutex<State>>);
+pub(crate) struct Io(Arc<Mutex<EffectState>>);
 
 /// The last requested effect, or its result. At most one of the fields is set.
 #[derive(Default)]
-struct State {
+struct EffectState {
     effect: Option<Effect>,
     response: Option<Result<Response, Failure>>,
     waited: bool,
@@ -141,12 +141,16 @@ impl Io {
             .await
     }
 
-    async fn perform<T>(&self, effect: Effect, take_result: impl Fn(&mut State) -> Option<T>) -> T {
+    async fn perform<T>(
+        &self,
+        effect: Effect,
+        take_result: impl Fn(&mut EffectState) -> Option<T>,
+    ) -> T {
         self.state().effect = Some(effect);
         poll_fn(|_| take_result(&mut self.state()).map_or(Poll::Pending, Poll::Ready)).await
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, EffectState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
