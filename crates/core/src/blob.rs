@@ -8,10 +8,10 @@ use bytemuck::{AnyBitPattern, NoUninit, Pod, Zeroable};
 
 use crate::{Error, Result};
 
-/// One cache line, whose type aligns the bytes of [`Memory::Heap`].
+/// One cache line, whose type aligns the bytes of [`AlignedMemory::Heap`].
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
-struct Line([u8; 64]);
+struct CacheLine([u8; 64]);
 
 /// Writable bytes of a mapped file.
 pub trait MappedBytes: AsRef<[u8]> + AsMut<[u8]> + Send + Sync {}
@@ -19,18 +19,21 @@ pub trait MappedBytes: AsRef<[u8]> + AsMut<[u8]> + Send + Sync {}
 impl<T: AsRef<[u8]> + AsMut<[u8]> + Send + Sync> MappedBytes for T {}
 
 /// Writable bytes that start on a 64-byte boundary. A clone is on the heap.
-pub struct AlignedBytes(Memory);
+pub struct AlignedBytes(AlignedMemory);
 
-enum Memory {
-    Heap { lines: Vec<Line>, length: usize },
+enum AlignedMemory {
+    Heap {
+        lines: Vec<CacheLine>,
+        length: usize,
+    },
     Mapped(Box<dyn MappedBytes>),
 }
 
 impl AlignedBytes {
     /// `length` zero bytes on the heap.
     pub fn zeroed(length: usize) -> Self {
-        Self(Memory::Heap {
-            lines: vec![Line([0; 64]); length.div_ceil(64)],
+        Self(AlignedMemory::Heap {
+            lines: vec![CacheLine([0; 64]); length.div_ceil(64)],
             length,
         })
     }
@@ -42,12 +45,12 @@ impl AlignedBytes {
     pub fn mapped(bytes: impl MappedBytes + 'static) -> Result<Self> {
         // Kernels load whole cache lines, none of which may straddle two.
         check_alignment(bytes.as_ref())?;
-        Ok(Self(Memory::Mapped(Box::new(bytes))))
+        Ok(Self(AlignedMemory::Mapped(Box::new(bytes))))
     }
 
     /// Returns true if the bytes are in a mapped file.
     pub fn is_mapped(&self) -> bool {
-        matches!(self.0, Memory::Mapped(_))
+        matches!(self.0, AlignedMemory::Mapped(_))
     }
 
     /// A copy of `bytes`.
@@ -56,7 +59,7 @@ impl AlignedBytes {
 
         if let (Ok(lines), []) = (bytemuck::try_cast_slice(lines), tail) {
             // Whole aligned lines, as in a blob, are copied without zeroing the memory first.
-            return Self(Memory::Heap {
+            return Self(AlignedMemory::Heap {
                 lines: lines.to_vec(),
                 length: bytes.len(),
             });
@@ -70,10 +73,10 @@ impl AlignedBytes {
     /// The bytes, writable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.0 {
-            Memory::Heap { lines, length } => {
+            AlignedMemory::Heap { lines, length } => {
                 &mut bytemuck::cast_slice_mut(lines.as_mut_slice())[..*length]
             }
-            Memory::Mapped(bytes) => (**bytes).as_mut(),
+            AlignedMemory::Mapped(bytes) => (**bytes).as_mut(),
         }
     }
 
@@ -89,8 +92,10 @@ impl AlignedBytes {
 impl AsRef<[u8]> for AlignedBytes {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
-            Memory::Heap { lines, length } => &bytemuck::cast_slice(lines.as_slice())[..*length],
-            Memory::Mapped(bytes) => (**bytes).as_ref(),
+            AlignedMemory::Heap { lines, length } => {
+                &bytemuck::cast_slice(lines.as_slice())[..*length]
+            }
+            AlignedMemory::Mapped(bytes) => (**bytes).as_ref(),
         }
     }
 }

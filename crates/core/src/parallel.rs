@@ -19,21 +19,21 @@ pub fn map<T: Send, R: Send>(
     items: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> R + Sync,
 ) -> Vec<R> {
-    let slots: Vec<Mutex<Slot<T, R>>> = items
+    let slots: Vec<Mutex<WorkItem<T, R>>> = items
         .into_iter()
-        .map(|item| Mutex::new(Slot::Item(item)))
+        .map(|item| Mutex::new(WorkItem::Item(item)))
         .collect();
 
     share(slots.len(), &|place| {
         // Never contended: each place is visited once. A thread that waits in `work` may visit
         // another place meanwhile, with another lock.
         let mut slot = slots[place].lock().unwrap_or_else(PoisonError::into_inner);
-        if let Slot::Item(item) = std::mem::replace(&mut *slot, Slot::Taken) {
-            *slot = Slot::Result(work(item));
+        if let WorkItem::Item(item) = std::mem::replace(&mut *slot, WorkItem::Taken) {
+            *slot = WorkItem::Result(work(item));
         }
     });
 
-    slots.into_iter().filter_map(Slot::result).collect()
+    slots.into_iter().filter_map(WorkItem::result).collect()
 }
 
 /// Calls `work` for every item in parallel, and returns the results in the items' order. Begins no
@@ -75,13 +75,13 @@ pub fn try_for_each<T: Send, E: Send>(
 }
 
 /// An item before its work, and its result afterwards.
-enum Slot<T, R> {
+enum WorkItem<T, R> {
     Item(T),
     Taken,
     Result(R),
 }
 
-impl<T, R> Slot<T, R> {
+impl<T, R> WorkItem<T, R> {
     fn result(slot: Mutex<Self>) -> Option<R> {
         match slot.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Self::Result(result) => Some(result),

@@ -188,9 +188,9 @@ struct ErasedServerOf<S: Scheme> {
 }
 
 impl<S: Scheme> ErasedServerOf<S> {
-    fn parse<'a>(&self, session: ErasedSession<'a>, query: &[u8]) -> Result<Request<'a, S>> {
+    fn parse<'a>(&self, session: ErasedSession<'a>, query: &[u8]) -> Result<ParsedQuery<'a, S>> {
         let params = self.server.params();
-        Ok(Request {
+        Ok(ParsedQuery {
             keys: session.keys.map(keys_of::<S>).transpose()?,
             ticket: session
                 .ticket
@@ -226,13 +226,13 @@ impl<S: Scheme> ErasedServerOf<S> {
 }
 
 /// A parsed query and the server's data for its client.
-struct Request<'a, S: Scheme> {
+struct ParsedQuery<'a, S: Scheme> {
     keys: Option<&'a KeysOf<S>>,
     ticket: Option<TicketOf<S>>,
     query: S::Query,
 }
 
-impl<S: Scheme> Request<'_, S> {
+impl<S: Scheme> ParsedQuery<'_, S> {
     fn session(&self) -> Session<'_, S> {
         Session {
             keys: self.keys,
@@ -274,7 +274,7 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
             .map(|(session, query)| self.parse(*session, query))
             .collect();
 
-        let answers = answer_each(requests, |good: &[&Request<'_, S>]| {
+        let answers = answer_each(requests, |good: &[&ParsedQuery<'_, S>]| {
             let good = good
                 .iter()
                 .map(|request| (request.session(), &request.query))
