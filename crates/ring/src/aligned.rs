@@ -20,12 +20,12 @@ impl Word for u64 {}
 /// One cache line; used only for its alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(64))]
-struct Line([u64; 8]);
+struct AlignedLine([u64; 8]);
 
 /// A list of words of fixed length that starts on a cache line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aligned<W: Word> {
-    lines: Vec<Line>,
+    lines: Vec<AlignedLine>,
     length: usize,
     word: PhantomData<W>,
 }
@@ -33,9 +33,9 @@ pub struct Aligned<W: Word> {
 impl<W: Word> Aligned<W> {
     /// `length` zeros.
     pub fn zeroed(length: usize) -> Self {
-        let lines = (length * size_of::<W>()).div_ceil(size_of::<Line>());
+        let lines = (length * size_of::<W>()).div_ceil(size_of::<AlignedLine>());
         Self {
-            lines: vec![Line([0; 8]); lines],
+            lines: vec![AlignedLine([0; 8]); lines],
             length,
             word: PhantomData,
         }

@@ -39,7 +39,7 @@ struct PrimeConstants {
 
 /// The running sum over the residues of one number.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sum {
+struct ResidueSum {
     words: u64,
     quotient: f64,
 }
@@ -111,7 +111,7 @@ impl Lift {
     /// quotient by P from a whole number. No branch depends on a residue.
     #[inline]
     pub fn lift(&self, residues: impl Iterator<Item = u32>) -> (u32, f64) {
-        let mut sum = Sum::default();
+        let mut sum = ResidueSum::default();
         residues
             .take(self.primes.len())
             .enumerate()
@@ -156,7 +156,7 @@ impl Lift {
 
     /// Adds the residue modulo the prime at `index`.
     #[inline]
-    fn add(&self, sum: &mut Sum, index: usize, residue: u32) {
+    fn add(&self, sum: &mut ResidueSum, index: usize, residue: u32) {
         let PrimeConstants {
             modulus,
             inverse,
@@ -171,7 +171,7 @@ impl Lift {
 
     /// Returns the same as [`Lift::lift`], after all residues were added.
     #[inline]
-    fn finish(&self, sum: Sum) -> (u32, f64) {
+    fn finish(&self, sum: ResidueSum) -> (u32, f64) {
         // A cast truncates, while `f64::round` may branch on the number. With 2¹³ primes the sum is
         // off by less than 2⁻²⁷ (half a unit of 2⁻⁴⁰ per addition), which is far below `SLACK`.
         let whole = (sum.quotient + 0.5) as u64 as f64;
