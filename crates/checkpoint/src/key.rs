@@ -159,12 +159,12 @@ impl FromStr for VerifyingKey {
     /// Parses the text of a public key. Ignores white space around it.
     fn from_str(text: &str) -> Result<Self> {
         let what = "a public key";
-        let Parts {
+        let KeyFields {
             name,
             id,
             kind,
             bytes,
-        } = Parts::of(what, text.trim())?;
+        } = KeyFields::of(what, text.trim())?;
         // Refused here: under such a key, every signature would look forged.
         if ed25519_dalek::VerifyingKey::from_bytes(&bytes).is_err() {
             let found = "no point of the curve";
@@ -259,12 +259,12 @@ impl FromStr for SigningKey {
         let Some(rest) = text.trim().strip_prefix(PREFIX) else {
             return Err(Error::malformed(what, "another beginning", PREFIX));
         };
-        let Parts {
+        let KeyFields {
             name,
             id,
             kind,
             bytes,
-        } = Parts::of(what, rest)?;
+        } = KeyFields::of(what, rest)?;
 
         let key = Self {
             name,
@@ -277,14 +277,14 @@ impl FromStr for SigningKey {
 }
 
 /// The parts of the text of a public key, or of a secret key without its prefix.
-struct Parts<'a> {
+struct KeyFields<'a> {
     name: KeyName,
     id: &'a str,
     kind: Kind,
     bytes: Zeroizing<[u8; KEY_BYTES]>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> KeyFields<'a> {
     fn of(what: &'static str, text: &'a str) -> Result<Self> {
         // Before anything is decoded: the text may come from the network.
         if text.len() > MAX_TEXT {
