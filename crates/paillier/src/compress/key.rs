@@ -164,7 +164,7 @@ impl CompressionKey {
             .collect::<Result<_>>()?;
 
         let rows = 0..forms.len();
-        let exponents = Coefficients {
+        let exponents = LinearForms {
             forms: &forms,
             columns: self.n,
             bits: layout.lwe().modulus_bits(),
@@ -186,13 +186,13 @@ fn packing_of(layout: &Layout) -> String {
 }
 
 /// Coefficients of linear forms as exponents.
-struct Coefficients<'a> {
+struct LinearForms<'a> {
     forms: &'a [Linear],
     columns: usize,
     bits: u32,
 }
 
-impl Exponents for Coefficients<'_> {
+impl Exponents for LinearForms<'_> {
     fn rows(&self) -> usize {
         self.forms.len()
     }
