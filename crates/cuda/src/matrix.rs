@@ -7,7 +7,7 @@ use papir_core::Result;
 use papir_core::device::{HeldMatrix, TileShape, Tiles, Words};
 
 use crate::gpu::Gpu;
-use crate::program::Product;
+use crate::program::ProductKernel;
 use crate::spread::spread;
 use crate::workspace::Workspace;
 
@@ -319,7 +319,7 @@ impl Gpu {
         let all_rows = padded_rows(matrix.shape);
         let columns = vectors * digits.columns;
 
-        let Product {
+        let ProductKernel {
             columns: width,
             function,
         } = self.program.product(columns);

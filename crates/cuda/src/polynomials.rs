@@ -51,7 +51,7 @@ struct Sizes {
 }
 
 /// Words of 64 bits for a group of queries: what is copied to the GPU, in this order, and the rest.
-struct Parts {
+struct BufferWords {
     values: usize,
     keys: usize,
     last: usize,
@@ -113,7 +113,7 @@ impl GpuPacks {
     }
 
     /// Words for a group of queries.
-    fn parts(&self, queries: usize) -> Parts {
+    fn parts(&self, queries: usize) -> BufferWords {
         let Sizes {
             degree,
             last_levels,
@@ -127,7 +127,7 @@ impl GpuPacks {
         let [keys, key_right, key_sums] = Digits::of(self.sizes.key_bits).words(packing, queries);
         let of_results: usize = self.sizes.steps().iter().map(|step| step.words).sum();
 
-        Parts {
+        BufferWords {
             values,
             keys,
             last: queries * last_levels * degree,
@@ -188,7 +188,7 @@ impl GpuPacks {
     }
 
     /// Writes all that is copied to the GPU.
-    fn gather(&self, host: &mut [u64], parts: &Parts, queries: &[PackQuery<'_>]) {
+    fn gather(&self, host: &mut [u64], parts: &BufferWords, queries: &[PackQuery<'_>]) {
         let count = queries.len();
 
         let (values, host) = host.split_at_mut(parts.values);
@@ -297,7 +297,7 @@ impl GpuPacks {
             .arg(&levels)
             .arg(&self.ring)
             .arg(&self.inverse_roots);
-        // SAFETY: the arguments are those of `pack` in polynomials.cu, of the lengths of `Parts`.
+        // SAFETY: the arguments are those of `pack` in polynomials.cu, of the lengths of `BufferWords`.
         unsafe { launch.launch(config) }.map(drop)
     }
 
@@ -363,7 +363,7 @@ impl GpuPacks {
     fn horner<T>(
         &self,
         queries: usize,
-        step: &Step,
+        step: &VariableStep,
         coefficients: Coefficients<'_, T>,
         points: &CudaView<'_, u64>,
         out: &mut CudaViewMut<'_, u64>,
@@ -413,7 +413,7 @@ impl GpuPacks {
             .arg(&self.roots)
             .arg(&self.inverse_roots);
         // SAFETY: the arguments are those of `evaluate` in polynomials.cu, of the lengths of
-        // `Parts`.
+        // `BufferWords`.
         unsafe { launch.launch(config) }.map(drop)
     }
 }
@@ -474,7 +474,7 @@ struct Coefficients<'a, T> {
 }
 
 /// The evaluation in one variable.
-struct Step {
+struct VariableStep {
     variable: usize,
     polynomials: usize,
     /// Coefficients of a polynomial.
@@ -506,7 +506,7 @@ impl Sizes {
     }
 
     /// The evaluations, variable after variable. Without variables, constants are evaluated.
-    fn steps(&self) -> Vec<Step> {
+    fn steps(&self) -> Vec<VariableStep> {
         let mut polynomials = self.packs;
         let sizes = if self.variables.is_empty() {
             &[1][..]
@@ -517,7 +517,7 @@ impl Sizes {
         let mut steps = Vec::with_capacity(sizes.len());
         for (variable, &size) in sizes.iter().enumerate() {
             polynomials /= size;
-            steps.push(Step {
+            steps.push(VariableStep {
                 variable,
                 polynomials,
                 size,
@@ -535,7 +535,7 @@ struct AddedProducts<'a, 'q> {
     query: &'a PackQuery<'q>,
 }
 
-impl Parts {
+impl BufferWords {
     /// Words that are copied to the GPU.
     fn copied(&self) -> usize {
         self.values + self.keys + self.last + self.points + self.added

@@ -20,7 +20,7 @@ pub(crate) const OLDEST: (i32, i32) = (8, 0);
 pub(crate) struct Program {
     pub(crate) fragment: CudaFunction,
     pub(crate) digits: CudaFunction,
-    pub(crate) products: [Product; 3],
+    pub(crate) products: [ProductKernel; 3],
     pub(crate) correct: CudaFunction,
     pub(crate) pack: CudaFunction,
     pub(crate) evaluate: CudaFunction,
@@ -29,12 +29,12 @@ pub(crate) struct Program {
 }
 
 /// A kernel that multiplies 128 rows with `columns` columns of digits in each block.
-pub(crate) struct Product {
+pub(crate) struct ProductKernel {
     pub(crate) columns: usize,
     pub(crate) function: CudaFunction,
 }
 
-impl Product {
+impl ProductKernel {
     fn load(module: &Arc<CudaModule>, columns: usize) -> Result<Self, String> {
         Ok(Self {
             columns,
@@ -96,9 +96,9 @@ impl Program {
             fragment: load(&module, "fragment")?,
             digits: load(&module, "digits")?,
             products: [
-                Product::load(&module, 8)?,
-                Product::load(&module, 64)?,
-                Product::load(&module, 128)?,
+                ProductKernel::load(&module, 8)?,
+                ProductKernel::load(&module, 64)?,
+                ProductKernel::load(&module, 128)?,
             ],
             correct: load(&module, "correct")?,
             pack: load(&module, "pack")?,
@@ -108,7 +108,7 @@ impl Program {
     }
 
     /// The kernel with the narrowest blocks that hold these columns of digits, or the widest.
-    pub(crate) fn product(&self, columns: usize) -> &Product {
+    pub(crate) fn product(&self, columns: usize) -> &ProductKernel {
         // They ascend by width, so that the first that suffices wastes the fewest columns.
         let [.., widest] = &self.products;
         self.products
