@@ -181,8 +181,9 @@ impl Service {
         self.body(path, response, limit).map(Some)
     }
 
-    /// Asks the server to confirm the client's copy of one version. Returns [`FetchOutcome::Unchanged`] if
-    /// it does, else fetches at most `limit` bytes. `None` if the server has another version.
+    /// Asks the server to confirm the client's copy of one version. Returns
+    /// [`FetchOutcome::Unchanged`] if it does, else fetches at most `limit` bytes. `None` if the
+    /// server has another version.
     pub(crate) async fn confirm_or_fetch(
         &self,
         io: &Io,

@@ -45,7 +45,7 @@ pub struct Session {
 }
 
 /// The outcome of one exchange with the service.
-enum ExchangeOutcome<'a> {
+enum Exchanged<'a> {
     /// The answered lookups, and the remaining lookups, which did not fit into the request.
     Done(AnsweredLookups, &'a [Wanted<'a>]),
     /// The service does not answer this version. Contains the refusal.
@@ -337,12 +337,12 @@ impl Session {
 
         loop {
             match self.try_exchange(io, wanted).await? {
-                ExchangeOutcome::Done(answered, rest) => return Ok((answered, rest)),
-                ExchangeOutcome::VersionChanged(refusal) if changes < MAX_CHANGES => {
+                Exchanged::Done(answered, rest) => return Ok((answered, rest)),
+                Exchanged::VersionChanged(refusal) if changes < MAX_CHANGES => {
                     self.follow_change(io, changes, &refusal).await?;
                     changes += 1;
                 }
-                ExchangeOutcome::ClientGone(client, refusal)
+                Exchanged::ClientGone(client, refusal)
                     // Once: a service that forgets every client would otherwise get keys for ever.
                     if !registered_again || refusal.code() == code::TICKET_USED =>
                 {
@@ -355,7 +355,7 @@ impl Session {
                     }
                     registered_again = true;
                 }
-                ExchangeOutcome::VersionChanged(refusal) | ExchangeOutcome::ClientGone(_, refusal) => {
+                Exchanged::VersionChanged(refusal) | Exchanged::ClientGone(_, refusal) => {
                     return Err(refusal);
                 }
             }
@@ -366,7 +366,7 @@ impl Session {
         &mut self,
         io: &Io,
         wanted: &'a [Wanted<'a>],
-    ) -> Result<ExchangeOutcome<'a>> {
+    ) -> Result<Exchanged<'a>> {
         // With more tickets, more lookups fit into each request.
         if let Some(registration) = &self.registration
             && wanted.len() > self.lookups_per_request()
@@ -380,7 +380,7 @@ impl Session {
             // Another process has stored state for a newer version, or has removed the state, and
             // the new registration found a newer version.
             Err(error) if error.is_version_change() => {
-                return Ok(ExchangeOutcome::VersionChanged(error));
+                return Ok(Exchanged::VersionChanged(error));
             }
             prepared => prepared?,
         };
@@ -400,9 +400,9 @@ impl Session {
 
         Ok(match reply? {
             // The queries are spent: the lookups are prepared anew under the next version.
-            QueryReply::WrongVersion(refusal) => ExchangeOutcome::VersionChanged(refusal),
+            QueryReply::WrongVersion(refusal) => Exchanged::VersionChanged(refusal),
             QueryReply::ClientGone(refusal) => {
-                ExchangeOutcome::ClientGone(client.unwrap_or_default(), refusal)
+                Exchanged::ClientGone(client.unwrap_or_default(), refusal)
             }
             QueryReply::Answers(answers) => {
                 self.costs.answer_bytes += answers.len() as u64;
@@ -410,7 +410,7 @@ impl Session {
                     pending: lookups,
                     answers,
                 };
-                ExchangeOutcome::Done(answered, rest)
+                Exchanged::Done(answered, rest)
             }
         })
     }
