@@ -297,7 +297,8 @@ impl GpuPacks {
             .arg(&levels)
             .arg(&self.ring)
             .arg(&self.inverse_roots);
-        // SAFETY: the arguments are those of `pack` in polynomials.cu, of the lengths of `BufferWords`.
+        // SAFETY: the arguments are those of `pack` in polynomials.cu, of the lengths of
+        // `BufferWords`.
         unsafe { launch.launch(config) }.map(drop)
     }
 
