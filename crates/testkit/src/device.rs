@@ -10,10 +10,10 @@ const NAME: &str = "a device of the tests";
 
 /// A device that holds matrices as tiles and multiplies them word by word.
 #[derive(Clone, Debug, Default)]
-pub struct PlainDevice(Arc<State>);
+pub struct PlainDevice(Arc<DeviceState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct DeviceState {
     failing: AtomicBool,
     products: AtomicUsize,
     full: AtomicBool,
@@ -65,7 +65,7 @@ impl Device for PlainDevice {
         if self.bytes(tiles.shape()) > self.memory()?.free {
             return Err(failure("no memory"));
         }
-        Ok(Arc::new(Plain {
+        Ok(Arc::new(PlainMatrix {
             device: self.clone(),
             shape: tiles.shape(),
             tiles: tiles.bytes().to_vec(),
@@ -74,13 +74,13 @@ impl Device for PlainDevice {
 }
 
 /// A matrix of a [`PlainDevice`].
-struct Plain {
+struct PlainMatrix {
     device: PlainDevice,
     shape: TileShape,
     tiles: Vec<u8>,
 }
 
-impl Plain {
+impl PlainMatrix {
     /// The word of a row and a column, by the definition of tiles.
     fn word(&self, row: usize, column: usize) -> u64 {
         let bytes = self.shape.words.bytes();
@@ -105,7 +105,7 @@ impl Plain {
     }
 }
 
-impl HeldMatrix for Plain {
+impl HeldMatrix for PlainMatrix {
     fn products(&self, vectors: &[&[u64]], bits: u32) -> Result<Vec<Vec<u64>>> {
         if self.device.0.failing.load(Ordering::Relaxed) {
             return Err(failure("lost"));
