@@ -17,7 +17,7 @@ use crate::rlwe::Rlwe;
 pub type Leaf = (usize, Poly<Coefficients>);
 
 /// Mask and body.
-type Pair = [Poly<Values>; 2];
+type RlwePair = [Poly<Values>; 2];
 
 impl Packing<Cdks> {
     /// Packs a few LWE encryptions into one RLWE encryption. Its body lacks the bodies of the LWE
@@ -52,7 +52,7 @@ impl Cdks {
         level: usize,
         leaves: Vec<&Leaf>,
         key: &[Poly<Values>],
-    ) -> Option<Pair> {
+    ) -> Option<RlwePair> {
         let ring = self.ring();
         let first = leaves.first()?;
         if level == 0 {
@@ -73,7 +73,13 @@ impl Cdks {
     }
 
     /// One node: merge and EvalAuto, of masks and bodies.
-    fn merge_pair(&self, level: usize, even: Pair, odd: &Pair, key: &[Poly<Values>]) -> Pair {
+    fn merge_pair(
+        &self,
+        level: usize,
+        even: RlwePair,
+        odd: &RlwePair,
+        key: &[Poly<Values>],
+    ) -> RlwePair {
         let ring = self.ring();
         let (merging, masks) = self.level(level);
         let levels = self.setup.gadget().levels();
@@ -98,7 +104,7 @@ impl Cdks {
         [a, b]
     }
 
-    fn zeros(&self) -> Pair {
+    fn zeros(&self) -> RlwePair {
         [self.ring().zero(), self.ring().zero()]
     }
 }

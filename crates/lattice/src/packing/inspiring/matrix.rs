@@ -83,7 +83,7 @@ pub fn from_digits(degree: usize, digits: &mut [i32], slot: Slot, tiles: &mut [i
         });
 
     for first in (0..columns).step_by(BLOCK_COLUMNS) {
-        let block = Block {
+        let block = ColumnBlock {
             degree,
             slot,
             columns,
@@ -95,7 +95,7 @@ pub fn from_digits(degree: usize, digits: &mut [i32], slot: Slot, tiles: &mut [i
 }
 
 /// Some columns of the matrix, all rows.
-struct Block<'a> {
+struct ColumnBlock<'a> {
     degree: usize,
     slot: Slot,
     columns: usize,
@@ -103,7 +103,7 @@ struct Block<'a> {
     digits: &'a [i32],
 }
 
-impl Block<'_> {
+impl ColumnBlock<'_> {
     /// Writes the columns to every row group.
     fn write(&self, tiles: &mut [i32]) {
         let run = self.slot.rows.min(matvec_i32::ROWS);
