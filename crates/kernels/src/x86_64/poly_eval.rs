@@ -10,9 +10,9 @@ use crate::poly_eval::polynomial::{Exponents, Order, Places, Polynomial};
 /// straddles two cache lines.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Block<const N: usize, const S: usize>([[u32; N]; S]);
+struct PointBlock<const N: usize, const S: usize>([[u32; N]; S]);
 
-impl<const N: usize, const S: usize> Block<N, S> {
+impl<const N: usize, const S: usize> PointBlock<N, S> {
     const ZERO: Self = Self([[0; N]; S]);
     /// Points of a block.
     const POINTS: usize = S * N / 2;
@@ -63,11 +63,11 @@ pub(super) fn evaluate<L: WideLanes<N>, const N: usize, const S: usize>(
     let length = out.len();
     let rows = polynomial.degree + 1;
     let count = (polynomial.variables * rows).max(polynomial.variables + 1);
-    let mut factors = vec![Block::<N, S>::ZERO; count];
-    let mut sums = vec![Block::<N, S>::ZERO; polynomial.variables];
+    let mut factors = vec![PointBlock::<N, S>::ZERO; count];
+    let mut sums = vec![PointBlock::<N, S>::ZERO; polynomial.variables];
 
-    for (block, out) in out.chunks_mut(Block::<N, S>::POINTS).enumerate() {
-        let start = block * Block::<N, S>::POINTS;
+    for (block, out) in out.chunks_mut(PointBlock::<N, S>::POINTS).enumerate() {
+        let start = block * PointBlock::<N, S>::POINTS;
         let coordinates = points
             .chunks_exact(length)
             .map(|row| &row[start..][..out.len()]);
@@ -98,10 +98,10 @@ pub(super) fn evaluate<L: WideLanes<N>, const N: usize, const S: usize>(
 fn fill_powers<L: WideLanes<N>, const N: usize, const S: usize>(
     field: Field<'_, L, N>,
     points: &[u32],
-    powers: &mut [Block<N, S>],
+    powers: &mut [PointBlock<N, S>],
 ) {
     let lanes = field.lanes;
-    let mut words = Block::<N, S>::ZERO;
+    let mut words = PointBlock::<N, S>::ZERO;
     fill(&mut words, points);
     // The reduction of a product by 2⁶⁴ leaves the point times 2³², its Montgomery form.
     let square = lanes.splat(field.polynomial.square);
@@ -111,7 +111,7 @@ fn fill_powers<L: WideLanes<N>, const N: usize, const S: usize>(
     }
 
     let mut last = [lanes.splat(1); S];
-    powers[0] = Block([one(); S]);
+    powers[0] = PointBlock([one(); S]);
     for power in &mut powers[1..] {
         for ((last, &factor), power) in last.iter_mut().zip(&factors).zip(&mut power.0) {
             *last = field.reduce(lanes.mul_even(*last, factor));
@@ -135,18 +135,18 @@ const fn one<const N: usize>() -> [u32; N] {
 #[inline(always)]
 fn fill_places<'a, const N: usize, const S: usize>(
     coordinates: impl DoubleEndedIterator<Item = &'a [u32]>,
-    factors: &mut [Block<N, S>],
+    factors: &mut [PointBlock<N, S>],
 ) {
-    factors[0] = Block([one(); S]);
+    factors[0] = PointBlock([one(); S]);
     for (factor, points) in factors[1..].iter_mut().zip(coordinates.rev()) {
-        *factor = Block::ZERO;
+        *factor = PointBlock::ZERO;
         fill(factor, points);
     }
 }
 
 /// Writes a word to each lane of 64 bits.
 #[inline(always)]
-fn fill<const N: usize, const S: usize>(block: &mut Block<N, S>, points: &[u32]) {
+fn fill<const N: usize, const S: usize>(block: &mut PointBlock<N, S>, points: &[u32]) {
     for (word, &point) in block.0.as_flattened_mut().iter_mut().step_by(2).zip(points) {
         *word = point;
     }
@@ -159,9 +159,9 @@ fn fill<const N: usize, const S: usize>(block: &mut Block<N, S>, points: &[u32])
 fn walk<L: WideLanes<N>, const N: usize, const S: usize>(
     field: Field<'_, L, N>,
     mut order: impl Order,
-    factors: &[Block<N, S>],
-    sums: &mut [Block<N, S>],
-) -> Block<N, S> {
+    factors: &[PointBlock<N, S>],
+    sums: &mut [PointBlock<N, S>],
+) -> PointBlock<N, S> {
     let lanes = field.lanes;
     let polynomial = field.polynomial;
     let inner = &factors[order.row()..];
@@ -210,7 +210,7 @@ fn walk<L: WideLanes<N>, const N: usize, const S: usize>(
 fn dot<L: WideLanes<N>, const N: usize, const S: usize>(
     field: Field<'_, L, N>,
     row: &[u32],
-    factors: &[Block<N, S>],
+    factors: &[PointBlock<N, S>],
 ) -> [L::Vector; S] {
     let lanes = field.lanes;
     let mut sums = [lanes.splat(0); S];
@@ -232,9 +232,9 @@ fn dot<L: WideLanes<N>, const N: usize, const S: usize>(
 fn finish<L: WideLanes<N>, const N: usize, const S: usize>(
     field: Field<'_, L, N>,
     values: [L::Vector; S],
-) -> Block<N, S> {
+) -> PointBlock<N, S> {
     let q = field.polynomial.q;
-    let mut words = Block::ZERO;
+    let mut words = PointBlock::ZERO;
     for (words, mut value) in words.0.iter_mut().zip(values) {
         for bound in [8 * q, 4 * q, 2 * q, q] {
             value = field.below(value, bound);
