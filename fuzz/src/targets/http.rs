@@ -27,14 +27,14 @@ enum After {
 }
 
 /// A service with one database, and the details that its clients need.
-struct Service {
+struct ServiceFixture {
     address: SocketAddr,
     query: Vec<u8>,
     header: Header,
     _runtime: Runtime,
 }
 
-impl Service {
+impl ServiceFixture {
     fn start() -> Self {
         let runtime = Runtime::new().unwrap();
         let scheme = registry::by_name("plain")
@@ -135,7 +135,7 @@ fn get(path: &str) -> Vec<u8> {
 
 /// Complete requests.
 pub(super) fn requests() -> Target {
-    let service = Service::start();
+    let service = ServiceFixture::start();
 
     let mut seeds: Vec<Vec<u8>> = [
         "/healthz",
@@ -179,7 +179,7 @@ pub(super) fn requests() -> Target {
 
 /// Query bodies in valid requests, unchanged and in a valid envelope.
 pub(super) fn bodies() -> Target {
-    let service = Service::start();
+    let service = ServiceFixture::start();
     let seeds = vec![service.query.clone(), repair::payload(&service.query)];
     Target::new(seeds, move |input| {
         let plain = service.send(&service.post(input), After::Wait);

@@ -245,7 +245,7 @@ pub(super) fn sections() -> Target {
             .nth(position)
             .map(|name| (name.as_str(), bytes));
 
-        let loaded = database.scheme.load(&Sections {
+        let loaded = database.scheme.load(&ReplacedSections {
             whole: &database.sections,
             changed,
         });
@@ -272,12 +272,12 @@ impl SectionSink for Named {
 }
 
 /// Sections with one replaced. The others are shared, as some are megabytes long.
-struct Sections<'a> {
+struct ReplacedSections<'a> {
     whole: &'a BTreeMap<String, Blob>,
     changed: Option<(&'a str, &'a [u8])>,
 }
 
-impl SectionSource for Sections<'_> {
+impl SectionSource for ReplacedSections<'_> {
     fn get(&self, name: &str) -> Result<Blob> {
         match self.changed {
             Some((changed, bytes)) if changed == name => Ok(Blob::copy_of(bytes)),
