@@ -18,12 +18,12 @@ use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
 use crate::errors::carried;
 use crate::items::{ItemIterator, ReadOnce};
 
-type Reader = Box<dyn RecordBatchReader + Send>;
+type BatchReader = Box<dyn RecordBatchReader + Send>;
 
 /// The batches of a table, which are read once.
 pub(crate) struct Batches {
     schema: SchemaRef,
-    reader: ReadOnce<Reader>,
+    reader: ReadOnce<BatchReader>,
 }
 
 /// Returns whether an object is a table with a stream of batches.
@@ -48,7 +48,7 @@ impl Batches {
 }
 
 /// The batches of an object with `__arrow_c_stream__`.
-fn reader_of_table(table: &Bound<'_, PyAny>) -> PyResult<Reader> {
+fn reader_of_table(table: &Bound<'_, PyAny>) -> PyResult<BatchReader> {
     let reader = table.extract::<PyRecordBatchReader>()?.into_reader();
     reader.map_err(|error| PyValueError::new_err(error.to_string()))
 }

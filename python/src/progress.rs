@@ -17,10 +17,10 @@ const INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) struct Reporter<'a> {
     pub(crate) interrupt: &'a Interrupt,
     function: Option<Py<PyAny>>,
-    state: Mutex<State>,
+    state: Mutex<ProgressState>,
 }
 
-struct State {
+struct ProgressState {
     stage: String,
     done: u64,
     of: u64,
@@ -29,7 +29,7 @@ struct State {
 
 impl<'a> Reporter<'a> {
     pub(crate) fn new(interrupt: &'a Interrupt, function: Option<Py<PyAny>>) -> Self {
-        let state = State {
+        let state = ProgressState {
             stage: String::new(),
             done: 0,
             of: 0,
@@ -42,7 +42,7 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    fn report(&self, change: impl FnOnce(&mut State), always: bool) {
+    fn report(&self, change: impl FnOnce(&mut ProgressState), always: bool) {
         self.interrupt.check();
         let Some(function) = &self.function else {
             return;
