@@ -11,9 +11,9 @@ pub(crate) const NO_REGISTRATION: &str = "its clients keep state that must never
     outside a browser";
 
 /// A scheme with registered clients: its name and its number.
-struct Registered(&'static str, u16);
+struct RegisteredScheme(&'static str, u16);
 
-impl ErasedClientScheme for Registered {
+impl ErasedClientScheme for RegisteredScheme {
     fn name(&self) -> &'static str {
         self.0
     }
@@ -41,7 +41,7 @@ type ListedClient = &'static (dyn ErasedClientScheme + 'static);
 /// and the short module has the common ones of the others.
 macro_rules! client_of {
     (private registered $weight:ident $scheme:ty) => {{
-        const REFUSED: ListedClient = &Registered(<$scheme>::NAME, <$scheme>::ID);
+        const REFUSED: ListedClient = &RegisteredScheme(<$scheme>::NAME, <$scheme>::ID);
         Some(REFUSED)
     }};
     (private keyless common $scheme:ty) => {{
