@@ -46,6 +46,22 @@ const FAR_MEMORY: u64 = 1 << 50;
 /// Bytes of coefficients that one product reads: a word for every block of 32 points.
 const BYTES_PER_TERM: f64 = 4.0 / 32.0;
 
+/// Titles of the figure's columns.
+const COLUMNS: [&str; 12] = [
+    "records",
+    "machine",
+    "way",
+    "m",
+    "D",
+    "n",
+    "products",
+    "look-ups",
+    "tables",
+    "s per query",
+    "ms per index",
+    "source",
+];
+
 /// A machine on which times are predicted.
 struct Machine {
     name: String,
@@ -361,21 +377,6 @@ pub(super) fn crossing(
     rows.extend(far.rows());
     curves.push(far.curve());
 
-    let columns = [
-        "records",
-        "machine",
-        "way",
-        "m",
-        "D",
-        "n",
-        "products",
-        "look-ups",
-        "tables",
-        "s per query",
-        "ms per index",
-        "source",
-    ];
-
     let correct = measured
         .lines
         .iter()
@@ -383,7 +384,7 @@ pub(super) fn crossing(
         .all(|report| report.correct);
 
     Ok(SheetRows {
-        columns: titles(&columns),
+        columns: titles(&COLUMNS),
         rows,
         notes: notes(&measured, &pairs, &far),
         curves,
