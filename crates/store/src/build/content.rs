@@ -9,7 +9,7 @@ use super::choice::proven;
 use super::options::BuildOptions;
 use crate::error::{Error, Result};
 use crate::file::name_of;
-use crate::source::{Format, Rows, SkippedRow, raw_records, rows};
+use crate::source::{Format, SkippedRow, SourceRows, raw_records, rows};
 
 /// Records ready to be prepared by a scheme.
 pub(super) struct Content<'a> {
@@ -65,7 +65,7 @@ pub(super) fn read(
         return read_raw(options, run.progress);
     }
 
-    let Rows {
+    let SourceRows {
         entries: rows,
         bytes,
         skipped,

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::file::{is_standard_input, stem_of};
 use crate::publish::check_output;
 use crate::snapshot::{Sign, Signing, check_name};
-use crate::source::{Columns, Deletes, Format, Given, Request, Selection};
+use crate::source::{Columns, Deletes, Format, Given, RowsRequest, Selection};
 use crate::versions::{log_to_continue, refuse_published, stored_log};
 
 /// The least memory of a build in bytes: buffers, and a pack with its masks for each thread of this
@@ -272,7 +272,7 @@ impl BuildOptions {
     }
 
     /// The request for the source's rows.
-    pub(super) fn request(&self) -> Request<'_> {
+    pub(super) fn request(&self) -> RowsRequest<'_> {
         let columns = Columns {
             key: self.key.as_deref(),
             values: &self.values,
@@ -291,7 +291,7 @@ impl BuildOptions {
             self.record_bytes
         };
 
-        Request {
+        RowsRequest {
             path: &self.source,
             format: self.format(),
             columns,

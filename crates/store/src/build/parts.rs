@@ -24,7 +24,7 @@ use super::outside::{check_memory, most_bytes};
 use super::tasks::{RunTasks, publish, publish_with};
 use crate::error::{Error, Result, io};
 use crate::file::{free_range, map_blob};
-use crate::source::{Columns, Deletes, Format, Given, Request, Selection, rows_each};
+use crate::source::{Columns, Deletes, Format, Given, RowsRequest, Selection, rows_each};
 
 /// The file with the columns and the seed.
 const PLAN: &str = "rows.json";
@@ -143,7 +143,7 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
     // The name is known to be safe by now: it becomes a part of file names.
     let PartsPlan { seed, key, values } = read(folder, PLAN)?;
     let path = Path::new(NAME);
-    let request = Request {
+    let request = RowsRequest {
         path,
         format: Format::Given,
         columns: Columns {

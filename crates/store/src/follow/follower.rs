@@ -9,7 +9,7 @@ use super::file::{self, FileState, TextAfter};
 use super::options::{FollowOptions, OnBadRow, SlotOptions};
 use super::pipe::Pipe;
 #[cfg(feature = "postgres")]
-use super::slot::{Peeked, Slot};
+use super::slot::{Peeked, ReplicationSlot};
 use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
 use crate::file::is_standard_input;
@@ -51,7 +51,7 @@ enum ChangeSource {
     File(Places),
     Pipe(Pipe),
     #[cfg(feature = "postgres")]
-    Slot(Box<Slot>),
+    Slot(Box<ReplicationSlot>),
 }
 
 /// Places in a file.
@@ -84,7 +84,7 @@ fn slot_source(options: &FollowOptions, slot: &SlotOptions) -> Result<ChangeSour
     let _lock = lock_deltas(file)?;
     let stated = Draft::open(file, options.update.sign.as_ref())?.followed;
 
-    let slot = Slot::open(slot.clone(), file, stated)?;
+    let slot = ReplicationSlot::open(slot.clone(), file, stated)?;
     Ok(ChangeSource::Slot(Box::new(slot)))
 }
 

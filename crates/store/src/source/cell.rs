@@ -2,7 +2,7 @@
 
 use super::columns::{ColumnValue, value};
 use super::json::{json_string, text};
-use super::row::{Fault, Row};
+use super::row::{Fault, SourceRow};
 
 /// A cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Cell {
 }
 
 /// Makes a row from cells: a single value as it is, several as an object, none as an empty value.
-pub(super) fn row(key: Option<Cell>, values: Vec<(&str, Cell)>) -> Result<Row, Fault> {
+pub(super) fn row(key: Option<Cell>, values: Vec<(&str, Cell)>) -> Result<SourceRow, Fault> {
     // All null keys would be one empty key.
     if matches!(key, Some(Cell::Null)) {
         return Err(Fault::Reason(
@@ -94,7 +94,7 @@ pub(super) fn row(key: Option<Cell>, values: Vec<(&str, Cell)>) -> Result<Row, F
     }
 
     let key = key.map(Cell::into_bytes).unwrap_or_default();
-    Ok(Row {
+    Ok(SourceRow {
         key,
         value: Some(value(values.into_iter().map(Ok))?),
     })

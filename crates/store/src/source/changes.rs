@@ -15,7 +15,7 @@ use super::filter::RowFilter;
 use super::format::Format;
 use super::input::Input;
 use super::read::read;
-use super::request::{Columns, Deletes, Request, Selection};
+use super::request::{Columns, Deletes, RowsRequest, Selection};
 use super::row::{Position, SkippedRow};
 use super::{csv, jsonl};
 use crate::error::{Error, Result};
@@ -150,7 +150,7 @@ fn request<'a>(
     format: Format,
     columns: &'a ChangeColumns,
     skip_bad: u64,
-) -> Request<'a> {
+) -> RowsRequest<'a> {
     let ChangeColumns {
         key,
         values,
@@ -164,7 +164,7 @@ fn request<'a>(
         deletes: Deletes::Marked(delete.as_deref()),
     };
 
-    Request {
+    RowsRequest {
         path,
         format,
         columns,

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::request::Request;
-use super::row::{Fault, Position, Row, SkippedRow, too_long};
+use super::request::RowsRequest;
+use super::row::{Fault, Position, SkippedRow, SourceRow, too_long};
 use crate::error::{Error, Result};
 use crate::file::name_of;
 
@@ -19,8 +19,8 @@ pub(super) struct RowFilter<'a> {
 }
 
 impl<'a> RowFilter<'a> {
-    pub(super) fn new(request: &Request<'a>) -> Self {
-        let &Request {
+    pub(super) fn new(request: &RowsRequest<'a>) -> Self {
+        let &RowsRequest {
             path,
             longest,
             skip_bad,
@@ -39,8 +39,8 @@ impl<'a> RowFilter<'a> {
     pub(super) fn keep(
         &mut self,
         position: Position<'_>,
-        row: Result<Row, Fault>,
-    ) -> Result<Option<Row>> {
+        row: Result<SourceRow, Fault>,
+    ) -> Result<Option<SourceRow>> {
         let fault = match row.and_then(|row| self.check_length(row)) {
             Ok(row) => return Ok(Some(row)),
             Err(fault) => fault,
@@ -56,7 +56,7 @@ impl<'a> RowFilter<'a> {
         Ok(None)
     }
 
-    fn check_length(&self, row: Row) -> Result<Row, Fault> {
+    fn check_length(&self, row: SourceRow) -> Result<SourceRow, Fault> {
         let length = row.value.as_ref().map_or(0, Vec::len) as u64;
         if length <= self.longest {
             return Ok(row);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use papir_core::Progress;
 
-use super::request::Request;
-use super::row::{Fault, OnRow, Position, Row};
+use super::request::RowsRequest;
+use super::row::{Fault, OnRow, Position, SourceRow};
 use crate::error::{Error, Result};
 use crate::file::open_regular;
 use crate::publish::{belongs_to, split};
@@ -63,7 +63,7 @@ impl OutputFiles {
 /// Reads all files in the order of their keys. Symbolic links are neither read nor followed. The
 /// output of the build is left out. Returns the bytes read.
 pub(super) fn rows(
-    request: &Request<'_>,
+    request: &RowsRequest<'_>,
     progress: &dyn Progress,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
@@ -82,7 +82,7 @@ pub(super) fn rows(
         let row = match content(&path, kind, longest)? {
             Content::Whole(bytes) => {
                 total += bytes.len() as u64;
-                Ok(Row {
+                Ok(SourceRow {
                     key,
                     value: Some(bytes),
                 })

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::columns::{ColumnValue, value};
 use super::input::{Input, without_mark};
 use super::request::{Columns, Deletes};
-use super::row::{Fault, OnRow, Position, Row, is_deletion};
+use super::row::{Fault, OnRow, Position, SourceRow, is_deletion};
 use crate::error::Result;
 use crate::file::name_of;
 
@@ -126,7 +126,7 @@ fn failed(path: &Path, source: io::Error) -> CoreError {
     }
 }
 
-fn row(bytes: &[u8], columns: Columns<'_>) -> Result<Row, Fault> {
+fn row(bytes: &[u8], columns: Columns<'_>) -> Result<SourceRow, Fault> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         Fault::Reason(format!(
             "not UTF-8 from byte {} on: expected JSON text",
@@ -150,7 +150,7 @@ fn row(bytes: &[u8], columns: Columns<'_>) -> Result<Row, Fault> {
             names.map(|name| Ok((name.as_str(), field(&fields, name)?))),
         )?)
     };
-    Ok(Row { key, value })
+    Ok(SourceRow { key, value })
 }
 
 /// Returns whether a row is a deletion.

@@ -96,7 +96,7 @@ pub(crate) use json::{json_object, json_string};
 pub(crate) use raw::{
     FileRecords, PackedRecords, is_stream, records as raw_records, shape as raw_shape,
 };
-pub(crate) use read::{Rows, csv_columns, rows, rows_each};
-pub(crate) use request::{Columns, Deletes, Request, Selection};
+pub(crate) use read::{SourceRows, csv_columns, rows, rows_each};
+pub(crate) use request::{Columns, Deletes, RowsRequest, Selection};
 pub use row::SkippedRow;
 pub(crate) use table::wanted_columns;

@@ -15,7 +15,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::cell::{self, Cell};
 use super::request::Columns;
-use super::row::{Fault, OnRow, Position, Row};
+use super::row::{Fault, OnRow, Position, SourceRow};
 use crate::error::{Error, Result};
 use crate::file::open_regular;
 
@@ -99,7 +99,7 @@ impl<'a> ColumnIndices<'a> {
             .build()
     }
 
-    fn row(&self, record: &Record) -> Result<Row, Fault> {
+    fn row(&self, record: &Record) -> Result<SourceRow, Fault> {
         // In the order of the projection, in which a column that is key and value is once.
         let fields: Vec<&Field> = record.get_column_iter().map(|(_, field)| field).collect();
         let key = match self.key {

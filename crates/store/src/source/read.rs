@@ -10,7 +10,7 @@ use super::format::Format;
 use super::input::Input;
 #[cfg(feature = "parquet")]
 use super::parquet;
-use super::request::Request;
+use super::request::RowsRequest;
 use super::row::{OnRow, SkippedRow};
 #[cfg(feature = "sqlite")]
 use super::sqlite;
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::file::{free_memory, name_of};
 
 /// The rows of a source.
-pub(crate) struct Rows {
+pub(crate) struct SourceRows {
     pub(crate) entries: Vec<Entry>,
     /// Length of the source in bytes.
     pub(crate) bytes: u64,
@@ -64,7 +64,7 @@ impl RowMemory {
 
 /// Reads all rows. Without a key column, all keys are empty. Refuses more rows than fit into the
 /// free memory.
-pub(crate) fn rows(request: &Request<'_>, progress: &dyn Progress) -> Result<Rows> {
+pub(crate) fn rows(request: &RowsRequest<'_>, progress: &dyn Progress) -> Result<SourceRows> {
     let mut entries = Vec::new();
     let mut memory = RowMemory::default();
     let (bytes, skipped) = rows_each(request, progress, &mut |entry| {
@@ -74,7 +74,7 @@ pub(crate) fn rows(request: &Request<'_>, progress: &dyn Progress) -> Result<Row
         entries.push(entry);
         Ok(())
     })?;
-    Ok(Rows {
+    Ok(SourceRows {
         entries,
         bytes,
         skipped,
@@ -84,7 +84,7 @@ pub(crate) fn rows(request: &Request<'_>, progress: &dyn Progress) -> Result<Row
 /// Passes all rows to `each`, in the form of [`rows`]. Returns the source's length in bytes and the
 /// skipped rows. An error of `each` ends the reading.
 pub(crate) fn rows_each(
-    request: &Request<'_>,
+    request: &RowsRequest<'_>,
     progress: &dyn Progress,
     each: &mut dyn FnMut(Entry) -> Result<()>,
 ) -> Result<(u64, Vec<SkippedRow>)> {
@@ -114,7 +114,7 @@ pub(crate) fn csv_columns(path: &Path) -> Result<Vec<String>> {
 
 /// Passes every row of a source to `on_row`. Returns the number of bytes read.
 pub(super) fn read(
-    request: &Request<'_>,
+    request: &RowsRequest<'_>,
     progress: &dyn Progress,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
@@ -129,7 +129,7 @@ pub(super) fn read(
 /// Passes every row of a file to `on_row`. Returns the number of bytes read.
 fn read_file(
     format: Format,
-    request: &Request<'_>,
+    request: &RowsRequest<'_>,
     progress: &dyn Progress,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {

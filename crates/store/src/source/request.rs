@@ -36,7 +36,7 @@ pub(crate) enum Selection<'a> {
 
 /// A request for the rows of a source.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request<'a> {
+pub(crate) struct RowsRequest<'a> {
     pub(crate) path: &'a Path,
     pub(crate) format: Format,
     pub(crate) columns: Columns<'a>,

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::error::Result;
 
 /// The key and value of a row.
-pub(super) struct Row {
+pub(super) struct SourceRow {
     /// The key's bytes; empty without a key column.
     pub(super) key: Vec<u8>,
     /// The value's bytes; `None` if the row deletes its key.
@@ -37,7 +37,7 @@ pub(super) enum Position<'a> {
 }
 
 /// A callback for every row of a source.
-pub(super) type OnRow<'a> = dyn FnMut(Position<'_>, Result<Row, Fault>) -> Result<()> + 'a;
+pub(super) type OnRow<'a> = dyn FnMut(Position<'_>, Result<SourceRow, Fault>) -> Result<()> + 'a;
 
 /// A bad row that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,9 @@ use super::report::DeltaReport;
 use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
 use crate::snapshot::Sign;
-use crate::source::{ChangeRow, Columns, Deletes, Format, Request, Selection, raw_records, rows};
+use crate::source::{
+    ChangeRow, Columns, Deletes, Format, RowsRequest, Selection, raw_records, rows,
+};
 
 /// Options of appending records.
 #[derive(Clone, Debug)]
@@ -112,7 +114,7 @@ fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Resu
         values,
         deletes: Deletes::None,
     };
-    let request = Request {
+    let request = RowsRequest {
         path: &options.source,
         format,
         columns,

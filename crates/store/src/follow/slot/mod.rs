@@ -45,7 +45,7 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 const PASSED_BYTES: u64 = 16 << 20;
 
 /// A slot, connected or not.
-pub(super) struct Slot {
+pub(super) struct ReplicationSlot {
     options: SlotOptions,
     connector: Connector,
     /// `None` after a failure.
@@ -93,7 +93,7 @@ impl From<postgres::Error> for SlotFailure {
     }
 }
 
-impl Slot {
+impl ReplicationSlot {
     /// Connects to the server. `file` is the snapshot, whose newest version states the place
     /// `stated`. A slot or a publication that does not continue that place is refused.
     pub(super) fn open(

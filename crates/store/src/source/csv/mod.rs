@@ -11,7 +11,7 @@ use super::input::Input;
 use super::json::{json_string, text};
 use super::named::index_of;
 use super::request::{Columns, Deletes};
-use super::row::{Fault, OnRow, Position, Row, is_deletion};
+use super::row::{Fault, OnRow, Position, SourceRow, is_deletion};
 use crate::error::{Error, Result};
 use crate::file::name_of;
 use reader::{NextRow, RowReader};
@@ -147,7 +147,7 @@ impl<'a> ColumnIndices<'a> {
     }
 
     /// Converts the current row of a reader.
-    fn row(&self, row: &RowReader<'_>) -> Result<Row, Fault> {
+    fn row(&self, row: &RowReader<'_>) -> Result<SourceRow, Fault> {
         check_count(row, self.count)?;
         let key = match self.key {
             Some(index) => row.field(index).into_owned(),
@@ -167,7 +167,7 @@ impl<'a> ColumnIndices<'a> {
                 fields.map(|&(name, index)| Ok((name, row.field(index)))),
             )?)
         };
-        Ok(Row { key, value })
+        Ok(SourceRow { key, value })
     }
 }
 
