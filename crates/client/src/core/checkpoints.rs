@@ -14,7 +14,7 @@ use papir_protocol::{DatabaseInfo, limit, path};
 use super::owner_pin::PinnedOwner;
 use super::service::Service;
 use super::settings::{Pin, Settings};
-use super::storage::Storage;
+use super::storage::SlotStorage;
 use super::task::Io;
 use crate::error::{Error, Result, refused_checkpoint};
 
@@ -85,7 +85,7 @@ impl OwnerTrust {
         settings: &Settings,
     ) -> Result<Self> {
         let slot = service.address.identity(name);
-        let storage = Storage::new(io, &slot);
+        let storage = SlotStorage::new(io, &slot);
 
         let pin = match settings.pin {
             Pin::Nothing => None,
@@ -283,7 +283,7 @@ impl OwnerTrust {
         proven: &mut ProvenCheckpoint,
     ) -> Result<Option<Error>> {
         let slot = service.address.identity(name);
-        let lock = Storage::new(io, &slot).lock().await?;
+        let lock = SlotStorage::new(io, &slot).lock().await?;
 
         let Some(stored) = lock.owner().await? else {
             // The user has removed a pin that this session knows: it stays removed. Another session

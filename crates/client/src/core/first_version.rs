@@ -11,7 +11,7 @@ use super::fetch::{Fetched, Origin, fetch};
 use super::pins;
 use super::service::Service;
 use super::settings::{Pin, Settings};
-use super::storage::Storage;
+use super::storage::SlotStorage;
 use super::task::Io;
 use crate::error::Result;
 
@@ -97,7 +97,7 @@ async fn check_root(
         ..
     } = from;
     let slot = service.address.identity(name);
-    let storage = Storage::new(io, &slot);
+    let storage = SlotStorage::new(io, &slot);
 
     let checks = match settings.pin {
         Pin::Nothing => false,

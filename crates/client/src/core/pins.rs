@@ -8,7 +8,7 @@ use papir_protocol::path;
 
 use super::service::Service;
 use super::settings::{Pin, Settings};
-use super::storage::Storage;
+use super::storage::SlotStorage;
 use super::task::Io;
 use crate::error::{Error, Result};
 
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 /// Fails with [`Error::Root`] if another root is given or pinned, or if the database has no root
 /// although one is pinned.
 pub(crate) async fn check_or_pin(
-    storage: Storage<'_>,
+    storage: SlotStorage<'_>,
     url: &str,
     given: Option<Root>,
     found: Option<Root>,
@@ -79,7 +79,7 @@ impl<'a> NamePin<'a> {
     pub(crate) async fn check(&self, name: &str) -> Result<()> {
         match &self.slot {
             Some(slot) => self
-                .is_pinned(name, Storage::new(self.io, slot).name().await?)
+                .is_pinned(name, SlotStorage::new(self.io, slot).name().await?)
                 .map(drop),
             None => Ok(()),
         }
@@ -89,7 +89,7 @@ impl<'a> NamePin<'a> {
     /// pinned.
     pub(crate) async fn is_set(&self) -> Result<bool> {
         match &self.slot {
-            Some(slot) => Ok(Storage::new(self.io, slot).name().await?.is_some()),
+            Some(slot) => Ok(SlotStorage::new(self.io, slot).name().await?.is_some()),
             None => Ok(false),
         }
     }
@@ -100,7 +100,7 @@ impl<'a> NamePin<'a> {
         let Some(slot) = &self.slot else {
             return Ok(());
         };
-        let storage = Storage::new(self.io, slot);
+        let storage = SlotStorage::new(self.io, slot);
         if self.is_pinned(name, storage.name().await?)? {
             return Ok(());
         }

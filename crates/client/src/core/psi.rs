@@ -16,7 +16,7 @@ use super::queries::{QueryReply, QueryRequest};
 use super::service::Service;
 use super::session::Session;
 use super::settings::Settings;
-use super::storage::Storage;
+use super::storage::SlotStorage;
 use super::task::{Io, Task};
 use crate::error::{Error, Result, unexpected};
 
@@ -270,7 +270,7 @@ impl IntersectionTask<'_> {
     async fn filter(&self, info: &PsiInfo, traffic: &mut Traffic) -> Result<Filter, RunError> {
         // Apart from the service's own slot: its database and its set are different things.
         let slot = self.service.address.identity("") + " set";
-        let storage = Storage::new(self.io, &slot);
+        let storage = SlotStorage::new(self.io, &slot);
         if let Some(filter) = stored_filter(storage, info).await {
             return Ok(filter);
         }
@@ -359,7 +359,7 @@ impl IntersectionTask<'_> {
 
 /// The stored filter of the version in `info`; `None` if it is missing, damaged or of another
 /// version.
-async fn stored_filter(storage: Storage<'_>, info: &PsiInfo) -> Option<Filter> {
+async fn stored_filter(storage: SlotStorage<'_>, info: &PsiInfo) -> Option<Filter> {
     let limit = info.filter_bytes?.saturating_add(info.version.len() as u64);
     let bytes = storage.filter(limit).await.ok()??;
     Filter::decode(bytes.strip_prefix(info.version.as_bytes())?).ok()

@@ -5,7 +5,7 @@
 //! this client has fetched this version before.
 
 use super::service::Service;
-use super::storage::Storage;
+use super::storage::SlotStorage;
 use super::task::Io;
 
 /// Shortest public part that is stored, in bytes. Fetching a shorter one costs little more than the
@@ -32,7 +32,7 @@ impl<'a> PublicCache<'a> {
     pub(crate) async fn read(&self, version: &str, length: u64) -> Option<Vec<u8>> {
         let slot = self.slot.as_ref().filter(|_| length >= MIN_BYTES)?;
         let limit = length.saturating_add(version.len() as u64);
-        let mut bytes = Storage::new(self.io, slot)
+        let mut bytes = SlotStorage::new(self.io, slot)
             .public_part(limit)
             .await
             .ok()??;
@@ -51,7 +51,7 @@ impl<'a> PublicCache<'a> {
             return;
         };
         if bytes.len() as u64 >= MIN_BYTES {
-            let _ = Storage::new(self.io, slot)
+            let _ = SlotStorage::new(self.io, slot)
                 .keep_public_part([version.as_bytes(), bytes].concat())
                 .await;
         }

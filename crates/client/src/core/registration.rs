@@ -16,7 +16,7 @@ use super::ready_tickets::{Readiness, ReadyTickets, pause, readiness};
 use super::record::SavedRegistration;
 use super::settings::{Rotation, Settings, Watcher};
 use super::state_cache::StateCache;
-use super::storage::{Locked, Storage};
+use super::storage::{Locked, SlotStorage};
 use crate::error::{Error, Result, unexpected};
 
 /// Longest client keys in bytes that are sent in one request: 64 KiB. Longer keys are uploaded in
@@ -634,7 +634,7 @@ impl Registration {
     }
 
     async fn lock<'a>(&'a self, context: Context<'a>) -> Result<Locked<'a>> {
-        Storage::new(context.io, &self.slot).lock().await
+        SlotStorage::new(context.io, &self.slot).lock().await
     }
 
     /// The path of the client with this id.

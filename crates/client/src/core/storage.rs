@@ -13,18 +13,18 @@ use crate::error::{Error, Result, unexpected};
 
 /// A storage slot, without its lock.
 #[derive(Clone, Copy)]
-pub(crate) struct Storage<'a> {
+pub(crate) struct SlotStorage<'a> {
     io: &'a Io,
     slot: &'a str,
 }
 
 /// A storage slot with its lock, which is released when this is dropped.
 pub(crate) struct Locked<'a> {
-    storage: Storage<'a>,
+    storage: SlotStorage<'a>,
     lock: StoreLock,
 }
 
-impl<'a> Storage<'a> {
+impl<'a> SlotStorage<'a> {
     pub(crate) fn new(io: &'a Io, slot: &'a str) -> Self {
         Self { io, slot }
     }

@@ -43,7 +43,7 @@ use crate::error::Error;
 use crate::error::Result;
 
 use folder::Folder;
-use slot::Slot;
+use slot::StateSlot;
 
 pub use folder::default_state_directory;
 pub use sealed::Passphrase;
@@ -75,7 +75,7 @@ impl ClientState {
     /// get the same location.
     #[cfg(feature = "transport")]
     pub(crate) fn location(&self, slot: &str) -> PathBuf {
-        Slot::new(&*self.storage, slot, None).location()
+        StateSlot::new(&*self.storage, slot, None).location()
     }
 
     /// Performs a request of the protocol core. Blocks while the storage reads or writes, and while
@@ -85,8 +85,8 @@ impl ClientState {
     }
 
     /// The slot with this identity.
-    fn slot(&self, identity: &str) -> Slot<'_> {
-        Slot::new(&*self.storage, identity, self.passphrase.as_ref())
+    fn slot(&self, identity: &str) -> StateSlot<'_> {
+        StateSlot::new(&*self.storage, identity, self.passphrase.as_ref())
     }
 }
 

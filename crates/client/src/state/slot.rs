@@ -21,7 +21,7 @@ const OWNER_BYTES: u64 = 4096;
 const NAME_BYTES: u64 = 4096;
 
 /// The slot of one database. Callers must have its lock while they change it.
-pub(super) struct Slot<'a> {
+pub(super) struct StateSlot<'a> {
     storage: &'a dyn StateStorage,
     /// The database's identity, which a stored registration must contain.
     identity: String,
@@ -29,7 +29,7 @@ pub(super) struct Slot<'a> {
     passphrase: Option<&'a Passphrase>,
 }
 
-impl<'a> Slot<'a> {
+impl<'a> StateSlot<'a> {
     /// The slot of the database with this identity. Creates nothing. Its name is a hash, so that
     /// names do not reveal the services that a client uses. The contents of encrypted registrations
     /// do not reveal them either, but pinned roots, owner's keys and names may.
@@ -194,7 +194,7 @@ impl<'a> Slot<'a> {
 }
 
 #[cfg(feature = "transport")]
-impl Slot<'_> {
+impl StateSlot<'_> {
     /// Reads the pinned name of the service's database; `None` if no name is pinned.
     pub(super) fn pinned_name(&self) -> Result<Option<String>> {
         let name = self.read(StateEntry::Name, NAME_BYTES)?;
@@ -271,14 +271,14 @@ mod tests {
     }
 
     /// The state of the slot's registration.
-    fn state(slot: &Slot<'_>) -> Option<Vec<u8>> {
+    fn state(slot: &StateSlot<'_>) -> Option<Vec<u8>> {
         slot.registration()
             .unwrap()
             .map(|saved| saved.state.to_vec())
     }
 
     /// The path of an entry's file.
-    fn path(slot: &Slot<'_>, entry: StateEntry) -> PathBuf {
+    fn path(slot: &StateSlot<'_>, entry: StateEntry) -> PathBuf {
         slot.storage.location(&slot.name, entry)
     }
 
@@ -286,7 +286,7 @@ mod tests {
     fn files_are_private_and_replaced_atomically() {
         let folder = tempfile::tempdir().unwrap();
         let storage = storage(folder.path());
-        let slot = Slot::new(&storage, IDENTITY, None);
+        let slot = StateSlot::new(&storage, IDENTITY, None);
         let _lock = slot.lock().unwrap();
         assert_eq!(state(&slot), None);
 
@@ -326,7 +326,7 @@ mod tests {
 
         slot.forget().unwrap();
         assert!(state(&slot).is_none() && slot.keys(4).unwrap().is_none());
-        assert_ne!(Slot::new(&storage, "http://h/b", None).name, slot.name);
+        assert_ne!(StateSlot::new(&storage, "http://h/b", None).name, slot.name);
     }
 
     #[test]
@@ -336,7 +336,7 @@ mod tests {
         let passphrase = Passphrase::new("right");
         for passphrase in [None, Some(&passphrase)] {
             let slots = [IDENTITY, "http://h/b"].map(|identity| {
-                let slot = Slot::new(&storage, identity, passphrase);
+                let slot = StateSlot::new(&storage, identity, passphrase);
                 let _lock = slot.lock().unwrap();
                 let saved = SavedRegistration {
                     address: identity.to_owned(),
@@ -378,7 +378,7 @@ mod tests {
     fn a_registration_of_format_1_is_read_and_written_anew() {
         let folder = tempfile::tempdir().unwrap();
         let storage = storage(folder.path());
-        let slot = Slot::new(&storage, IDENTITY, None);
+        let slot = StateSlot::new(&storage, IDENTITY, None);
         let _lock = slot.lock().unwrap();
         let path = path(&slot, StateEntry::Registration);
 
@@ -405,7 +405,7 @@ mod tests {
     fn a_damaged_pin_of_an_owner_is_an_error_and_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let storage = storage(folder.path());
-        let slot = Slot::new(&storage, IDENTITY, None);
+        let slot = StateSlot::new(&storage, IDENTITY, None);
         assert_eq!(slot.owner().unwrap(), None);
 
         let _lock = slot.lock().unwrap();
@@ -425,7 +425,7 @@ mod tests {
     fn golden_name() {
         let folder = tempfile::tempdir().unwrap();
         let storage = storage(folder.path());
-        let slot = Slot::new(&storage, "http://h/v1/databases/", None);
+        let slot = StateSlot::new(&storage, "http://h/v1/databases/", None);
         let _lock = slot.lock().unwrap();
         slot.perform(StoreAction::KeepName("words".to_owned()))
             .unwrap();
@@ -445,7 +445,7 @@ mod tests {
         let storage = storage(folder.path());
         let right = Passphrase::new("right");
         let wrong = Passphrase::new("wrong");
-        let open = |passphrase| Slot::new(&storage, IDENTITY, passphrase);
+        let open = |passphrase| StateSlot::new(&storage, IDENTITY, passphrase);
         let held = open(None).lock().unwrap();
         open(Some(&right))
             .keep_registration(&registration(b"one"))
@@ -474,7 +474,7 @@ mod tests {
     fn one_thread_at_a_time_changes_a_slot() {
         let folder = tempfile::tempdir().unwrap();
         let storage = storage(folder.path());
-        let first = Slot::new(&storage, IDENTITY, None);
+        let first = StateSlot::new(&storage, IDENTITY, None);
         let held = first.lock().unwrap();
         first.keep_registration(&registration(&[0])).unwrap();
         drop(held);
@@ -482,7 +482,7 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let slot = Slot::new(&storage, IDENTITY, None);
+                    let slot = StateSlot::new(&storage, IDENTITY, None);
                     let _lock = slot.lock().unwrap();
                     let count = state(&slot).unwrap()[0];
                     slot.keep_registration(&registration(&[count + 1])).unwrap();
