@@ -20,7 +20,7 @@ use super::error::QueryError;
 use super::identity::{Files, Identity};
 
 /// The concatenated queries of one request.
-pub(crate) struct Queries<'a> {
+pub(crate) struct RequestQueries<'a> {
     /// A whole number of queries of one form, then the queries to the delta for the same lookups.
     pub(crate) bytes: &'a [u8],
     /// The client's keys, if the scheme has them.
@@ -31,7 +31,7 @@ pub(crate) struct Queries<'a> {
     pub(crate) newest: Version,
 }
 
-impl<'a> Queries<'a> {
+impl<'a> RequestQueries<'a> {
     /// The session of query `index`.
     fn session(&self, index: usize) -> ErasedSession<'a> {
         ErasedSession {
@@ -498,7 +498,7 @@ impl Database {
     /// invalid query rejects its own request only. The delta's answers follow the snapshot's.
     pub(crate) fn answer(
         &self,
-        requests: &[Queries<'_>],
+        requests: &[RequestQueries<'_>],
     ) -> Vec<std::result::Result<Vec<u8>, QueryError>> {
         let parts: Vec<SplitQueries<'_>> = requests
             .iter()
@@ -528,7 +528,7 @@ impl Database {
     /// Answers the queries to the snapshot of several requests, in order.
     fn base_answers(
         &self,
-        requests: &[Queries<'_>],
+        requests: &[RequestQueries<'_>],
         parts: &[SplitQueries<'_>],
     ) -> Vec<Result<Vec<u8>>> {
         let mut batch = Vec::new();

@@ -30,7 +30,7 @@ pub(crate) use config::CatalogOptions;
 pub use config::DatabaseConfig;
 pub use database::Database;
 use database::Paths;
-pub(crate) use database::Queries;
+pub(crate) use database::RequestQueries;
 pub(crate) use delta::ServedDelta;
 use device_slot::DeviceSlot;
 pub(crate) use error::{DatabaseError, QueryError};
@@ -39,7 +39,7 @@ pub(crate) use memory::{MemoryUse, resident};
 pub use sources::Sources;
 pub(crate) use unverified::Unverified;
 use versions::Versions;
-pub(crate) use versions::{Candidates, MAX_PREVIOUS, Target, VersionView};
+pub(crate) use versions::{Candidates, ChosenVersion, MAX_PREVIOUS, VersionView};
 
 /// Result of reloading one database.
 #[derive(Debug)]

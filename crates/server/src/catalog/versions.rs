@@ -224,7 +224,7 @@ pub(crate) struct Candidates {
 
 /// The version chosen to answer a request.
 #[derive(Clone)]
-pub(crate) struct Target {
+pub(crate) struct ChosenVersion {
     pub(crate) database: Arc<Database>,
     /// The newest version, reported to queries for a different one.
     pub(crate) newest: Version,
@@ -269,7 +269,7 @@ impl Candidates {
 
     /// Chooses the version that the envelopes of the queries name, or else the first candidate, and
     /// checks that the body is a whole number of its queries.
-    pub(crate) fn choose(self, body: &[u8]) -> Result<Target, QueryError> {
+    pub(crate) fn choose(self, body: &[u8]) -> Result<ChosenVersion, QueryError> {
         let named = named_version(body, Kind::Query);
         let found = self
             .databases
@@ -280,7 +280,7 @@ impl Candidates {
         };
 
         match database.check_length(body) {
-            Ok(()) => Ok(Target {
+            Ok(()) => Ok(ChosenVersion {
                 database: Arc::clone(database),
                 newest: self.newest,
             }),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::clock::microseconds;
 use super::id::ClientId;
 use super::keys_digest::{FirstUse, KeysDigest};
-use super::row::{Owner, Row, Stage};
+use super::row::{ClientRow, Owner, Stage};
 use super::store::Store;
 use super::tables::Result;
 
@@ -46,7 +46,7 @@ pub(super) enum KnownKeys {
     /// No client has registered them.
     Unknown,
     /// The same owner registered them just now, and has not used them: its response was lost.
-    Unanswered(ClientId, Row),
+    Unanswered(ClientId, ClientRow),
     /// Another client has registered them.
     OfAnother,
 }
@@ -60,7 +60,7 @@ impl Store {
         id: ClientId,
         digest: KeysDigest,
         now: u64,
-        change: impl FnOnce(&mut Row),
+        change: impl FnOnce(&mut ClientRow),
     ) -> Result<Completed> {
         let mut refusal = Completed::Gone;
         let completed = self.write(|tables| {
@@ -177,9 +177,9 @@ mod tests {
 
     /// A client that completes its registration with these keys.
     fn complete(store: &Store, number: u128, keys: u64, now: u64) -> Completed {
-        let row = Row::new([1; 16], 10, Version([0; 8]), now, u64::MAX);
+        let row = ClientRow::new([1; 16], 10, Version([0; 8]), now, u64::MAX);
         store.add("a", id(number), &row, QUOTA, 0).unwrap();
-        let change = |row: &mut Row| row.stage = Stage::Registered;
+        let change = |row: &mut ClientRow| row.stage = Stage::Registered;
         store
             .complete("a", id(number), digest(keys), now, change)
             .unwrap()

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::clock::microseconds;
 use super::id::ClientId;
-use super::row::{Owner, Row, Site, site};
+use super::row::{ClientRow, Owner, Site, site};
 use crate::admission::ClientKey;
 use crate::listen::Peer;
 
@@ -76,8 +76,8 @@ struct ClientCount {
 /// clients only. `expiry` is the time by which clients expire or make room. The error is the
 /// advised retry delay, if not enough clients can be removed.
 pub(super) fn make_room(
-    mut rows: Vec<(ClientId, Row)>,
-    new: &Row,
+    mut rows: Vec<(ClientId, ClientRow)>,
+    new: &ClientRow,
     quota: Quota,
     expiry: u64,
 ) -> Result<Vec<ClientId>, Duration> {
@@ -134,7 +134,7 @@ enum Limit {
 
 impl Limit {
     /// Returns whether it counts a client, if `owner` registers another.
-    fn counts(self, row: &Row, owner: Owner) -> bool {
+    fn counts(self, row: &ClientRow, owner: Owner) -> bool {
         match self {
             Self::OwnerFresh => row.owner == owner && !row.queried,
             Self::Owner => row.owner == owner,
@@ -145,7 +145,7 @@ impl Limit {
     }
 
     /// The clients that it counts, and the new one.
-    fn count(self, rows: &[(ClientId, Row)], new: &Row) -> ClientCount {
+    fn count(self, rows: &[(ClientId, ClientRow)], new: &ClientRow) -> ClientCount {
         let mut count = ClientCount {
             clients: 1,
             bytes: new.bytes(),
@@ -176,13 +176,13 @@ impl Limit {
 }
 
 /// The time from which a client makes room for others.
-fn removable_from(row: &Row) -> u64 {
+fn removable_from(row: &ClientRow) -> u64 {
     let kept = if row.queried { RECENT } else { PROBATION };
     row.used.saturating_add(microseconds(kept))
 }
 
 /// The time until the next client can be removed.
-fn delay(rows: &[(ClientId, Row)], limit: Limit, new: &Row, expiry: u64) -> Duration {
+fn delay(rows: &[(ClientId, ClientRow)], limit: Limit, new: &ClientRow, expiry: u64) -> Duration {
     let counted = rows.iter().filter(|(_, row)| limit.counts(row, new.owner));
     let next = counted
         .map(|(_, row)| removable_from(row))
@@ -211,22 +211,22 @@ mod tests {
     const DAY: u64 = 24 * 60 * MINUTE;
 
     /// A client of an owner, last used at a time.
-    fn row(owner: u8, used: u64, queried: bool) -> Row {
+    fn row(owner: u8, used: u64, queried: bool) -> ClientRow {
         let ttl = 30 * DAY;
-        Row {
+        ClientRow {
             queried,
-            ..Row::new([owner; 16], 10, Version([0; 8]), used, ttl)
+            ..ClientRow::new([owner; 16], 10, Version([0; 8]), used, ttl)
         }
     }
 
-    fn rows(rows: &[Row]) -> Vec<(ClientId, Row)> {
+    fn rows(rows: &[ClientRow]) -> Vec<(ClientId, ClientRow)> {
         (0..)
             .zip(rows)
             .map(|(number, row)| (ClientId::of(number), row.clone()))
             .collect()
     }
 
-    fn removed(present: &[Row], new: &Row) -> Result<Vec<u128>, u64> {
+    fn removed(present: &[ClientRow], new: &ClientRow) -> Result<Vec<u128>, u64> {
         make_room(rows(present), new, QUOTA, new.created)
             .map(|gone| gone.iter().map(|id| id.number()).collect())
             .map_err(|delay| delay.as_secs())
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn one_owner_registers_a_few_clients_before_they_query() {
-        let four: Vec<Row> = (0..4)
+        let four: Vec<ClientRow> = (0..4)
             .map(|minute| row(1, minute * MINUTE, false))
             .collect();
         assert_eq!(removed(&four, &row(1, 5 * MINUTE, false)), Err(5 * 60));
@@ -254,9 +254,9 @@ mod tests {
             "another owner"
         );
 
-        let queried: Vec<Row> = four
+        let queried: Vec<ClientRow> = four
             .iter()
-            .map(|row| Row {
+            .map(|row| ClientRow {
                 queried: true,
                 ..row.clone()
             })
@@ -275,13 +275,14 @@ mod tests {
         };
         let of = |network: u32, queried: bool| {
             let address = format!("2001:db8:7:{network:x}::").parse().unwrap();
-            Row {
+            ClientRow {
                 owner: owner(&ClientKey::Address(address)),
                 ..row(0, 0, queried)
             }
         };
-        let refused =
-            |present: Vec<Row>, new: &Row| make_room(rows(&present), new, quota, 0).is_err();
+        let refused = |present: Vec<ClientRow>, new: &ClientRow| {
+            make_room(rows(&present), new, quota, 0).is_err()
+        };
 
         let fresh = |count| (0..count).map(|network| of(network, false)).collect();
         assert!(!refused(fresh(9), &of(9, false)));
@@ -307,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_full_database_removes_idle_clients_and_keeps_recent_ones() {
-        let mut full: Vec<Row> = (0..8u8)
+        let mut full: Vec<ClientRow> = (0..8u8)
             .map(|owner| row(owner, u64::from(owner) * MINUTE, true))
             .collect();
         let new = |time| row(9, time, false);
@@ -323,7 +324,7 @@ mod tests {
 
     #[test]
     fn fresh_clients_keep_no_idle_ones() {
-        let mut full: Vec<Row> = (0..8).map(|owner| row(owner, 0, true)).collect();
+        let mut full: Vec<ClientRow> = (0..8).map(|owner| row(owner, 0, true)).collect();
         full[5] = row(5, DAY, false);
         assert_eq!(removed(&full, &row(9, DAY + MINUTE, false)), Ok(vec![0]));
 
@@ -336,7 +337,7 @@ mod tests {
 
     #[test]
     fn one_owner_has_a_quarter_of_the_bytes_unless_it_has_one_client() {
-        let large = |owner, bytes| Row {
+        let large = |owner, bytes| ClientRow {
             keys_bytes: bytes,
             ..row(owner, 0, true)
         };

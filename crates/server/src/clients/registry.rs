@@ -17,7 +17,7 @@ use super::keys::{KeyStorage, WatchedKeys};
 use super::notify::WorkerNotify;
 use super::numbers::{Numbers, TicketCounts};
 use super::quota::Quota;
-use super::row::{Row, Stage};
+use super::row::{ClientRow, Stage};
 use super::status;
 use super::store::Store;
 use crate::catalog::Database;
@@ -145,7 +145,7 @@ impl Registry {
     }
 
     /// The row of a client that has not expired.
-    pub(super) fn row(&self, database: &str, id: ClientId) -> Result<Row, ClientError> {
+    pub(super) fn row(&self, database: &str, id: ClientId) -> Result<ClientRow, ClientError> {
         match self.store.get(database, id)? {
             Some(row) if !row.is_expired(self.clock.expiry()) => Ok(row),
             // The sweep comes seconds later, and an expired client must not query until then.
@@ -178,7 +178,7 @@ impl Registry {
     }
 
     /// Marks a client as used now.
-    pub(super) fn touch(&self, row: &mut Row) {
+    pub(super) fn touch(&self, row: &mut ClientRow) {
         row.used = self.clock.now();
         row.expires = row.used.saturating_add(microseconds(self.config.ttl));
     }
@@ -199,7 +199,7 @@ impl Registry {
 
     /// Tickets prepared ahead for one client. Before its first query it has the tickets of one
     /// lookup, so that registering buys little work.
-    pub(super) fn ahead(&self, database: &Database, row: &Row) -> u64 {
+    pub(super) fn ahead(&self, database: &Database, row: &ClientRow) -> u64 {
         if row.queried {
             self.most_ahead(database)
         } else {
@@ -211,7 +211,7 @@ impl Registry {
         &self,
         database: &Database,
         id: ClientId,
-        row: &Row,
+        row: &ClientRow,
     ) -> Result<ClientStatus, StoreError> {
         let uploaded = if row.stage == Stage::Uploading {
             self.keys.offset(id)?

@@ -30,7 +30,7 @@ pub(crate) fn site(owner: &Owner) -> Site {
 
 /// One client. Times are in microseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct ClientRow {
     pub(crate) stage: Stage,
     /// Set once it has sent a query.
     pub(crate) queried: bool,
@@ -62,7 +62,7 @@ const FORMATS: Formats = Formats {
     renew: "remove the registry's directory: clients register again",
 };
 
-impl Row {
+impl ClientRow {
     /// A client that starts to upload keys of `keys_bytes` bytes, for queries with tickets. `ttl`
     /// is in microseconds.
     pub(crate) fn new(owner: Owner, keys_bytes: u64, version: Version, now: u64, ttl: u64) -> Self {
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let row = Row {
+        let row = ClientRow {
             stage: Stage::Registered,
             queried: false,
             ticketed: false,
@@ -182,12 +182,13 @@ mod tests {
             [&[4], &fields[..], &[0], &[8; 16], &[0], &last].concat()
         );
 
-        assert_eq!(Row::decode(&bytes).unwrap(), row);
+        assert_eq!(ClientRow::decode(&bytes).unwrap(), row);
         assert!(
-            Row::decode(&bytes[1..]).is_err() && Row::decode(&[&bytes[..], &[0]].concat()).is_err()
+            ClientRow::decode(&bytes[1..]).is_err()
+                && ClientRow::decode(&[&bytes[..], &[0]].concat()).is_err()
         );
         for other in [3, 5] {
-            let error = Row::decode(&[&[other][..], &bytes[1..]].concat()).unwrap_err();
+            let error = ClientRow::decode(&[&[other][..], &bytes[1..]].concat()).unwrap_err();
             assert!(matches!(error, papir_core::Error::Format { .. }), "{error}");
         }
     }

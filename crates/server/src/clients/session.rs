@@ -12,9 +12,9 @@ use super::id::ClientId;
 use super::keys::KeyStorage;
 use super::numbers::Claim;
 use super::registry::Registry;
-use super::row::{Row, Stage};
+use super::row::{ClientRow, Stage};
 use super::tickets::{TakeError, window};
-use crate::catalog::{Database, QueryError, Target};
+use crate::catalog::{ChosenVersion, Database, QueryError};
 
 /// Most outstanding ticket requests per client.
 const MAX_DEMANDS: usize = 64;
@@ -51,7 +51,7 @@ pub(crate) fn keys(
 /// are refused, a query does not parse, or there are more or fewer numbers than queries.
 pub(crate) fn tickets(
     registry: Option<&Registry>,
-    target: &Target,
+    target: &ChosenVersion,
     credentials: &Credentials,
     queries: &[u8],
 ) -> Result<Vec<Option<Vec<u8>>>, ClientError> {
@@ -124,7 +124,7 @@ impl Registry {
         &self,
         database: &Database,
         id: ClientId,
-        row: &Row,
+        row: &ClientRow,
     ) -> Result<Arc<ErasedKeys>, ClientError> {
         if row.stage == Stage::Uploading {
             let offset = self.keys.offset(id)?;
@@ -170,7 +170,7 @@ impl Registry {
         &self,
         database: &Database,
         id: ClientId,
-        row: &Row,
+        row: &ClientRow,
         queries: bool,
     ) -> Result<(), ClientError> {
         let unused = self.clock.now().saturating_sub(row.used);
@@ -191,7 +191,7 @@ impl Registry {
     /// numbers are on disk on return.
     fn tickets(
         &self,
-        target: &Target,
+        target: &ChosenVersion,
         id: ClientId,
         numbers: &[u64],
         queries: &[u8],
@@ -238,7 +238,7 @@ impl Registry {
     /// The answer to queries that get no tickets. Requests tickets that are missing.
     fn refusal(
         &self,
-        target: &Target,
+        target: &ChosenVersion,
         id: ClientId,
         numbers: &[u64],
         error: TakeError,

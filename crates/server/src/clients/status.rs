@@ -5,10 +5,10 @@ use papir_protocol::{ClientStatus, RegistryCounts};
 
 use super::id::ClientId;
 use super::numbers::TicketCounts;
-use super::row::{Row, Stage};
+use super::row::{ClientRow, Stage};
 
 /// Adds one client to the totals.
-pub(super) fn count(counts: &mut RegistryCounts, row: &Row, tickets: TicketCounts) {
+pub(super) fn count(counts: &mut RegistryCounts, row: &ClientRow, tickets: TicketCounts) {
     match row.stage {
         Stage::Registered => counts.registered += 1,
         Stage::Uploading => counts.uploading += 1,
@@ -22,7 +22,7 @@ pub(super) fn count(counts: &mut RegistryCounts, row: &Row, tickets: TicketCount
 /// number of tickets prepared ahead.
 pub(super) fn status(
     id: ClientId,
-    row: &Row,
+    row: &ClientRow,
     uploaded: u64,
     tickets: TicketCounts,
     ahead: u64,

@@ -10,7 +10,7 @@ use super::embedded::Embedded;
 use super::error::StoreError;
 use super::id::ClientId;
 use super::quota::{Quota, make_room};
-use super::row::Row;
+use super::row::ClientRow;
 use super::tables::{ReadTables, Result, Storage, Tables};
 
 /// The outcome of adding a client.
@@ -65,12 +65,12 @@ impl Store {
     }
 
     /// A client of a database.
-    pub(crate) fn get(&self, database: &str, id: ClientId) -> Result<Option<Row>> {
+    pub(crate) fn get(&self, database: &str, id: ClientId) -> Result<Option<ClientRow>> {
         self.read(|tables| tables.row(database, id))
     }
 
     /// All clients of a database.
-    pub(crate) fn clients(&self, database: &str) -> Result<Vec<(ClientId, Row)>> {
+    pub(crate) fn clients(&self, database: &str) -> Result<Vec<(ClientId, ClientRow)>> {
         self.read(|tables| tables.rows(database))
     }
 
@@ -89,7 +89,7 @@ impl Store {
         &self,
         database: &str,
         id: ClientId,
-        row: &Row,
+        row: &ClientRow,
         quota: Quota,
         expiry: u64,
     ) -> Result<Added> {
@@ -117,7 +117,7 @@ impl Store {
         &self,
         database: &str,
         id: ClientId,
-        change: impl FnOnce(&mut Row),
+        change: impl FnOnce(&mut ClientRow),
     ) -> Result<bool> {
         let changed = self.write(|tables| {
             let Some(mut row) = tables.row(database, id)? else {
@@ -166,8 +166,8 @@ mod tests {
         ClientId::of(number)
     }
 
-    fn row(now: u64) -> Row {
-        Row::new([0; 16], 10, Version([0; 8]), now, 1000)
+    fn row(now: u64) -> ClientRow {
+        ClientRow::new([0; 16], 10, Version([0; 8]), now, 1000)
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
     }
 
     fn check_quotas(store: &Store) {
-        let added = |database, number, row: &Row| {
+        let added = |database, number, row: &ClientRow| {
             store
                 .add(database, id(number), row, QUOTA, row.created)
                 .unwrap()

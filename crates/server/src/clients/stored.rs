@@ -7,7 +7,7 @@ use super::error::StoreError;
 use super::id::ClientId;
 use super::keys::KeyStorage;
 use super::open::TABLES;
-use super::row::{Row, Stage};
+use super::row::{ClientRow, Stage};
 use super::status;
 use super::store::Store;
 use crate::error::Error;
@@ -62,7 +62,7 @@ impl StoredRegistry {
         Ok(databases)
     }
 
-    fn status(&self, id: ClientId, row: &Row) -> Result<ClientStatus, StoreError> {
+    fn status(&self, id: ClientId, row: &ClientRow) -> Result<ClientStatus, StoreError> {
         let uploaded = if row.stage == Stage::Uploading {
             self.keys.offset(id)?
         } else {

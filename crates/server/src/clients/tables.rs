@@ -10,7 +10,7 @@ use super::error::StoreError;
 use super::id::ClientId;
 use super::keys_digest::{FirstUse, KeysDigest};
 use super::numbers::{Claim, Numbers, TicketKey};
-use super::row::Row;
+use super::row::ClientRow;
 
 pub(crate) type Result<T> = std::result::Result<T, StoreError>;
 
@@ -22,10 +22,10 @@ pub(super) const ROOM: usize = 1 << 20;
 pub(crate) trait ReadTables {
     /// A client of a database. Within a change, the client and its tickets are locked until the
     /// change ends.
-    fn row(&mut self, database: &str, id: ClientId) -> Result<Option<Row>>;
+    fn row(&mut self, database: &str, id: ClientId) -> Result<Option<ClientRow>>;
 
     /// All clients of a database. Within a change, no other change adds one until it ends.
-    fn rows(&mut self, database: &str) -> Result<Vec<(ClientId, Row)>>;
+    fn rows(&mut self, database: &str) -> Result<Vec<(ClientId, ClientRow)>>;
 
     /// The databases that have clients.
     fn databases(&mut self) -> Result<BTreeSet<String>>;
@@ -65,7 +65,7 @@ pub(crate) trait ReadTables {
 /// Changes the tables, all or nothing.
 pub(crate) trait Tables: ReadTables {
     /// Inserts or replaces a client.
-    fn put_row(&mut self, database: &str, id: ClientId, row: &Row) -> Result<()>;
+    fn put_row(&mut self, database: &str, id: ClientId, row: &ClientRow) -> Result<()>;
 
     /// Removes a client with its tickets and claims. Returns whether it existed.
     fn remove_row(&mut self, database: &str, id: ClientId) -> Result<bool>;

@@ -29,7 +29,7 @@ use papir_core::scheme::SENT_AHEAD;
 use super::error::StoreError;
 use super::id::ClientId;
 use super::numbers::{Claim, Numbers, TicketKey};
-use super::row::Row;
+use super::row::ClientRow;
 use super::store::Store;
 use super::tables::{Result, Tables};
 
@@ -95,7 +95,7 @@ impl Store {
         database: &str,
         id: ClientId,
         claims: &[Claim],
-        touch: impl Fn(&mut Row),
+        touch: impl Fn(&mut ClientRow),
         window: u64,
     ) -> std::result::Result<Vec<Option<Vec<u8>>>, TakeError> {
         let taken = self.write(|tables| {
@@ -220,7 +220,7 @@ impl Store {
 fn make_claims(
     tables: &mut dyn Tables,
     id: ClientId,
-    row: &mut Row,
+    row: &mut ClientRow,
     claims: &[Claim],
     window: u64,
 ) -> Result<Option<u64>> {
@@ -266,7 +266,7 @@ fn has_stale(tickets: &[TicketKey], answered: &[Version]) -> bool {
 
 /// Drops claims and tickets that are older than the window, and tickets whose number is claimed for
 /// another version. Returns the bytes of the tickets.
-fn drop_stale(tables: &mut dyn Tables, id: ClientId, row: &Row, window: u64) -> Result<u64> {
+fn drop_stale(tables: &mut dyn Tables, id: ClientId, row: &ClientRow, window: u64) -> Result<u64> {
     let numbers = tables.numbers(id)?;
     let floor = row.next_ticket.saturating_sub(window);
     let sent_ahead = SENT_AHEAD..SENT_AHEAD + row.next_sent_ahead.saturating_sub(window);

@@ -16,7 +16,7 @@ use super::keys::KeyStorage;
 use super::keys_digest::KeysDigest;
 use super::known_keys::{Completed, KnownKeys, Repetition};
 use super::registry::Registry;
-use super::row::{Owner, Row, Stage};
+use super::row::{ClientRow, Owner, Stage};
 use super::store::Added;
 use crate::catalog::{Database, QueryError};
 
@@ -81,14 +81,14 @@ impl Registry {
         database: &Database,
         owner: Owner,
         length: u64,
-    ) -> Result<(ClientId, Row), ClientError> {
+    ) -> Result<(ClientId, ClientRow), ClientError> {
         self.check_keys_length(database, length)?;
 
         let id = ClientId::random().ok_or(ClientError::Internal)?;
         let ttl = microseconds(self.config.upload_ttl);
-        let row = Row {
+        let row = ClientRow {
             ticketed: database.description().limits.tickets,
-            ..Row::new(owner, length, database.version(), self.clock.now(), ttl)
+            ..ClientRow::new(owner, length, database.version(), self.clock.now(), ttl)
         };
 
         let quota = self.quota();
@@ -273,7 +273,7 @@ impl Registry {
     fn is_repeated(
         &self,
         id: ClientId,
-        row: &Row,
+        row: &ClientRow,
         offset: u64,
         part: &[u8],
     ) -> Result<bool, StoreError> {

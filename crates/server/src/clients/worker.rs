@@ -17,7 +17,7 @@ use super::error::ClientError;
 use super::id::ClientId;
 use super::numbers::Numbers;
 use super::registry::Registry;
-use super::row::{Owner, Row, Stage};
+use super::row::{ClientRow, Owner, Stage};
 use super::tables::Result;
 use super::ticket_order::{LackingClient, TicketOrder, Urgency};
 use super::tickets::window;
@@ -161,7 +161,7 @@ struct Earlier {
 /// A client that may lack tickets.
 struct Client<'a> {
     id: ClientId,
-    row: &'a Row,
+    row: &'a ClientRow,
     numbers: &'a Numbers,
 }
 
@@ -451,7 +451,7 @@ impl WorkerState {
     }
 
     /// Returns whether tickets can be prepared for a client.
-    fn is_eligible(&self, database: &Database, id: ClientId, row: &Row) -> bool {
+    fn is_eligible(&self, database: &Database, id: ClientId, row: &ClientRow) -> bool {
         let failed = self.failed.get(&(id, database.version()));
         row.stage == Stage::Registered && failed.is_none_or(|time| time.elapsed() > RETRY_FAILED)
     }
@@ -518,7 +518,7 @@ impl Registry {
 }
 
 /// Bytes of clients that count against the quota.
-fn total_bytes(rows: &[(ClientId, Row)]) -> u64 {
+fn total_bytes(rows: &[(ClientId, ClientRow)]) -> u64 {
     rows.iter()
         .fold(0u64, |sum, (_, row)| sum.saturating_add(row.bytes()))
 }

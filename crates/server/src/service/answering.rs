@@ -12,7 +12,7 @@ use super::config::QueryObserver;
 use crate::admission::{
     Batchable, Capacity, ClientKey, Executor, HeldAnswer, JobError, Permit, Work, catch_panic,
 };
-use crate::catalog::{Database, Queries, QueryError, Target};
+use crate::catalog::{ChosenVersion, Database, QueryError, RequestQueries};
 use crate::clients::{self, ClientError, ClientId, Credentials, Registry};
 use crate::error::Error;
 use crate::metrics::{Metrics, Stage};
@@ -48,7 +48,7 @@ type Answer = Result<Vec<u8>, AnswerError>;
 
 /// Answers query requests on its own threads.
 pub(crate) struct QueryService {
-    pub(crate) executor: Executor<Request>,
+    pub(crate) executor: Executor<SubmittedQuery>,
     context: Arc<Context>,
 }
 
@@ -61,7 +61,7 @@ struct Context {
 
 /// A request whose body has arrived.
 pub(crate) struct Submission {
-    pub(crate) target: Target,
+    pub(crate) target: ChosenVersion,
     pub(crate) client: ClientKey,
     pub(crate) credentials: Credentials,
     /// Concatenated queries.
@@ -71,7 +71,7 @@ pub(crate) struct Submission {
 }
 
 /// A submitted request, until it is answered.
-pub(crate) struct Request {
+pub(crate) struct SubmittedQuery {
     submission: Submission,
     context: Arc<Context>,
     /// One per query, in schemes with tickets; `None` for a query whose key was sent ahead.
@@ -113,7 +113,7 @@ impl QueryService {
     ) -> Result<Answered, AnswerError> {
         let span = Span::current();
         let name = submission.target.database.name();
-        let request = Request {
+        let request = SubmittedQuery {
             stage: traces::stage(&span, name, Stage::Wait),
             submission,
             context: Arc::clone(&self.context),
@@ -175,9 +175,9 @@ impl QueryService {
     /// keys, so that the keys of many waiting requests never exceed the cache.
     async fn with_session(
         &self,
-        request: Request,
+        request: SubmittedQuery,
         permit: Permit,
-    ) -> Result<(Request, Permit), AnswerError> {
+    ) -> Result<(SubmittedQuery, Permit), AnswerError> {
         let limits = &request.database().description().limits;
         if !limits.client_keys && !limits.tickets {
             return Ok((request, permit));
@@ -201,13 +201,13 @@ impl QueryService {
             let tickets = request
                 .span
                 .in_scope(|| catch_panic(|| request.session()))??;
-            Ok((Request { tickets, ..request }, permit))
+            Ok((SubmittedQuery { tickets, ..request }, permit))
         });
         loading.await.map_err(|_| AnswerError::Aborted)?
     }
 }
 
-impl Request {
+impl SubmittedQuery {
     fn database(&self) -> &Database {
         &self.submission.target.database
     }
@@ -266,8 +266,8 @@ impl Request {
         clients::keys(registry, database, &self.submission.credentials)
     }
 
-    fn with_keys<'a>(&'a self, keys: Option<&'a ErasedKeys>) -> Queries<'a> {
-        Queries {
+    fn with_keys<'a>(&'a self, keys: Option<&'a ErasedKeys>) -> RequestQueries<'a> {
+        RequestQueries {
             bytes: &self.submission.queries,
             keys,
             tickets: &self.tickets,
@@ -301,7 +301,7 @@ impl Request {
     }
 }
 
-impl Batchable for Request {
+impl Batchable for SubmittedQuery {
     /// The address of the loaded version. It is unique and stable while any request refers to it.
     fn batch_key(&self) -> usize {
         Arc::as_ptr(&self.submission.target.database).addr()
@@ -322,7 +322,7 @@ impl Batchable for Request {
     }
 }
 
-impl Work for Request {
+impl Work for SubmittedQuery {
     type Answer = Result<Answered, AnswerError>;
 
     fn run_batch(mut batch: Vec<Self>) -> Vec<Self::Answer> {
@@ -365,7 +365,7 @@ impl Work for Request {
 
 /// Answers requests in one pass over the database. If that panics, answers each request separately,
 /// so that one request cannot fail the others.
-fn answer_together(database: &Database, requests: &[Queries<'_>]) -> Vec<Answer> {
+fn answer_together(database: &Database, requests: &[RequestQueries<'_>]) -> Vec<Answer> {
     match requests {
         [] => return Vec::new(),
         [_] => return answer_one(database, requests),
@@ -382,7 +382,7 @@ fn answer_together(database: &Database, requests: &[Queries<'_>]) -> Vec<Answer>
 }
 
 /// Answers a slice of one request.
-fn answer_one(database: &Database, request: &[Queries<'_>]) -> Vec<Answer> {
+fn answer_one(database: &Database, request: &[RequestQueries<'_>]) -> Vec<Answer> {
     match catch_panic(|| database.answer(request)) {
         Ok(answers) => answers.into_iter().map(|answer| Ok(answer?)).collect(),
         Err(error) => vec![Err(error.into())],

@@ -13,10 +13,10 @@ use super::file::{TableFile, unless_damaged};
 use crate::clients::id::ClientId;
 use crate::clients::keys_digest::{FirstUse, KeysDigest};
 use crate::clients::numbers::{Claim, TicketKey};
-use crate::clients::row::Row;
+use crate::clients::row::ClientRow;
 use crate::clients::tables::{ROOM, ReadTables, Result, Storage, Tables};
 
-/// (database, client) → [`Row`].
+/// (database, client) → [`ClientRow`].
 const CLIENTS: TableDefinition<'_, (&str, u128), &[u8]> = TableDefinition::new("clients v1");
 /// (client, version, number) → ticket.
 const TICKETS: TableDefinition<'_, (u128, u64, u64), &[u8]> = TableDefinition::new("tickets v1");
@@ -130,21 +130,24 @@ fn first_use_of(client: u128, time: u64) -> FirstUse {
 }
 
 impl<T: Readable> ReadTables for Within<'_, T> {
-    fn row(&mut self, database: &str, id: ClientId) -> Result<Option<Row>> {
+    fn row(&mut self, database: &str, id: ClientId) -> Result<Option<ClientRow>> {
         let clients = self.0.table(CLIENTS)?;
         let found = clients.get((database, id.number()))?;
         match found {
-            Some(bytes) => Ok(Some(Row::decode(bytes.value())?)),
+            Some(bytes) => Ok(Some(ClientRow::decode(bytes.value())?)),
             None => Ok(None),
         }
     }
 
-    fn rows(&mut self, database: &str) -> Result<Vec<(ClientId, Row)>> {
+    fn rows(&mut self, database: &str) -> Result<Vec<(ClientId, ClientRow)>> {
         let clients = self.0.table(CLIENTS)?;
         let mut rows = Vec::new();
         for entry in clients.range((database, 0)..=(database, u128::MAX))? {
             let (key, bytes) = entry?;
-            rows.push((ClientId::of(key.value().1), Row::decode(bytes.value())?));
+            rows.push((
+                ClientId::of(key.value().1),
+                ClientRow::decode(bytes.value())?,
+            ));
         }
         Ok(rows)
     }
@@ -212,7 +215,7 @@ impl<T: Readable> ReadTables for Within<'_, T> {
 }
 
 impl Tables for Within<'_, WriteTransaction> {
-    fn put_row(&mut self, database: &str, id: ClientId, row: &Row) -> Result<()> {
+    fn put_row(&mut self, database: &str, id: ClientId, row: &ClientRow) -> Result<()> {
         let mut clients = self.0.open_table(CLIENTS)?;
         clients.insert((database, id.number()), row.encode().as_slice())?;
         Ok(())

@@ -13,7 +13,7 @@ use crate::clients::error::StoreError;
 use crate::clients::id::ClientId;
 use crate::clients::keys_digest::{FirstUse, KeysDigest};
 use crate::clients::numbers::{Claim, Numbers, TicketKey};
-use crate::clients::row::Row;
+use crate::clients::row::ClientRow;
 use crate::clients::tables::{ROOM, ReadTables, Result, Storage, Tables};
 
 /// Time for which the work on a ticket is reserved. A service that crashes holds up a ticket for
@@ -263,7 +263,7 @@ fn sort(keys: &mut [TicketKey]) {
 }
 
 impl ReadTables for Within<'_, '_> {
-    fn row(&mut self, database: &str, id: ClientId) -> Result<Option<Row>> {
+    fn row(&mut self, database: &str, id: ClientId) -> Result<Option<ClientRow>> {
         let statement = if self.locks {
             "SELECT entry FROM papir.clients WHERE id = $1 AND database = $2 FOR UPDATE"
         } else {
@@ -274,12 +274,12 @@ impl ReadTables for Within<'_, '_> {
             &[(&bytes(id), Type::BYTEA), (&database, Type::TEXT)],
         )?;
         match rows.first() {
-            Some(row) => Ok(Some(Row::decode(row.get(0))?)),
+            Some(row) => Ok(Some(ClientRow::decode(row.get(0))?)),
             None => Ok(None),
         }
     }
 
-    fn rows(&mut self, database: &str) -> Result<Vec<(ClientId, Row)>> {
+    fn rows(&mut self, database: &str) -> Result<Vec<(ClientId, ClientRow)>> {
         // A lock on the rows does not keep others from adding one.
         if self.locks {
             let lock = "SELECT pg_advisory_xact_lock(hashtextextended('papir ' || $1, 0))";
@@ -289,7 +289,7 @@ impl ReadTables for Within<'_, '_> {
         let statement = "SELECT id, entry FROM papir.clients WHERE database = $1";
         let rows = self.query(statement, &[(&database, Type::TEXT)])?;
         rows.iter()
-            .map(|row| Ok((id_of(row, 0)?, Row::decode(row.get(1))?)))
+            .map(|row| Ok((id_of(row, 0)?, ClientRow::decode(row.get(1))?)))
             .collect()
     }
 
@@ -376,7 +376,7 @@ impl ReadTables for Within<'_, '_> {
 }
 
 impl Tables for Within<'_, '_> {
-    fn put_row(&mut self, database: &str, id: ClientId, row: &Row) -> Result<()> {
+    fn put_row(&mut self, database: &str, id: ClientId, row: &ClientRow) -> Result<()> {
         const PUT: &str = "
             INSERT INTO papir.clients (id, database, ticketed, entry) VALUES ($1, $2, $3, $4)
             ON CONFLICT (id) DO UPDATE SET ticketed = excluded.ticketed, entry = excluded.entry";

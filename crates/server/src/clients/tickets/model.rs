@@ -16,7 +16,7 @@ use super::super::keys_digest::KeysDigest;
 use super::super::known_keys::Completed;
 use super::super::numbers::Claim;
 use super::super::quota::Quota;
-use super::super::row::Row;
+use super::super::row::ClientRow;
 use super::super::test_stores::TestStore;
 use super::TakeError;
 
@@ -86,7 +86,7 @@ impl World {
             clients: 1 << 30,
             bytes: u64::MAX,
         };
-        let row = Row::new([0; 16], 10, version(self.version), 0, u64::MAX);
+        let row = ClientRow::new([0; 16], 10, version(self.version), 0, u64::MAX);
         self.store
             .add(DATABASE, ClientId::of(self.registered), &row, quota, 0)
             .unwrap();

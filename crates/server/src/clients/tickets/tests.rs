@@ -21,7 +21,13 @@ impl Table {
     fn of_each_kind() -> impl Iterator<Item = Self> {
         TestStore::of_each_kind().into_iter().map(|store| {
             store
-                .add("a", id(), &Row::new([0; 16], 10, OLD, 0, 1000), QUOTA, 0)
+                .add(
+                    "a",
+                    id(),
+                    &ClientRow::new([0; 16], 10, OLD, 0, 1000),
+                    QUOTA,
+                    0,
+                )
                 .unwrap();
 
             let table = Self { store };
@@ -57,7 +63,7 @@ impl Table {
         self.store.numbers(id()).unwrap()
     }
 
-    fn row(&self) -> Row {
+    fn row(&self) -> ClientRow {
         self.store.get("a", id()).unwrap().unwrap()
     }
 }
