@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Figure, PlotKind};
 use crate::Result;
-use crate::tables::{Bench, Row};
+use crate::tables::{Bench, TableRow};
 
 /// The origin of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -92,7 +92,7 @@ pub fn run(figure: &Figure, bench: &mut Bench<'_>) -> Result<FigureReport> {
 }
 
 /// The paper's point of a row, and papir's, which rows without a time do not have.
-fn points(figure: &Figure, row: &Row) -> Vec<Point> {
+fn points(figure: &Figure, row: &TableRow) -> Vec<Point> {
     let paper = Point {
         entry: row.entry,
         scheme: row.scheme,
@@ -170,7 +170,7 @@ fn stages(figure: &Figure, cost: &Cost, server_ms: f64) -> Stages {
 }
 
 /// Describes why papir has no point for a row; `None` if it has one, or no configuration.
-fn missing(row: &Row) -> Option<String> {
+fn missing(row: &TableRow) -> Option<String> {
     // A scheme that papir does not have is not missing.
     let configuration = row.configuration.as_ref()?;
     let reason = match &row.papir {

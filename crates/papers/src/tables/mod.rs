@@ -21,7 +21,7 @@ use std::sync::LazyLock;
 
 pub use block::{Block, Ours, Published, Scaling, SharedWork, Table};
 pub use quoted::{Quoted, QuotedReport, quoted};
-pub use run::{Bench, Row, TableReport, run};
+pub use run::{Bench, TableReport, TableRow, run};
 
 pub(crate) use pirouette::phases;
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use papir_measure::cost::{Cost, Status};
 use papir_measure::report::{titles, write_rows};
 
-use super::{Row, TableReport, print_scaling};
+use super::{TableReport, TableRow, print_scaling};
 use crate::Result;
 
 const HEADER: [&str; 21] = [
@@ -38,7 +38,7 @@ impl TableReport {
     /// # Errors
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
-        write_rows(out, titles(&HEADER), self.rows.iter().map(Row::cells))?;
+        write_rows(out, titles(&HEADER), self.rows.iter().map(TableRow::cells))?;
 
         let compared = self
             .rows
@@ -68,7 +68,7 @@ impl TableReport {
             writeln!(out, "Predicted with rates {}.", self.rates)?;
         }
 
-        let mut refusals: Vec<String> = self.rows.iter().filter_map(Row::refusal).collect();
+        let mut refusals: Vec<String> = self.rows.iter().filter_map(TableRow::refusal).collect();
         // Neighbouring rows may have one configuration, whose reason is printed once.
         refusals.dedup();
         for refusal in refusals {
@@ -88,7 +88,7 @@ fn kib(bytes: u64) -> f64 {
     bytes as f64 / 1024.0
 }
 
-impl Row {
+impl TableRow {
     /// Describes why papir has no parameters for the row; `None` if it has some.
     fn refusal(&self) -> Option<String> {
         let Status::NoParameters { reason } = &self.papir else {

@@ -5,18 +5,18 @@ use std::io::Write;
 use papir_measure::report::{titles, write_rows};
 
 use super::scaling::{How, SMALLEST, Scaled};
-use super::{Row, SharedWork};
+use super::{SharedWork, TableRow};
 use crate::Result;
 
 /// A row with a scaling.
 #[derive(Clone, Copy)]
 struct ScalingRow<'a> {
-    row: &'a Row,
+    row: &'a TableRow,
     scaled: &'a Scaled,
 }
 
 /// Writes the times of rows with a scaling as a table, and the ratios of query sizes as another.
-pub(super) fn write(out: &mut dyn Write, rows: &[Row]) -> Result<()> {
+pub(super) fn write(out: &mut dyn Write, rows: &[TableRow]) -> Result<()> {
     let mut scaled = Vec::new();
     for row in rows {
         if let Some(times) = &row.scaled {

@@ -18,7 +18,7 @@ use papir_plan::rates_file::LoadedRates;
 
 /// One row: the paper's figures and papir's.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct TableRow {
     /// The database, in the paper's words.
     pub database: &'static str,
     /// The entry size, in the paper's words.
@@ -62,7 +62,7 @@ pub struct TableReport {
     /// Configurations whose total communication is above the paper's.
     pub above: usize,
     /// Its rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TableRow>,
 }
 
 impl TableReport {
@@ -131,7 +131,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// Errors of the measurement.
-    pub fn rows(&mut self, block: &Block) -> Result<Vec<Row>> {
+    pub fn rows(&mut self, block: &Block) -> Result<Vec<TableRow>> {
         block
             .published
             .iter()
@@ -139,7 +139,7 @@ impl<'a> Bench<'a> {
             .collect()
     }
 
-    fn row(&mut self, block: &Block, published: &Published) -> Result<Row> {
+    fn row(&mut self, block: &Block, published: &Published) -> Result<TableRow> {
         let papir = match &published.ours {
             None => Status::NotCompared,
             Some(ours) => self.status(ours, block, self.effort.threads)?,
@@ -149,7 +149,7 @@ impl<'a> Bench<'a> {
         let parts = block.parts.iter().map(|part| (*part).to_owned());
         let parts = parts.zip(published.parts_ms.iter().copied());
 
-        Ok(Row {
+        Ok(TableRow {
             database: block.database,
             entry: block.entry,
             scheme: published.scheme,
