@@ -5,7 +5,7 @@ use papir_plan::units::parse_bytes;
 
 use super::moved::Moved;
 use crate::batch::BatchConfig;
-use crate::definitions::{self, Work};
+use crate::definitions::{self, BenchmarkWork};
 use crate::effort::Effort;
 use crate::{Error, Result, schemes};
 
@@ -230,10 +230,10 @@ impl EffortArguments {
 
 impl BatchArguments {
     /// Returns the requested benchmark of batches.
-    pub(super) fn work(&self) -> Result<Work<'_>> {
+    pub(super) fn work(&self) -> Result<BenchmarkWork<'_>> {
         let shape = self.database.shape()?;
 
-        Ok(Work::Batch(BatchConfig {
+        Ok(BenchmarkWork::Batch(BatchConfig {
             scheme: &self.over,
             records: shape.records(),
             record_bits: shape.record_bits(),
@@ -253,7 +253,7 @@ impl Args {
     }
 
     /// Returns the requested work of schemes, or of a named benchmark.
-    pub(super) fn work<'a>(&self, schemes: &'a [&'a str]) -> Result<Work<'a>> {
+    pub(super) fn work<'a>(&self, schemes: &'a [&'a str]) -> Result<BenchmarkWork<'a>> {
         // Named benchmarks come first: no scheme has the name of one.
         if let [name] = schemes
             && let Some(definition) = definitions::by_name(name)
@@ -265,7 +265,7 @@ impl Args {
 
         schemes.iter().try_for_each(|name| check_known(name))?;
         let shape = self.database.shape()?;
-        Ok(Work::Schemes {
+        Ok(BenchmarkWork::Schemes {
             schemes,
             records: shape.records(),
             record_bits: shape.record_bits(),

@@ -5,7 +5,7 @@ use std::io::Write;
 use papir_core::{Choice, Progress, Shape};
 
 use crate::batch::{self, BatchReport};
-use crate::definitions::Work;
+use crate::definitions::BenchmarkWork;
 use crate::effort::{Effort, MeasurementPlan};
 use crate::measure::measure;
 use crate::psi::{self, PsiReport};
@@ -37,11 +37,17 @@ pub enum Outcome {
 ///
 /// # Errors
 /// The errors of the measurement.
-pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Result<Outcome> {
+pub fn perform(
+    work: BenchmarkWork<'_>,
+    effort: Effort,
+    progress: &dyn Progress,
+) -> Result<Outcome> {
     match work {
-        Work::Batch(config) => batch::measure(config, effort, progress).map(Outcome::Batch),
-        Work::Psi(config) => psi::measure(config, effort, progress).map(Outcome::Psi),
-        Work::Schemes {
+        BenchmarkWork::Batch(config) => {
+            batch::measure(config, effort, progress).map(Outcome::Batch)
+        }
+        BenchmarkWork::Psi(config) => psi::measure(config, effort, progress).map(Outcome::Psi),
+        BenchmarkWork::Schemes {
             schemes,
             records,
             record_bits,
