@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::demand::Demand;
 use crate::error::of_core;
 use crate::offer::Offer;
-use crate::planner::Choice;
+use crate::planner::RankedOffers;
 use crate::units;
 
 /// Lengths of deltas that are compared, in bytes of changes; the last one is the default maximum.
@@ -62,7 +62,7 @@ pub struct ChangesPlan {
 /// # Errors
 /// Errors of the scheme of deltas.
 pub fn plan(
-    choice: &Choice,
+    choice: &RankedOffers,
     demand: &Demand,
     rates: &Rates,
     changes_per_hour: u64,

@@ -26,7 +26,7 @@ pub struct LeftOut {
 }
 
 /// The offers that can serve a demand, and the schemes that cannot.
-pub struct Choice {
+pub struct RankedOffers {
     /// The offer with the least time of a lookup.
     pub best: Offer,
     /// The other offers, the best first.
@@ -35,7 +35,7 @@ pub struct Choice {
     pub left_out: Vec<LeftOut>,
 }
 
-impl Choice {
+impl RankedOffers {
     /// All offers, the best first.
     pub fn offers(&self) -> impl Iterator<Item = &Offer> {
         std::iter::once(&self.best).chain(&self.others)
@@ -108,7 +108,7 @@ fn times_of(best: &Offer) -> String {
 ///
 /// # Errors
 /// [`Error::NothingFits`] with the reason of each scheme, if no offer fits.
-pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
+pub fn choose(demand: &Demand, rates: &Rates) -> Result<RankedOffers> {
     let CollectedOffers {
         offers,
         mut left_out,
@@ -133,7 +133,7 @@ pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
     let Some(best) = fit.next() else {
         return Err(nothing_fits(demand, least, &left_out));
     };
-    Ok(Choice {
+    Ok(RankedOffers {
         best,
         others: fit.collect(),
         left_out,

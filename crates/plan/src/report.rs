@@ -7,13 +7,13 @@ use crate::Result;
 use crate::changes::{self, ChangesPlan};
 use crate::database::Database;
 use crate::demand::Demand;
-use crate::planner::{self, Choice};
+use crate::planner::{self, RankedOffers};
 use crate::shards::{self, Machines, ShardsPlan};
 
 /// The plan of a database: offers, deltas and shards.
 pub struct Plan {
     /// The offers for the database.
-    pub choice: Choice,
+    pub choice: RankedOffers,
     /// The deltas; `None` if no changes are planned, or no offer's database can have a delta.
     pub changes: Option<ChangesPlan>,
     /// The division among several machines; `None` if none is planned.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::demand::Demand;
 use crate::offer::Offer;
-use crate::planner::{Choice, LeftOut};
+use crate::planner::{LeftOut, RankedOffers};
 use crate::{Error, Result, units};
 
 /// Seconds of the calls to all shards for a query, besides sending it, as measured with Ray on one
@@ -198,7 +198,7 @@ impl Divided<'_> {
 /// # Errors
 /// [`Error::NothingFits`] with the reason of each scheme, if no offer fits.
 pub fn plan(
-    choice: &Choice,
+    choice: &RankedOffers,
     demand: &Demand,
     rates: &Rates,
     machines: Machines,

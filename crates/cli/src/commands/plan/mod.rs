@@ -22,7 +22,7 @@ use crate::describe::{self, line};
 use crate::failure::{Failure, Outcome};
 use crate::progress::Bars;
 use papir_plan::database::Database;
-use papir_plan::planner::{Choice, Demand};
+use papir_plan::planner::{Demand, RankedOffers};
 use papir_plan::report::Plan;
 use papir_plan::shards::Machines;
 use papir_plan::units::{self, parse_bytes};
@@ -490,7 +490,7 @@ fn mbit(bits: f64) -> String {
 }
 
 /// The cores and the bandwidth for a number of lookups per second.
-fn capacity(choice: &Choice, clients: u64) -> String {
+fn capacity(choice: &RankedOffers, clients: u64) -> String {
     let best = &choice.best;
     let cores = best.cores(clients as f64);
     let each = units::seconds(best.group_core_s);

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::failure::Failure;
 use papir_plan::changes::{ChangesPlan, DeltaOffer};
-use papir_plan::planner::{Choice, LeftOut, Offer};
+use papir_plan::planner::{LeftOut, Offer, RankedOffers};
 use papir_plan::shards::ShardsPlan;
 use papir_plan::units;
 
@@ -42,7 +42,7 @@ const COLUMNS: [OfferColumn; 14] = [
 
 /// Selects the table's rows: all offers or, if `most` is given, at most `most` per scheme, without
 /// offers that another one of the scheme dominates.
-fn shown(choice: &Choice, most: Option<usize>) -> Vec<&Offer> {
+fn shown(choice: &RankedOffers, most: Option<usize>) -> Vec<&Offer> {
     let Some(most) = most else {
         return choice.offers().collect();
     };
@@ -63,7 +63,7 @@ fn shown(choice: &Choice, most: Option<usize>) -> Vec<&Offer> {
 /// at most `most` usable candidates per scheme.
 pub(crate) fn write(
     out: &mut dyn Write,
-    choice: &Choice,
+    choice: &RankedOffers,
     most: Option<usize>,
 ) -> Result<(), Failure> {
     let shown = shown(choice, most);
