@@ -2,7 +2,7 @@
 
 use papir_core::{Choice, Goal};
 use papir_measure::cli::{Outcome, perform};
-use papir_measure::definitions::BenchmarkWork;
+use papir_measure::definitions::BenchWork;
 use papir_measure::effort::Effort;
 use pyo3::prelude::*;
 
@@ -46,7 +46,7 @@ pub(crate) fn bench(
 
     let schemes: Vec<&str> = schemes.iter().map(String::as_str).collect();
     let record_bits = record_bytes.saturating_mul(8);
-    let work = BenchmarkWork::Schemes {
+    let work = BenchWork::Schemes {
         schemes: &schemes,
         records,
         record_bits,

@@ -7,7 +7,7 @@ use crate::psi::PsiConfig;
 
 /// The work of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum BenchmarkWork<'a> {
+pub enum BenchWork<'a> {
     /// Measures schemes on one database.
     Schemes {
         /// Names of the schemes.
@@ -33,15 +33,15 @@ pub struct Definition {
     /// Description in one line.
     pub what: &'static str,
     /// Work of the benchmark.
-    pub work: BenchmarkWork<'static>,
+    pub work: BenchWork<'static>,
     /// Work that takes about a second, for tests.
-    pub tiny: BenchmarkWork<'static>,
+    pub tiny: BenchWork<'static>,
 }
 
 const BALANCED: Choice = Choice::Goal(Goal::Balanced);
 const LEAST: Choice = Choice::Goal(Goal::MinCommunication);
 
-const fn inspire(records: u64, record_bytes: u64, choice: Choice) -> BenchmarkWork<'static> {
+const fn inspire(records: u64, record_bytes: u64, choice: Choice) -> BenchWork<'static> {
     of_bits(&["inspire"], records, 8 * record_bytes, choice)
 }
 
@@ -50,8 +50,8 @@ const fn of_bits(
     records: u64,
     record_bits: u64,
     choice: Choice,
-) -> BenchmarkWork<'static> {
-    BenchmarkWork::Schemes {
+) -> BenchWork<'static> {
+    BenchWork::Schemes {
         schemes,
         records,
         record_bits,
@@ -59,7 +59,7 @@ const fn of_bits(
     }
 }
 
-const fn comparison(records: u64, record_bytes: u64) -> BenchmarkWork<'static> {
+const fn comparison(records: u64, record_bytes: u64) -> BenchWork<'static> {
     of_bits(
         &["inspire", "simple", "simpleypir", "plain"],
         records,
@@ -142,8 +142,8 @@ pub const ALL: &[Definition] = &[
     Definition {
         name: "batch",
         what: "a batch of 64 records of 64 B from 1 GiB, against single lookups; adjustable by --size, --batch and others",
-        work: BenchmarkWork::Batch(BatchConfig::DEFAULT),
-        tiny: BenchmarkWork::Batch(BatchConfig {
+        work: BenchWork::Batch(BatchConfig::DEFAULT),
+        tiny: BenchWork::Batch(BatchConfig {
             records: 200,
             capacity: 3,
             ..BatchConfig::DEFAULT
@@ -152,8 +152,8 @@ pub const ALL: &[Definition] = &[
     Definition {
         name: "psi",
         what: "private set intersection: 1,000 elements against 1,000,000, by a filter",
-        work: BenchmarkWork::Psi(set_of(1_000_000, None)),
-        tiny: BenchmarkWork::Psi(PsiConfig {
+        work: BenchWork::Psi(set_of(1_000_000, None)),
+        tiny: BenchWork::Psi(PsiConfig {
             receiver: 8,
             ..set_of(50, None)
         }),
@@ -161,8 +161,8 @@ pub const ALL: &[Definition] = &[
     Definition {
         name: "psi-labels",
         what: "private set intersection: 1,000 elements against 1,000,000 with labels of 32 B",
-        work: BenchmarkWork::Psi(set_of(1_000_000, Some(32))),
-        tiny: BenchmarkWork::Psi(PsiConfig {
+        work: BenchWork::Psi(set_of(1_000_000, Some(32))),
+        tiny: BenchWork::Psi(PsiConfig {
             receiver: 3,
             batch: 2,
             ..set_of(50, Some(32))
@@ -171,8 +171,8 @@ pub const ALL: &[Definition] = &[
     Definition {
         name: "psi-labels-10m",
         what: "private set intersection: 1,000 elements against 10,000,000 with labels of 32 B",
-        work: BenchmarkWork::Psi(set_of(10_000_000, Some(32))),
-        tiny: BenchmarkWork::Psi(PsiConfig {
+        work: BenchWork::Psi(set_of(10_000_000, Some(32))),
+        tiny: BenchWork::Psi(PsiConfig {
             receiver: 3,
             batch: 2,
             ..set_of(60, Some(32))

@@ -5,7 +5,7 @@ use papir_plan::units::parse_bytes;
 
 use super::moved::Moved;
 use crate::batch::BatchConfig;
-use crate::definitions::{self, BenchmarkWork};
+use crate::definitions::{self, BenchWork};
 use crate::effort::Effort;
 use crate::{Error, Result, schemes};
 
@@ -230,10 +230,10 @@ impl EffortArguments {
 
 impl BatchArguments {
     /// Returns the requested benchmark of batches.
-    pub(super) fn work(&self) -> Result<BenchmarkWork<'_>> {
+    pub(super) fn work(&self) -> Result<BenchWork<'_>> {
         let shape = self.database.shape()?;
 
-        Ok(BenchmarkWork::Batch(BatchConfig {
+        Ok(BenchWork::Batch(BatchConfig {
             scheme: &self.over,
             records: shape.records(),
             record_bits: shape.record_bits(),
@@ -253,7 +253,7 @@ impl Args {
     }
 
     /// Returns the requested work of schemes, or of a named benchmark.
-    pub(super) fn work<'a>(&self, schemes: &'a [&'a str]) -> Result<BenchmarkWork<'a>> {
+    pub(super) fn work<'a>(&self, schemes: &'a [&'a str]) -> Result<BenchWork<'a>> {
         // Named benchmarks come first: no scheme has the name of one.
         if let [name] = schemes
             && let Some(definition) = definitions::by_name(name)
@@ -265,7 +265,7 @@ impl Args {
 
         schemes.iter().try_for_each(|name| check_known(name))?;
         let shape = self.database.shape()?;
-        Ok(BenchmarkWork::Schemes {
+        Ok(BenchWork::Schemes {
             schemes,
             records: shape.records(),
             record_bits: shape.record_bits(),

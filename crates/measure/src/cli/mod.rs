@@ -23,7 +23,7 @@ use std::io::Write;
 use papir_core::{Choice, Progress, Shape};
 use papir_cuda::Cuda;
 
-use crate::definitions::BenchmarkWork;
+use crate::definitions::BenchWork;
 use crate::effort::MeasurementPlan;
 use crate::records::Synthetic;
 use crate::report::write_json;
@@ -96,7 +96,7 @@ fn run_all(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<
 /// Measures a scheme with a device beside the CPU.
 fn run_device(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
     let schemes: Vec<&str> = args.name.as_deref().into_iter().collect();
-    let BenchmarkWork::Schemes {
+    let BenchWork::Schemes {
         schemes: [scheme],
         records,
         record_bits,
@@ -137,9 +137,9 @@ fn run_device(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progr
 }
 
 /// Refuses several clients for benchmarks that do not answer queries of schemes.
-fn check_clients(work: &BenchmarkWork<'_>, clients: usize) -> Result<()> {
+fn check_clients(work: &BenchWork<'_>, clients: usize) -> Result<()> {
     match work {
-        BenchmarkWork::Schemes { .. } => Ok(()),
+        BenchWork::Schemes { .. } => Ok(()),
         _ if clients == 1 => Ok(()),
         _ => Err(Error::usage(
             format!("--clients {clients} with this benchmark"),

@@ -5,7 +5,7 @@ use std::io::Write;
 use papir_core::{Choice, Progress, Shape};
 
 use crate::batch::{self, BatchReport};
-use crate::definitions::BenchmarkWork;
+use crate::definitions::BenchWork;
 use crate::effort::{Effort, MeasurementPlan};
 use crate::measure::measure;
 use crate::psi::{self, PsiReport};
@@ -37,17 +37,11 @@ pub enum Outcome {
 ///
 /// # Errors
 /// The errors of the measurement.
-pub fn perform(
-    work: BenchmarkWork<'_>,
-    effort: Effort,
-    progress: &dyn Progress,
-) -> Result<Outcome> {
+pub fn perform(work: BenchWork<'_>, effort: Effort, progress: &dyn Progress) -> Result<Outcome> {
     match work {
-        BenchmarkWork::Batch(config) => {
-            batch::measure(config, effort, progress).map(Outcome::Batch)
-        }
-        BenchmarkWork::Psi(config) => psi::measure(config, effort, progress).map(Outcome::Psi),
-        BenchmarkWork::Schemes {
+        BenchWork::Batch(config) => batch::measure(config, effort, progress).map(Outcome::Batch),
+        BenchWork::Psi(config) => psi::measure(config, effort, progress).map(Outcome::Psi),
+        BenchWork::Schemes {
             schemes,
             records,
             record_bits,
