@@ -33,6 +33,7 @@ const NAME: &str = "a part of the rows";
 
 /// The seed and the columns, for the tasks.
 #[derive(Serialize, Deserialize)]
+#[serde(expecting = "struct Plan")]
 struct PartsPlan {
     /// The seed of the ids, which is public.
     seed: [u8; 32],

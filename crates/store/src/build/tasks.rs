@@ -109,6 +109,7 @@ pub(super) struct BuildWork<'a> {
 
 /// The plan of the tasks.
 #[derive(Serialize, Deserialize)]
+#[serde(expecting = "struct Plan")]
 pub(super) struct TaskPlan {
     scheme: String,
     parameters: Vec<u8>,
