@@ -119,6 +119,7 @@ pub(crate) struct DemoLookup {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "struct Line")]
 struct LookupLine {
     value: Option<String>,
 }
