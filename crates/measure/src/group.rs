@@ -11,7 +11,7 @@ use crate::Result;
 use crate::clock::median;
 use crate::effort::MeasurementPlan;
 use crate::memory;
-use crate::prepared::{ClientRegistration, PreparedDatabase, Tally, indices};
+use crate::prepared::{ClientRegistration, PreparedDatabase, QueryTally, indices};
 
 /// Times of a group's answers, one for each run, and the number of wrong records.
 #[derive(Default)]
@@ -95,7 +95,7 @@ impl PreparedDatabase {
         for (member, index) in members.iter_mut().zip(wanted) {
             if let Some(member) = member {
                 // Its costs are those of a client alone, which the other tally has.
-                self.prepare(client, member, plan.holds(), &mut Tally::default())?;
+                self.prepare(client, member, plan.holds(), &mut QueryTally::default())?;
             }
             let state = member.as_mut().map(|member| &mut member.state);
             made.push(client.query(state, &[*index], &mut UnwrapErr(SysRng))?);

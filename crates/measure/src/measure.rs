@@ -11,7 +11,7 @@ use crate::clock::median;
 use crate::effort::MeasurementPlan;
 use crate::group::GroupTimes;
 use crate::memory;
-use crate::prepared::{PreparedDatabase, Tally};
+use crate::prepared::{PreparedDatabase, QueryTally};
 use crate::report::{GroupReport, Report};
 
 /// Product of a setup stage.
@@ -87,7 +87,7 @@ impl PreparedDatabase {
         &self,
         plan: &MeasurementPlan<'_>,
         backend: Backend,
-        tally: &Tally,
+        tally: &QueryTally,
         group: &GroupTimes,
     ) -> Report {
         let Description {
@@ -166,7 +166,7 @@ impl PreparedDatabase {
         &self,
         plan: &MeasurementPlan<'_>,
         backend: Backend,
-        tally: &Tally,
+        tally: &QueryTally,
         group: &GroupTimes,
     ) -> GroupReport {
         let Sizes {

@@ -49,7 +49,7 @@ impl ClientRegistration {
 /// Measurements of the queries, one for each run. The warm-up counts only for correctness and
 /// memory.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct QueryTally {
     pub(crate) reads: Bandwidth,
     pub(crate) ticket: Option<f64>,
     pub(crate) ticket_bytes: Option<u64>,
@@ -111,10 +111,10 @@ impl PreparedDatabase {
         &self,
         plan: &MeasurementPlan<'_>,
         progress: &dyn Progress,
-    ) -> Result<Tally> {
+    ) -> Result<QueryTally> {
         let client = self.scheme.client(&self.server.public())?;
         let mut registration = self.register(client.as_ref())?;
-        let mut tally = Tally::default();
+        let mut tally = QueryTally::default();
 
         let runs = plan.effort.runs + 1;
         // A ticket may take minutes, so one query is answered repeatedly, as a retry would be.
@@ -166,7 +166,7 @@ impl PreparedDatabase {
         client: &dyn ErasedClient,
         registration: &mut ClientRegistration,
         hold: bool,
-        tally: &mut Tally,
+        tally: &mut QueryTally,
     ) -> Result<()> {
         let client = client.require_registered()?;
         let server = self.server.require_registered()?;
@@ -202,7 +202,7 @@ impl PreparedDatabase {
         mut registration: Option<&mut ClientRegistration>,
         index: u64,
         answers: usize,
-        tally: &mut Tally,
+        tally: &mut QueryTally,
     ) -> Result<()> {
         if let Some(registration) = &mut registration {
             self.prepare(client, registration, plan.holds(), tally)?;
@@ -243,7 +243,7 @@ impl PreparedDatabase {
         &self,
         registration: Option<&ClientRegistration>,
         query: &[u8],
-        tally: &mut Tally,
+        tally: &mut QueryTally,
     ) -> Result<Vec<u8>> {
         // A copy: the amount after setup is the same for every answer.
         let mut resident = self.resident;
@@ -389,7 +389,7 @@ pub(crate) fn indices(records: u64, count: usize) -> Vec<u64> {
     chosen
 }
 
-impl Tally {
+impl QueryTally {
     /// Discards the warm-up answer to a query that is answered repeatedly.
     fn discard_answers(&mut self) {
         self.answer.clear();
