@@ -159,7 +159,7 @@ struct Earlier {
 }
 
 /// A client that may lack tickets.
-struct Client<'a> {
+struct TicketClient<'a> {
     id: ClientId,
     row: &'a ClientRow,
     numbers: &'a Numbers,
@@ -361,7 +361,7 @@ impl WorkerState {
                 if row.is_expired(expiry) || !self.is_eligible(&database, *id, row) {
                     continue;
                 }
-                let client = Client {
+                let client = TicketClient {
                     id: *id,
                     row,
                     numbers: numbers.get(id).unwrap_or(&none),
@@ -403,7 +403,7 @@ impl WorkerState {
         &self,
         registry: &Registry,
         database: &Arc<Database>,
-        client: &Client<'_>,
+        client: &TicketClient<'_>,
     ) -> Option<Candidate> {
         let version = database.version();
         let lacking = registry.lacking(database, client, |number| {
@@ -480,7 +480,7 @@ impl Registry {
     fn lacking(
         &self,
         database: &Database,
-        client: &Client<'_>,
+        client: &TicketClient<'_>,
         lacks: impl Fn(u64) -> bool,
     ) -> Option<Lacking> {
         let next = client.row.next_ticket;
