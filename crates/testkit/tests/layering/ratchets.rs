@@ -16,8 +16,8 @@ const MAXIMA: &[(StyleMetric, usize)] = &[
     (StyleMetric::FunctionTuples, 17),
     (StyleMetric::ClosureTuples, 0),
     (StyleMetric::WideComments, 27),
-    (StyleMetric::TwinTypes, 195),
-    (StyleMetric::TripletTypes, 77),
+    (StyleMetric::TwinTypes, 172),
+    (StyleMetric::TripletTypes, 26),
     (StyleMetric::LongFiles, 0),
 ];
 
