@@ -115,6 +115,7 @@ impl RowParts {
             path,
             rows,
             ends,
+            freed: 0,
             most: most_bytes(memory),
         });
         self.parts.push(EntryPart {
@@ -218,6 +219,8 @@ fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T> {
 
 /// Bytes of a hole that shows whether a file system makes holes.
 const HOLE_BYTES: u64 = 4096;
+/// A multiple of the bytes of a file system's blocks, of which only whole ones are freed.
+const BLOCK_BYTES: usize = 1 << 16;
 
 /// Opens a file of this length, if its file system gives back the space of a range.
 fn file_that_frees(path: &Path, bytes: u64) -> Option<File> {
@@ -233,6 +236,8 @@ struct PartFile {
     file: Option<File>,
     rows: Blob,
     ends: Vec<usize>,
+    /// The end of the runs that are freed in their order, from the first on.
+    freed: usize,
     /// The most bytes of a run of all parts.
     most: u64,
 }
@@ -261,12 +266,19 @@ impl ReadRuns for PartFile {
 
     fn free(&mut self, run: usize) {
         let range = self.range(run);
-        if let Some(file) = &self.file
-            && !range.is_empty()
-        {
-            // Space that stays is taken only until the file is removed.
-            free_range(file, range.start as u64, range.len() as u64);
+        let Some(file) = &self.file else { return };
+        if range.is_empty() {
+            return;
         }
+
+        let mut start = range.start;
+        if start == self.freed {
+            // Short runs share a block, which goes with the last of them.
+            start -= start % BLOCK_BYTES;
+            self.freed = range.end;
+        }
+        // Space that stays is taken only until the file is removed.
+        free_range(file, start as u64, (range.end - start) as u64);
     }
 
     fn frees(&self) -> bool {
@@ -287,46 +299,60 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn rows_that_are_read_give_back_their_space() {
-        const RUN_BYTES: usize = 1 << 16;
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(rows_of("0"));
-        let rows: Vec<u8> = (0..4).flat_map(|run| [run; RUN_BYTES]).collect();
+    /// A part with runs of one length, each filled with its number; `None` on a file system without
+    /// holes, such as some of a network.
+    fn part_of(folder: &Path, runs: u8, run_bytes: usize) -> Option<PartFile> {
+        let path = folder.join(rows_of("0"));
+        let rows: Vec<u8> = (0..runs).flat_map(|run| vec![run; run_bytes]).collect();
         fs::write(&path, &rows).unwrap();
         File::open(&path).unwrap().sync_all().unwrap();
 
-        // A file system without holes, such as some of a network.
         let file = file_that_frees(&path, rows.len() as u64);
         assert_eq!(fs::read(&path).unwrap(), rows, "nothing is freed yet");
-        if file.is_none() {
-            return;
-        }
-
-        let mut part = PartFile {
-            file,
+        Some(PartFile {
+            file: Some(file?),
             rows: map_blob(&path).unwrap(),
-            path: path.clone(),
-            ends: (1..=4).map(|run| run * RUN_BYTES).collect(),
+            path,
+            ends: (1..=usize::from(runs)).map(|run| run * run_bytes).collect(),
+            freed: 0,
             most: u64::MAX,
-        };
-        assert!(part.frees());
-        let before = fs::metadata(&path).unwrap().blocks();
-        for run in 0..3 {
-            let mut bytes = Vec::new();
-            part.read(run, &mut bytes).unwrap();
-            assert_eq!(bytes, [run as u8; RUN_BYTES]);
-            part.free(run);
-        }
+        })
+    }
 
+    /// Blocks of a part's file on the disk.
+    fn blocks(part: &PartFile) -> u64 {
         part.file.as_ref().unwrap().sync_all().unwrap();
-        let after = fs::metadata(&path).unwrap().blocks();
-        assert!(after <= before / 2, "{before} blocks before, {after} after");
-        let mut last = Vec::new();
-        part.read(3, &mut last).unwrap();
-        assert_eq!(last, [3; RUN_BYTES]);
+        fs::metadata(&part.path).unwrap().blocks()
+    }
 
-        drop(part);
-        assert!(!path.exists());
+    #[test]
+    fn rows_that_are_read_give_back_their_space() {
+        let folder = tempfile::tempdir().unwrap();
+        // Runs of many blocks, and short ones that share blocks.
+        for (runs, run_bytes) in [(4, 1 << 16), (200, 1000)] {
+            let Some(mut part) = part_of(folder.path(), runs, run_bytes) else {
+                return;
+            };
+            assert!(part.frees());
+            let before = blocks(&part);
+            let last = runs - 1;
+            for run in 0..last {
+                let mut bytes = Vec::new();
+                part.read(run.into(), &mut bytes).unwrap();
+                assert_eq!(bytes, vec![run; run_bytes]);
+                part.free(run.into());
+            }
+
+            let after = blocks(&part);
+            let freed = format!("{run_bytes}: {before} blocks before, {after} after");
+            assert!(after <= before / 2, "{freed}");
+            let mut rest = Vec::new();
+            part.read(last.into(), &mut rest).unwrap();
+            assert_eq!(rest, vec![last; run_bytes]);
+
+            let path = part.path.clone();
+            drop(part);
+            assert!(!path.exists());
+        }
     }
 }
