@@ -2,6 +2,7 @@
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
+use papir_core::envelope::{self, Header, Kind};
 use papir_core::erased::{ErasedScheme, ErasedSession};
 use papir_core::hedge::Circumstances;
 use papir_core::scheme::{Client as _, Goal, Parameters as _, Server as _};
@@ -160,11 +161,21 @@ fn freed_memory_holds_no_refused_record() {
         keys: None,
         ticket: None,
     };
-    let mut answer = server.answer(session, &query).unwrap();
+    let answer = server.answer(session, &query).unwrap();
 
     // The last number, of 256 bits. The other chunks still give most of the record.
-    let number = answer.len() - 32;
-    answer[number] ^= 1;
+    let id = scheme.properties().id;
+    let (version, payload) = envelope::open(&answer, Kind::Answer, id).unwrap();
+    let mut payload = payload.to_vec();
+    let number = payload.len() - 32;
+    payload[number] ^= 1;
+    let header = Header {
+        kind: Kind::Answer,
+        scheme: id,
+        version,
+    };
+    let answer = envelope::seal(&header, &payload);
+
     let (refused, seen) = freed(vec![("the record's first bytes", begin)], || {
         client.extract(secret, &answer)
     });
