@@ -56,6 +56,10 @@ impl Progress for StageClock<'_> {
     fn advance(&self, steps: u64) {
         self.listener.advance(steps);
     }
+
+    fn notice(&self, line: &str) {
+        self.listener.notice(line);
+    }
 }
 
 /// Returns the median. It is the mean of the middle two for an even number of values, and zero for
@@ -80,6 +84,7 @@ pub fn milliseconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use std::thread::sleep;
     use std::time::Duration;
@@ -119,6 +124,43 @@ mod tests {
             (stages[0].1 + stages[1].1 - all).abs() < 1e-9,
             "{stages:?} of {all}"
         );
+    }
+
+    /// Keeps all reports.
+    #[derive(Default)]
+    struct Reports(Mutex<Vec<String>>);
+
+    impl Reports {
+        fn add(&self, report: String) {
+            self.0.lock().unwrap().push(report);
+        }
+    }
+
+    impl Progress for Reports {
+        fn stage(&self, name: &str, total: u64) {
+            self.add(format!("{name} of {total}"));
+        }
+
+        fn advance(&self, steps: u64) {
+            self.add(steps.to_string());
+        }
+
+        fn notice(&self, line: &str) {
+            self.add(line.to_owned());
+        }
+    }
+
+    #[test]
+    fn all_reports_are_forwarded() {
+        let reports = Reports::default();
+        let clock = StageClock::new(&reports);
+        clock.stage("encode", 7);
+        clock.advance(3);
+        clock.notice("a part is made again");
+        drop(clock);
+
+        let reports = reports.0.into_inner().unwrap();
+        assert_eq!(reports, ["encode of 7", "3", "a part is made again"]);
     }
 
     #[test]
