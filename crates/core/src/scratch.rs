@@ -70,7 +70,7 @@ pub trait Scratch {
 }
 
 /// Finds the part with this name, and returns what `read` makes of it; `None` if it is missing or
-/// unusable. A part that is damaged, or that `read` refuses, is reported and removed, so that its
+/// unusable. A part that is damaged, or that `read` refuses, is reported and discarded, so that its
 /// preparation makes it again.
 ///
 /// # Errors
