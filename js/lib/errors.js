@@ -6,7 +6,7 @@ const ENDS = /([`"\n])/;
  * A login in an address: up to the last `@` before its path or, if no port follows the colon, the last one of the text.
  * A password may have characters that should have been escaped.
  */
-const LOGIN = /(:\/\/[^\s/?#:@[]*:)(?:[^\s/?#]*|(?!\d*[,;:.)]*(?:[/?#\s]|$)).*)@/gs;
+const LOGIN = /(:\/\/[^\s/?#:[]*:)(?:[^\s/?#]*|(?!\d*[,;:.)]*(?:[/?#\s]|$)).*)@/gs;
 /** A user without a password in an address, which is often a token. */
 const USER = /:\/\/[^\s/?#:[]+(:?@)/g;
 /** Ends of texts before an address whose user is a name: databases. */

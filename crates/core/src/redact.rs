@@ -148,6 +148,7 @@ mod tests {
                 "bad address `postgres://u:***@h/d`",
             ),
             ("http://u:sec@ret@h", "http://u:***@h"),
+            ("http://me@i:secret@h/d", "http://me@i:***@h/d"),
             ("http://u:sec/ret@h/d", "http://u:***@h/d"),
             (
                 "\"http://u:sec ret@h\" and http://v:sec/ret@i, a@b",
