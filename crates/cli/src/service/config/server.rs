@@ -165,7 +165,8 @@ impl Settings {
         }
         Err(Failure::new(
             "ca without a connection: it is for those that the service makes, to object stores, \
-             PostgreSQL or --otlp; to check the certificates of clients, give --client-ca FILE",
+             PostgreSQL or the collector of --otlp; to check the certificates of clients, give \
+             --client-ca FILE",
         ))
     }
 
