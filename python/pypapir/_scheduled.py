@@ -27,7 +27,7 @@ class Submitting(Closable[_native.Scheduled]):
         return future
 
     def submit_index(self, index: int) -> "Future[bytes]":
-        """The record at an index, later. An index beyond the last record fails all lookups of its request."""
+        """The record at an index, later. An index beyond the last record fails once its request is answered."""
         future: Future[bytes] = Future()
         future.set_running_or_notify_cancel()
         self._opened.submit_index(index, future)

@@ -8,7 +8,7 @@ use papir_protocol::{DatabaseDetail, DatabaseInfo};
 use zeroize::Zeroizing;
 
 use super::transport::Transport;
-use crate::core::{self, Costs, OwnedWanted, Session, ShownLog, Task};
+use crate::core::{self, Costs, FoundValue, OwnedWanted, Session, ShownLog, Task};
 use crate::error::Result;
 use crate::transport::call::CallRules;
 use crate::transport::operations::connection::define_connection;
@@ -47,6 +47,12 @@ impl Connection {
     async fn get(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Vec<u8>>>> {
         let wanted = wanted.iter().map(owned).collect();
         self.run(|session| session.get_owned(wanted)).await
+    }
+
+    /// Looks up keys or indices, with an outcome for each.
+    pub(super) async fn get_each(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<FoundValue>> {
+        let wanted = wanted.iter().map(owned).collect();
+        self.run(|session| session.get_each_owned(wanted)).await
     }
 
     /// Runs a task with a clone of the session. When the task is done, the clone replaces the

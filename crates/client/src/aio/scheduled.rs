@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 
 use super::connection::Connection;
-use crate::core::{Costs, Schedule, ScheduleRunner, Scheduled, ScheduledBatch};
+use crate::core::{Costs, FoundValue, Schedule, ScheduleRunner, Scheduled, ScheduledBatch};
 use crate::error::{Error, Result};
 use crate::rng::system_rng;
 
@@ -41,12 +41,11 @@ trait ScheduledCalls: Send {
     /// Does in advance the work for this number of lookups.
     fn prepare(&mut self, lookups: usize) -> impl Future<Output = ()> + Send;
 
-    /// Sends the lookups of a batch, keys or indices. Returns all values.
+    /// Sends the lookups of a batch. Returns their outcomes.
     fn look_up(
         &mut self,
         batch: &ScheduledBatch,
-        keyed: bool,
-    ) -> impl Future<Output = Result<Vec<Option<Vec<u8>>>>> + Send;
+    ) -> impl Future<Output = Result<Vec<FoundValue>>> + Send;
 }
 
 impl ScheduledCalls for Connection {
@@ -63,16 +62,8 @@ impl ScheduledCalls for Connection {
         let _ = self.prepare_ahead(lookups).await;
     }
 
-    async fn look_up(
-        &mut self,
-        batch: &ScheduledBatch,
-        keyed: bool,
-    ) -> Result<Vec<Option<Vec<u8>>>> {
-        if keyed {
-            return self.get_keys(&batch.keys()).await;
-        }
-        let records = self.get_indices(&batch.indices()).await?;
-        Ok(records.into_iter().map(Some).collect())
+    async fn look_up(&mut self, batch: &ScheduledBatch) -> Result<Vec<FoundValue>> {
+        self.get_each(&batch.wanted()).await
     }
 }
 
@@ -93,9 +84,9 @@ async fn run(mut connection: impl ScheduledCalls, runner: ScheduleRunner) {
         // Goes on after an error, whatever it is: the server may have caused it, and an end would
         // tell the server that the lookup failed.
         let batch = runner.draw(connection.records(), &mut system_rng());
-        let values = connection.look_up(&batch, runner.is_keyed()).await;
+        let found = connection.look_up(&batch).await;
         runner.set_costs(connection.costs());
-        batch.answer(values);
+        batch.answer(found);
     }
 }
 
@@ -147,12 +138,7 @@ mod tests {
             assert_eq!(lookups, SCHEDULE.batch);
         }
 
-        async fn look_up(
-            &mut self,
-            batch: &ScheduledBatch,
-            keyed: bool,
-        ) -> Result<Vec<Option<Vec<u8>>>> {
-            assert!(!keyed);
+        async fn look_up(&mut self, batch: &ScheduledBatch) -> Result<Vec<FoundValue>> {
             let indices = batch.indices().to_vec();
             let time = self.start.elapsed().as_secs();
             self.requests.lock().unwrap().push((time, indices.len()));
@@ -164,7 +150,7 @@ mod tests {
             }
             Ok(indices
                 .iter()
-                .map(|index| Some(index.to_le_bytes().to_vec()))
+                .map(|index| Ok(Some(index.to_le_bytes().to_vec())))
                 .collect())
         }
     }

@@ -5,7 +5,7 @@ use papir_lookup::{Lookup, Wanted};
 use papir_protocol::{DatabaseDetail, DatabaseInfo};
 
 use super::transport::Transport;
-use crate::core::{self, Costs, Session, ShownLog, Task};
+use crate::core::{self, Costs, FoundValue, Session, ShownLog, Task};
 use crate::error::Result;
 use crate::transport::operations::connection::define_connection;
 use crate::transport::options::Options;
@@ -47,6 +47,11 @@ impl Connection {
 
     fn get(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Vec<u8>>>> {
         self.transport.run(self.session.get(wanted))
+    }
+
+    /// Looks up keys or indices, with an outcome for each.
+    pub(super) fn get_each(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<FoundValue>> {
+        self.transport.run(self.session.get_each(wanted))
     }
 
     /// Runs a task of the session.

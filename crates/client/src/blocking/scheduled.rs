@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
-use crate::core::{Costs, Schedule, ScheduleRunner, Scheduled, ScheduledBatch};
+use crate::core::{Costs, FoundValue, Schedule, ScheduleRunner, Scheduled, ScheduledBatch};
 use crate::error::{Error, Result};
 use crate::rng::system_rng;
 
@@ -43,8 +43,8 @@ trait ScheduledCalls {
     /// Does in advance the work for this number of lookups.
     fn prepare(&mut self, lookups: usize);
 
-    /// Sends the lookups of a batch, keys or indices. Returns all values.
-    fn look_up(&mut self, batch: &ScheduledBatch, keyed: bool) -> Result<Vec<Option<Vec<u8>>>>;
+    /// Sends the lookups of a batch. Returns their outcomes.
+    fn look_up(&mut self, batch: &ScheduledBatch) -> Result<Vec<FoundValue>>;
 }
 
 impl ScheduledCalls for Connection {
@@ -61,12 +61,8 @@ impl ScheduledCalls for Connection {
         let _ = self.prepare_ahead(lookups);
     }
 
-    fn look_up(&mut self, batch: &ScheduledBatch, keyed: bool) -> Result<Vec<Option<Vec<u8>>>> {
-        if keyed {
-            return self.get_keys(&batch.keys());
-        }
-        let records = self.get_indices(&batch.indices())?;
-        Ok(records.into_iter().map(Some).collect())
+    fn look_up(&mut self, batch: &ScheduledBatch) -> Result<Vec<FoundValue>> {
+        self.get_each(&batch.wanted())
     }
 }
 
@@ -109,9 +105,9 @@ fn run(mut connection: impl ScheduledCalls, runner: &ScheduleRunner, clock: &imp
         // Goes on after an error, whatever it is: the server may have caused it, and an end would
         // tell the server that the lookup failed.
         let batch = runner.draw(connection.records(), &mut system_rng());
-        let values = connection.look_up(&batch, runner.is_keyed());
+        let found = connection.look_up(&batch);
         runner.set_costs(connection.costs());
-        batch.answer(values);
+        batch.answer(found);
     }
 }
 
@@ -188,8 +184,7 @@ mod tests {
             assert_eq!(lookups, SCHEDULE.batch);
         }
 
-        fn look_up(&mut self, batch: &ScheduledBatch, keyed: bool) -> Result<Vec<Option<Vec<u8>>>> {
-            assert!(!keyed);
+        fn look_up(&mut self, batch: &ScheduledBatch) -> Result<Vec<FoundValue>> {
             let indices = batch.indices();
             let mut requests = self.requests.borrow_mut();
             let number = requests.len();
@@ -200,7 +195,7 @@ mod tests {
                 return Err(Error::BadToken);
             }
             let values = indices.iter().map(|index| index.to_le_bytes().to_vec());
-            Ok(values.map(Some).collect())
+            Ok(values.map(|value| Ok(Some(value))).collect())
         }
     }
 

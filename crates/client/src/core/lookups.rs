@@ -3,7 +3,10 @@
 use papir_core::envelope;
 use papir_lookup::{AnswerLengths, Pending};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+
+/// The outcome of one lookup: its value, `None` for an absent key.
+pub type FoundValue = Result<Option<Vec<u8>>>;
 
 /// Lookups with the concatenated answers to their queries.
 pub(crate) struct AnsweredLookups {
@@ -12,11 +15,15 @@ pub(crate) struct AnsweredLookups {
 }
 
 impl AnsweredLookups {
-    /// Decodes all answers. Returns for each lookup its value; `None` for an absent key.
-    pub(crate) fn decode(self) -> Result<Vec<Option<Vec<u8>>>> {
+    /// Decodes all answers. Returns the outcome of each lookup.
+    pub(crate) fn decode(self) -> Result<Vec<FoundValue>> {
         let answers = split(&self.answers, &self.pending.answers())?;
         let answers: Vec<Vec<u8>> = answers.into_iter().map(<[u8]>::to_vec).collect();
-        Ok(self.pending.finish_all(&answers)?)
+        let found = self.pending.finish_each(&answers)?;
+        Ok(found
+            .into_iter()
+            .map(|value| value.map_err(Error::from))
+            .collect())
     }
 }
 

@@ -69,6 +69,7 @@ pub(crate) use address::{Endpoint, is_loopback};
 pub use costs::Costs;
 pub use identity::Place;
 pub use logs::{ShownLog, fetch_log};
+pub use lookups::FoundValue;
 pub use operator::{RegisteredClients, detail, ready};
 pub use owned::OwnedWanted;
 pub use owner_pin::PinnedOwner;

@@ -7,6 +7,7 @@
 use papir_lookup::Wanted;
 use zeroize::Zeroizing;
 
+use super::lookups::FoundValue;
 use super::session::Session;
 use super::task::Task;
 use crate::error::Result;
@@ -20,7 +21,7 @@ pub enum OwnedWanted {
 }
 
 impl OwnedWanted {
-    fn borrowed(&self) -> Wanted<'_> {
+    pub(super) fn borrowed(&self) -> Wanted<'_> {
         match self {
             Self::Key(key) => Wanted::Key(key),
             Self::Index(index) => Wanted::Index(**index),
@@ -64,6 +65,19 @@ impl Session {
             let values = self.look_up(&io, &borrowed).await;
             drop(borrowed);
             (self, values)
+        })
+    }
+
+    /// Like [`Session::get_each`], for an owned session.
+    pub fn get_each_owned(
+        mut self,
+        wanted: Vec<OwnedWanted>,
+    ) -> Task<'static, (Self, Result<Vec<FoundValue>>)> {
+        Task::new(|io| async move {
+            let borrowed: Vec<_> = wanted.iter().map(OwnedWanted::borrowed).collect();
+            let found = self.look_up_each(&io, &borrowed).await;
+            drop(borrowed);
+            (self, found)
         })
     }
 }

@@ -14,7 +14,7 @@ use super::costs::Costs;
 use super::fetch::{self, Fetched, Origin};
 use super::first_version::{FirstVersion, MAX_CHANGES, first_version};
 use super::key_sender::Context;
-use super::lookups::{self, AnsweredLookups};
+use super::lookups::{self, AnsweredLookups, FoundValue};
 use super::pins::NamePin;
 use super::queries::{QueryReply, QueryRequest};
 use super::registration::{Registration, StateWork};
@@ -290,13 +290,35 @@ impl Session {
         Task::new(move |io| async move { self.look_up(&io, wanted).await })
     }
 
-    /// Looks up keys or indices. Sends all requests, and decodes answers only after the last one
-    /// has arrived, so that the traffic does not depend on whether answers decode.
+    /// Like [`Session::get`], with an outcome for each lookup. The requests are the same. An index
+    /// beyond the last record, and a record that does not verify, fail their own lookups only.
+    ///
+    /// # Errors
+    /// Errors of the network, of the service and of client state, and of answers that do not
+    /// decode. They fail all lookups.
+    pub fn get_each<'s>(
+        &'s mut self,
+        wanted: &'s [Wanted<'s>],
+    ) -> Task<'s, Result<Vec<FoundValue>>> {
+        Task::new(move |io| async move { self.look_up_each(&io, wanted).await })
+    }
+
+    /// [`Session::look_up_each`], whose first error fails all lookups.
     pub(crate) async fn look_up(
         &mut self,
         io: &Io,
         wanted: &[Wanted<'_>],
     ) -> Result<Vec<Option<Vec<u8>>>> {
+        self.look_up_each(io, wanted).await?.into_iter().collect()
+    }
+
+    /// Looks up keys or indices. Sends all requests, and decodes answers only after the last one
+    /// has arrived, so that the traffic does not depend on whether answers decode.
+    pub(crate) async fn look_up_each(
+        &mut self,
+        io: &Io,
+        wanted: &[Wanted<'_>],
+    ) -> Result<Vec<FoundValue>> {
         // Before the registration, whose keys would be for the older version.
         self.stay_fresh(io).await?;
         self.ensure_registered(io).await?;

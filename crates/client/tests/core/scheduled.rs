@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use papir_client::core::{
-    MAX_WAITING, Schedule, ScheduleRunner, Scheduled, ScheduledBatch, Session, Settings,
+    FoundValue, MAX_WAITING, Schedule, ScheduleRunner, Scheduled, ScheduledBatch, Session, Settings,
 };
 use papir_client::{Error, Result};
 use papir_core::{Goal, NoProgress, NotPrivate};
-use papir_lookup::Wanted;
 use papir_schemes::registry;
 
-use crate::peer::{Event, MAX_BATCH, Offer, Peer, RECORDS, Reply, records, rng, short, simple};
+use crate::peer::{
+    Event, MAX_BATCH, Offer, Peer, RECORDS, Reply, record, records, rng, short, simple,
+};
 use crate::traces::world::table;
 
 /// The interval of the schedule in seconds.
@@ -83,8 +84,8 @@ impl Setting {
             peer.platform.advance(slot.at - peer.now());
 
             let batch = draw(&runner, &session, number);
-            let values = look_up(&mut peer, &mut session, &batch);
-            batch.answer(values);
+            let found = look_up(&mut peer, &mut session, &batch);
+            batch.answer(found);
             let events = peer.take().into_iter();
             trace.extend(events.map(|event| Observation::of(event, slot.at)));
         }
@@ -110,16 +111,8 @@ fn look_up(
     peer: &mut Peer,
     session: &mut Session,
     batch: &ScheduledBatch,
-) -> Result<Vec<Option<Vec<u8>>>> {
-    let keys = batch.keys();
-    let indices = batch.indices();
-    // One of both is empty.
-    let wanted: Vec<Wanted<'_>> = keys
-        .iter()
-        .map(|key| Wanted::Key(key))
-        .chain(indices.iter().map(|index| Wanted::Index(*index)))
-        .collect();
-    peer.run(session.get(&wanted))
+) -> Result<Vec<FoundValue>> {
+    peer.run(session.get_each(&batch.wanted()))
 }
 
 fn indexed() -> Offer {
@@ -266,6 +259,21 @@ fn a_new_version_leads_to_the_same_requests_for_all_lookups() {
     assert!(trace.len() > usize::try_from(SLOTS).unwrap());
 }
 
+#[test]
+fn an_index_out_of_range_fails_alone() {
+    let mut peer = Peer::new(indexed());
+    let mut session = peer.open(Settings::default()).unwrap();
+    let (scheduled, runner) = SCHEDULE.start(session.info(), session.lookup()).unwrap();
+    let wrong = scheduled.submit_index(RECORDS).unwrap();
+    let right = scheduled.submit_index(7).unwrap();
+
+    let batch = draw(&runner, &session, 1);
+    let found = look_up(&mut peer, &mut session, &batch);
+    batch.answer(found);
+    assert_eq!(wrong.wait().unwrap_err().code(), "index_out_of_range");
+    assert_eq!(right.wait().unwrap(), Some(record(1, 7)));
+}
+
 /// The error of starting a schedule in a database.
 fn refusal(schedule: Schedule, offer: Offer, settings: Settings) -> Error {
     let mut peer = Peer::new(offer);
@@ -366,7 +374,6 @@ mod over_http {
     use papir_client::{Connection, Options};
 
     use super::*;
-    use crate::peer::record;
     use crate::traces::socket::{Seen, serve};
 
     const QUICK: Schedule = Schedule {

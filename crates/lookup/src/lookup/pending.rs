@@ -90,6 +90,16 @@ impl Pending {
     /// [`CoreError::IndexOutOfRange`], [`crate::Error::NotCommitted`] for an invalid proof in a
     /// verifiable database, or the errors of the envelope or of [`crate::KeywordLayout::find`].
     pub fn finish_all(self, answers: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.finish_each(answers)?.into_iter().collect()
+    }
+
+    /// Like [`Pending::finish_all`], with an outcome for each lookup. An index out of range, an
+    /// invalid proof and a malformed record fail their own lookups only.
+    ///
+    /// # Errors
+    /// [`CoreError::Length`] for more or fewer answers than queries, [`CoreError::NotDecodable`],
+    /// or the errors of the envelope.
+    pub fn finish_each(self, answers: &[Vec<u8>]) -> Result<Vec<Result<Option<Vec<u8>>>>> {
         CoreError::check_length(
             "a set of answers, counted",
             answers.len(),
@@ -110,7 +120,7 @@ impl Pending {
         for ((base, changed), refusal) in base.into_iter().zip(changed).zip(self.refusals) {
             found.push(latest(base, changed, refusal, self.indexed_bytes));
         }
-        found.into_iter().collect()
+        Ok(found)
     }
 }
 

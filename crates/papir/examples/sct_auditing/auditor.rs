@@ -113,7 +113,7 @@ impl Auditor {
         let count = self.waiting().min(BATCH);
         let batch = self.runner.draw(records, &mut system_rng());
         let (values, time) = timed(|| Ok(connection.get_keys(&batch.keys())?))?;
-        batch.answer(Ok(values));
+        batch.answer(Ok(values.into_iter().map(Ok).collect()));
 
         let mut audited = Vec::with_capacity(count);
         for SubmittedAudit { hash, value } in self.waiting.drain(..count) {

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use papir_lookup::Wanted;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::promise::Promise;
 use super::queue::SubmittedLookup;
+use crate::core::lookups::FoundValue;
 use crate::core::owned::OwnedWanted;
 use crate::error::{Error, Result};
 
@@ -54,6 +56,11 @@ impl ScheduledBatch {
         Self { wanted, promises }
     }
 
+    /// What to look up, in order.
+    pub fn wanted(&self) -> Vec<Wanted<'_>> {
+        self.wanted.iter().map(OwnedWanted::borrowed).collect()
+    }
+
     /// The keys to look up, in order; empty if the schedule looks up indices.
     pub fn keys(&self) -> Vec<&[u8]> {
         self.wanted
@@ -77,13 +84,13 @@ impl ScheduledBatch {
         indices
     }
 
-    /// Delivers the values of the request's lookups, in order, to those who submitted them. Values
-    /// of dummies are dropped. If the request failed, all its lookups get the error.
-    pub fn answer(self, values: Result<Vec<Option<Vec<u8>>>>) {
-        match values {
-            Ok(values) => {
-                for (promise, value) in self.promises.into_iter().zip(values) {
-                    promise.keep(Ok(value));
+    /// Delivers the outcomes of the request's lookups, in order, to those who submitted them.
+    /// Outcomes of dummies are dropped. If the request failed, all its lookups get the error.
+    pub fn answer(self, found: Result<Vec<FoundValue>>) {
+        match found {
+            Ok(found) => {
+                for (promise, value) in self.promises.into_iter().zip(found) {
+                    promise.keep(value);
                 }
             }
             Err(error) => {
@@ -199,9 +206,26 @@ mod tests {
     #[test]
     fn values_go_to_those_who_submitted_the_lookups() {
         let (batch, awaited) = batch(&[7, 8]);
-        batch.answer(Ok((0..4).map(|value| Some(vec![value])).collect()));
+        let found = (0..4).map(|value| Ok(Some(vec![value])));
+        batch.answer(Ok(found.collect()));
         let values: Vec<_> = awaited.into_iter().map(|one| one.wait().unwrap()).collect();
         assert_eq!(values, [Some(vec![0]), Some(vec![1])]);
+    }
+
+    #[test]
+    fn a_lookup_that_fails_alone_leaves_the_others_their_values() {
+        let (batch, awaited) = batch(&[7, 8, 9]);
+        batch.answer(Ok(vec![
+            Ok(Some(vec![0])),
+            Err(Error::BadToken),
+            Ok(None),
+            Err(Error::BadToken),
+        ]));
+
+        let mut outcomes = awaited.into_iter().map(Awaited::wait);
+        assert_eq!(outcomes.next().unwrap().unwrap(), Some(vec![0]));
+        assert_eq!(outcomes.next().unwrap().unwrap_err().code(), "bad_token");
+        assert_eq!(outcomes.next().unwrap().unwrap(), None);
     }
 
     #[test]

@@ -6,10 +6,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use crate::core::lookups::FoundValue;
 use crate::error::{Error, Result};
-
-/// The value that a lookup finds; `None` for an absent key.
-type FoundValue = Result<Option<Vec<u8>>>;
 
 /// A submitted lookup that waits for its answer. A thread waits for it with [`Awaited::wait`], and
 /// a task awaits it as a future. If it is dropped, the lookup may still be sent.

@@ -158,7 +158,8 @@ impl Scheduled {
     }
 
     /// Submits the lookup of the record at an index, for the next slot that has a free place. Sends
-    /// nothing. An index beyond the last record fails all lookups of its request.
+    /// nothing. An index beyond the last record fails when its request is answered, and fails no
+    /// other lookup.
     ///
     /// # Errors
     /// [`Error::QueueFull`] if [`MAX_WAITING`] lookups wait, [`Error::ScheduleClosed`], and
@@ -226,11 +227,6 @@ impl ScheduleRunner {
     pub fn draw(&self, records: u64, rng: &mut dyn CryptoRng) -> ScheduledBatch {
         let submitted = self.queue.take(self.schedule.batch);
         ScheduledBatch::new(submitted, self.schedule.batch, self.kind, records, rng)
-    }
-
-    /// Returns true if the schedule looks up keys, false if it looks up indices.
-    pub fn is_keyed(&self) -> bool {
-        self.kind == DummyKind::Key
     }
 
     /// Shows the user these costs of the connection.
