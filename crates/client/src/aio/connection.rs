@@ -49,6 +49,11 @@ impl Connection {
         self.run(|session| session.get_owned(wanted)).await
     }
 
+    /// Refuses later versions whose schemes are not private.
+    pub(super) fn require_private(&mut self) {
+        self.session.require_private();
+    }
+
     /// Looks up keys or indices, with an outcome for each.
     pub(super) async fn get_each(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<FoundValue>> {
         let wanted = wanted.iter().map(owned).collect();

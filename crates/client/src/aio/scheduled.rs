@@ -20,11 +20,12 @@ impl Connection {
     ///
     /// # Errors
     /// The errors of [`Schedule::start`], and [`Error::Schedule`] outside of a runtime.
-    pub fn schedule(self, schedule: Schedule) -> Result<Scheduled> {
+    pub fn schedule(mut self, schedule: Schedule) -> Result<Scheduled> {
         let runtime = Handle::try_current().map_err(|error| Error::Schedule {
             reason: error.to_string(),
         })?;
         let (scheduled, runner) = schedule.start(self.info(), self.lookup())?;
+        self.require_private();
         runtime.spawn(run(self, runner));
         Ok(scheduled)
     }

@@ -49,6 +49,11 @@ impl Connection {
         self.transport.run(self.session.get(wanted))
     }
 
+    /// Refuses later versions whose schemes are not private.
+    pub(super) fn require_private(&mut self) {
+        self.session.require_private();
+    }
+
     /// Looks up keys or indices, with an outcome for each.
     pub(super) fn get_each(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<FoundValue>> {
         self.transport.run(self.session.get_each(wanted))

@@ -16,8 +16,9 @@ impl Connection {
     ///
     /// # Errors
     /// The errors of [`Schedule::start`], and [`Error::Schedule`] without a thread.
-    pub fn schedule(self, schedule: Schedule) -> Result<Scheduled> {
+    pub fn schedule(mut self, schedule: Schedule) -> Result<Scheduled> {
         let (scheduled, runner) = schedule.start(self.info(), self.lookup())?;
+        self.require_private();
         let clock = SystemClock {
             start: Instant::now(),
         };

@@ -150,6 +150,13 @@ impl Session {
         self.trust.accepted.as_ref()
     }
 
+    /// Refuses later versions whose schemes are not private, even if the settings allow them. The
+    /// transport of a schedule calls it: the service could otherwise change to such a scheme, which
+    /// tells lookups from dummies.
+    pub fn require_private(&mut self) {
+        self.settings.allow_not_private = false;
+    }
+
     /// The costs since the session was opened.
     pub fn costs(&self) -> Costs {
         let sent = self

@@ -285,17 +285,22 @@ fn refusal(schedule: Schedule, offer: Offer, settings: Settings) -> Error {
 
 #[test]
 fn a_scheme_that_is_not_private_is_refused_even_if_it_is_allowed() {
-    let plain = registry::by_name("plain")
-        .unwrap()
-        .allow_insecure(NotPrivate::acknowledged())
-        .setup(&records(1), Goal::Balanced, &mut rng(1), &NoProgress)
-        .unwrap();
     let settings = Settings {
         allow_not_private: true,
         ..Settings::default()
     };
-    let error = refusal(SCHEDULE, plain.into(), settings);
+    let error = refusal(SCHEDULE, plain(2), settings);
     assert_eq!(error.code(), "not_private");
+}
+
+/// A database in a scheme that is not private.
+fn plain(seed: u64) -> Offer {
+    registry::by_name("plain")
+        .unwrap()
+        .allow_insecure(NotPrivate::acknowledged())
+        .setup(&records(seed), Goal::Balanced, &mut rng(seed), &NoProgress)
+        .unwrap()
+        .into()
 }
 
 #[test]
@@ -415,6 +420,14 @@ mod over_http {
     fn observe(
         client: impl FnOnce(&str, &Options, &Requests<'_>) -> Vec<Option<Vec<u8>>>,
     ) -> Outcome {
+        observe_service(Peer::new(indexed()), client)
+    }
+
+    /// [`observe`] with this service.
+    fn observe_service(
+        service: Peer,
+        client: impl FnOnce(&str, &Options, &Requests<'_>) -> Vec<Option<Vec<u8>>>,
+    ) -> Outcome {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let state = tempfile::tempdir().unwrap();
@@ -422,7 +435,7 @@ mod over_http {
             state: Some(state.path().to_owned()),
             ..Options::default()
         };
-        let peer = Mutex::new(Peer::new(indexed()));
+        let peer = Mutex::new(service);
         let seen = Mutex::new(Vec::new());
         let stopped = AtomicBool::new(false);
 
@@ -509,5 +522,68 @@ mod over_http {
             })
         });
         compare(outcomes.into());
+    }
+
+    /// A service that changes to a scheme which is not private at the first query.
+    fn changing() -> Peer {
+        let mut peer = Peer::new(indexed());
+        peer.script.push_back(Reply {
+            next: Some(plain(2)),
+            ..Reply::refusal(409, "wrong_version")
+        });
+        peer
+    }
+
+    /// Checks that the only queries in what the service has seen are for the first version.
+    fn assert_no_later_query(outcome: &Outcome) {
+        let version = simple(1).version().to_string();
+        let mut queries = 0;
+        for seen in &outcome.seen {
+            if let Seen::Request { line, headers, .. } = seen
+                && line.contains("/query")
+            {
+                queries += 1;
+                assert!(headers.contains(&("papir-version".to_owned(), version.clone())));
+            }
+        }
+        assert!(queries > 0);
+    }
+
+    #[test]
+    fn a_thread_follows_no_change_to_a_scheme_that_is_not_private() {
+        let outcome = observe_service(changing(), |url, options, _| {
+            let options = Options {
+                allow_not_private: true,
+                ..options.clone()
+            };
+            let connection = Connection::open_with(url, &options).unwrap();
+            let scheduled = connection.schedule(QUICK).unwrap();
+            let error = scheduled.submit_index(7).unwrap().wait().unwrap_err();
+            assert_eq!(error.code(), "not_private");
+            Vec::new()
+        });
+        assert_no_later_query(&outcome);
+    }
+
+    #[cfg(feature = "aio")]
+    #[test]
+    fn a_task_follows_no_change_to_a_scheme_that_is_not_private() {
+        use papir_client::aio;
+        use tokio::runtime::Runtime;
+
+        let outcome = observe_service(changing(), |url, options, _| {
+            let options = Options {
+                allow_not_private: true,
+                ..options.clone()
+            };
+            Runtime::new().unwrap().block_on(async {
+                let connection = aio::Connection::open_with(url, &options).await.unwrap();
+                let scheduled = connection.schedule(QUICK).unwrap();
+                let error = scheduled.submit_index(7).unwrap().await.unwrap_err();
+                assert_eq!(error.code(), "not_private");
+            });
+            Vec::new()
+        });
+        assert_no_later_query(&outcome);
     }
 }
