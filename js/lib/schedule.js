@@ -78,8 +78,8 @@ export class Scheduled {
     // Refused here: a request that fails before it is sent would be missing in its slot.
     encodeWanted([key], "key");
     if (!this.#isKeyed) throw new PapirError("the database has no keys: expected an index", { code: "not_keyed" });
-    // The caller may change its bytes before the slot.
-    return this.#submit(typeof key === "string" ? key : key.slice());
+    // The caller may change its bytes before the slot. The method `slice` of a `Buffer` copies nothing.
+    return this.#submit(typeof key === "string" ? key : Uint8Array.from(key));
   }
 
   async getIndex(index) {
