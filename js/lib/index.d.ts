@@ -117,7 +117,7 @@ export interface Scheduled {
   readonly waiting: number;
   /** The value of a key; null if the database does not have the key. It is sent in the next slot with a free place. */
   get(key: string | Uint8Array): Promise<Uint8Array | null>;
-  /** The record at an index, from 0. An index beyond the last record fails all lookups of its request. */
+  /** The record at an index, from 0. An index beyond the last record fails once its request is answered. */
   getIndex(index: number | bigint): Promise<Uint8Array>;
   /** Ends the schedule. Lookups that wait for a slot fail; a request under way still gets its values. */
   close(): void;

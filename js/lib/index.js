@@ -8,7 +8,7 @@ import { chosenFetch } from "./proxy.js";
 import { RemoteBackend } from "./remote.js";
 import { Scheduled } from "./schedule.js";
 import { within } from "./stopping.js";
-import { decodeValues, encodeWanted } from "./wanted.js";
+import { decodeOutcomes, decodeValues, encodeWanted } from "./wanted.js";
 
 export { NetworkError, NotPrivateError, PapirError, TimeoutError, UnsupportedError, VerificationError };
 
@@ -112,7 +112,7 @@ class Database {
   }
 
   async getMany(keys, settings) {
-    return this.#look(encodeWanted(keys, "key"), settings);
+    return decodeValues(await this.#look(encodeWanted(keys, "key"), settings));
   }
 
   async getIndex(index, settings) {
@@ -120,12 +120,16 @@ class Database {
   }
 
   async getIndices(indices, settings) {
-    return this.#look(encodeWanted(indices, "index"), settings);
+    return decodeValues(await this.#look(encodeWanted(indices, "index"), settings));
   }
 
   schedule(settings) {
     this.#check();
-    const schedule = new Scheduled(this, settings, () => this.#schedules.delete(schedule));
+    const source = {
+      info: () => this.info,
+      lookEach: async (items, kind) => decodeOutcomes(await this.#look(encodeWanted(items, kind))),
+    };
+    const schedule = new Scheduled(source, settings, () => this.#schedules.delete(schedule));
     this.#schedules.add(schedule);
     return schedule;
   }
@@ -142,12 +146,13 @@ class Database {
     if (!this.#isOpen) throw new PapirError("the database is closed", { code: "closed" });
   }
 
+  /** Looks up what is encoded. Returns encoded outcomes. */
   async #look(wanted, { signal } = {}) {
     this.#check();
     const look = (signal) => this.#backend.get(this.#number, wanted, { signal, onProgress: this.#onProgress });
     const { values, database } = await this.#bounded(signal, look);
     this.#description = database;
-    return decodeValues(values);
+    return values;
   }
 }
 

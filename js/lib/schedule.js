@@ -42,8 +42,9 @@ export class Slots {
 }
 
 /**
- * Sends one request of `batch` lookups every `every` seconds. `database` has `info`, `getMany` and `getIndices`.
- * `onEnd` is called when the schedule is closed.
+ * Sends one request of `batch` lookups every `every` seconds. `database` has `info()`, its description, and
+ * `lookEach(items, kind)`, which returns the outcome of each item: its `value`, or its `error`. `onEnd` is called when
+ * the schedule is closed.
  */
 export class Scheduled {
   #database;
@@ -57,7 +58,7 @@ export class Scheduled {
   #isOpen = true;
 
   constructor(database, { every, batch } = {}, onEnd = () => {}, clock = CLOCK) {
-    const { maxBatch, keyed } = database.info;
+    const { maxBatch, keyed } = database.info();
     checkEvery(every);
     checkBatch(batch, maxBatch);
     this.#database = database;
@@ -115,10 +116,14 @@ export class Scheduled {
   /** Sends the request of a slot. Goes on after an error: an end would tell the service that a lookup failed. */
   async #send() {
     const submitted = this.#waiting.splice(0, this.#batch);
-    const items = this.#draw(submitted);
     try {
-      const values = await (this.#isKeyed ? this.#database.getMany(items) : this.#database.getIndices(items));
-      submitted.forEach(({ resolve }, place) => resolve(values[place]));
+      const items = this.#draw(submitted);
+      const outcomes = await this.#database.lookEach(items, this.#isKeyed ? "key" : "index");
+      submitted.forEach(({ resolve, reject }, place) => {
+        const { value, error } = outcomes[place];
+        if (error) reject(error);
+        else resolve(value);
+      });
     } catch (error) {
       for (const { reject } of submitted) reject(error);
     }
@@ -137,7 +142,7 @@ export class Scheduled {
     const bytes = crypto.getRandomValues(new Uint8Array(DUMMY_BYTES));
     if (this.#isKeyed) return bytes;
     const random = new DataView(bytes.buffer).getBigUint64(0, true);
-    return (random * BigInt(this.#database.info.records)) >> 64n;
+    return (random * BigInt(this.#database.info().records)) >> 64n;
   }
 }
 

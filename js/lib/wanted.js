@@ -1,7 +1,11 @@
 // Keys, indices and values as bytes: for each a byte, a length of four bytes, and the bytes.
 
+import { errorOf } from "./errors.js";
+
 const KEY = 0;
 const INDEX = 1;
+const ABSENT = 0;
+const FAILED = 2;
 const MOST_INDEX = 2n ** 64n;
 
 /** Encodes keys, or indices, for the module. */
@@ -36,14 +40,27 @@ function indexBytes(index) {
   return bytes;
 }
 
-/** Decodes values: `null` for a key that the database does not have. */
+/** Decodes values: `null` for a key that the database does not have. Throws the error of the first failed lookup. */
 export function decodeValues(bytes) {
+  const outcomes = decodeOutcomes(bytes);
+  const failed = outcomes.find(({ error }) => error);
+  if (failed) throw failed.error;
+  return outcomes.map(({ value }) => value);
+}
+
+/** Decodes the outcome of each lookup: its `value`, or its `error`. */
+export function decodeOutcomes(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const values = [];
+  const outcomes = [];
   for (let start = 0; start < bytes.length; ) {
     const end = start + 5 + view.getUint32(start + 1, true);
-    values.push(bytes[start] === 1 ? bytes.slice(start + 5, end) : null);
+    outcomes.push(outcome(bytes[start], bytes.slice(start + 5, end)));
     start = end;
   }
-  return values;
+  return outcomes;
+}
+
+function outcome(kind, bytes) {
+  if (kind === FAILED) return { error: errorOf(JSON.parse(new TextDecoder().decode(bytes))) };
+  return { value: kind === ABSENT ? null : bytes };
 }

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use papir_client::Result;
-use papir_client::core::{OwnedWanted, Session};
+use papir_client::core::{FoundValue, OwnedWanted, Session};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::event::{Body, Event, Head};
+use crate::event::{Body, Event, Head, description};
 use crate::host::report_panics;
 use crate::memory::take;
 use crate::options::Options;
@@ -17,8 +17,13 @@ use crate::task::{Finish, event};
 /// An opened database, which its lookups share.
 type Database = RefCell<Session>;
 
+/// The kinds of outcomes of a lookup.
+const ABSENT: u8 = 0;
+const PRESENT: u8 = 1;
+const FAILED: u8 = 2;
+
 /// The outcome of lookups.
-type Looked = (Session, Result<Vec<Option<Vec<u8>>>>);
+type Looked = (Session, Result<Vec<FoundValue>>);
 
 /// Opens a database with the options in JSON. The last event is `opened`, with the database as its
 /// handle.
@@ -60,7 +65,8 @@ fn opened(session: Result<Session>) -> Box<Event> {
 
 /// Looks up keys and indices: for each a byte (0 for a key, 1 for an index), its length in four
 /// bytes, little-endian, and the key or the index in eight bytes. The last event is `values`: for
-/// each a byte (1 if present), the length in four bytes, and the value.
+/// each a byte (0 for an absent key, 1 for a value, 2 for an error of this lookup alone), the length
+/// in four bytes, and the value or the error's description in JSON.
 ///
 /// # Safety
 /// `database` was opened and not closed; the bytes come from `papir_allocate` with this length.
@@ -78,15 +84,15 @@ unsafe extern "C" fn papir_get(
     };
 
     let session = database.borrow().clone();
-    let task = session.get_owned(decode(&wanted));
+    let task = session.get_each_owned(decode(&wanted));
 
-    let finish: Finish<Looked> = Box::new(move |(session, values)| {
+    let finish: Finish<Looked> = Box::new(move |(session, found)| {
         let head = json!({ "kind": "values", "database": describe(&session) });
         database.replace(session);
-        match values {
-            Ok(values) => Event::new(
+        match found {
+            Ok(found) => Event::new(
                 Head::from(&head),
-                Body::Own(encode(values)),
+                Body::Own(encode(found)),
                 std::ptr::null_mut(),
             ),
             Err(error) => Event::failed(&error),
@@ -120,20 +126,39 @@ fn decode(mut bytes: &[u8]) -> Vec<OwnedWanted> {
     wanted
 }
 
-fn encode(values: Vec<Option<Vec<u8>>>) -> Zeroizing<Vec<u8>> {
-    let total = values
-        .iter()
-        .map(|value| 5 + value.as_ref().map_or(0, Vec::len))
-        .sum();
+/// The encoding of a lookup's outcome.
+struct EncodedOutcome {
+    kind: u8,
+    bytes: Zeroizing<Vec<u8>>,
+}
 
+impl EncodedOutcome {
+    fn of(found: FoundValue) -> Self {
+        match found {
+            Ok(None) => Self::new(ABSENT, Vec::new()),
+            Ok(Some(value)) => Self::new(PRESENT, value),
+            Err(error) => Self::new(FAILED, description(&error).to_string().into_bytes()),
+        }
+    }
+
+    fn new(kind: u8, bytes: Vec<u8>) -> Self {
+        Self {
+            kind,
+            bytes: Zeroizing::new(bytes),
+        }
+    }
+}
+
+fn encode(found: Vec<FoundValue>) -> Zeroizing<Vec<u8>> {
+    let outcomes: Vec<EncodedOutcome> = found.into_iter().map(EncodedOutcome::of).collect();
+    let total = outcomes.iter().map(|outcome| 5 + outcome.bytes.len()).sum();
+
+    // Allocated once: a vector that grows would leave copies of values in memory.
     let mut bytes = Zeroizing::new(Vec::with_capacity(total));
-    for value in values.into_iter().map(|value| value.map(Zeroizing::new)) {
-        let value = value.as_ref().map(|value| value.as_slice());
-        bytes.push(u8::from(value.is_some()));
-
-        let value = value.unwrap_or_default();
-        bytes.extend_from_slice(&(value.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(value);
+    for outcome in &outcomes {
+        bytes.push(outcome.kind);
+        bytes.extend_from_slice(&(outcome.bytes.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&outcome.bytes);
     }
     bytes
 }

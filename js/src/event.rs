@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use papir_client::{Error, ErrorGroup};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 /// JavaScript's reply to an event.
@@ -99,22 +99,27 @@ impl Event {
 
     /// A result without bytes.
     pub(crate) fn failed(error: &Error) -> Box<Self> {
-        let status = if let Error::Http { status, .. } = error {
-            Some(*status)
-        } else {
-            None
-        };
-
-        let head = json!({
-            "kind": "failed",
-            "group": group(error),
-            "code": error.code(),
-            "message": error.to_string(),
-            "retryable": error.is_retryable(),
-            "status": status,
-        });
+        let mut head = description(error);
+        head["kind"] = "failed".into();
         Self::new(Head::from(&head), Body::None, std::ptr::null_mut())
     }
+}
+
+/// The description of an error, for JavaScript.
+pub(crate) fn description(error: &Error) -> Value {
+    let status = if let Error::Http { status, .. } = error {
+        Some(*status)
+    } else {
+        None
+    };
+
+    json!({
+        "group": group(error),
+        "code": error.code(),
+        "message": error.to_string(),
+        "retryable": error.is_retryable(),
+        "status": status,
+    })
 }
 
 /// The name of an error's group; `None` for the base class.

@@ -10,7 +10,7 @@ const { options, timeoutOf } = await built("options.js");
 const { errorOf, withoutPasswords } = await built("errors.js");
 const { chosenFetch, proxyVariable, remedy } = await built("proxy.js");
 const { Turns, within } = await built("stopping.js");
-const { decodeValues, encodeWanted } = await built("wanted.js");
+const { decodeOutcomes, decodeValues, encodeWanted } = await built("wanted.js");
 const { connect, PapirError } = await built("index.js");
 
 test("options that do not exist or have another type are refused by name", async () => {
@@ -67,6 +67,15 @@ test("absent values are null, empty ones are not", () => {
     new Uint8Array(),
     new Uint8Array([9]),
   ]);
+});
+
+test("an outcome is a value or an error, and values are those of lookups that all succeed", () => {
+  const error = new TextEncoder().encode(JSON.stringify({ code: "index_out_of_range", message: "too large" }));
+  const bytes = new Uint8Array([1, 1, 0, 0, 0, 9, 2, error.length, 0, 0, 0, ...error, 0, 0, 0, 0, 0]);
+  const [value, failed, absent] = decodeOutcomes(bytes);
+  assert.deepEqual([value, absent], [{ value: new Uint8Array([9]) }, { value: null }]);
+  assert.deepEqual([failed.error.name, failed.error.code], ["PapirError", "index_out_of_range"]);
+  assert.throws(() => decodeValues(bytes), { code: "index_out_of_range" });
 });
 
 test("the variable that names a proxy is found as by the other clients", () => {
