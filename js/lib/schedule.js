@@ -8,8 +8,8 @@ const MOST_WAITING = 1000;
 /** Length of a dummy's key in bytes. */
 const DUMMY_BYTES = 32;
 const LEAST_SECONDS = 0.001;
-/** Longest time of a timer. */
-const MOST_SECONDS = (2 ** 31 - 1) / 1000;
+/** Below the longest time of a timer, 2³¹ ms: after a timer that rang early, the next slot is more than `every` away. */
+const MOST_SECONDS = 2_000_000;
 const CLOSED = { code: "schedule_closed" };
 
 /** A monotonic clock. */
