@@ -5,6 +5,10 @@ import { encodeWanted } from "./wanted.js";
 
 /** Maximum number of lookups that wait for a slot. */
 const MOST_WAITING = 1000;
+/** Length of the longest key in bytes. A key is hashed when its slot begins: a longer one would delay its request. */
+const MOST_KEY_BYTES = 4096;
+/** Length of an item's encoding without the item. */
+const ITEM_HEAD = 5;
 /** Length of a dummy's key in bytes. */
 const DUMMY_BYTES = 32;
 const LEAST_SECONDS = 0.001;
@@ -77,7 +81,11 @@ export class Scheduled {
 
   async get(key) {
     // Refused here: a request that fails before it is sent would be missing in its slot.
-    encodeWanted([key], "key");
+    const found = encodeWanted([key], "key").length - ITEM_HEAD;
+    if (found > MOST_KEY_BYTES) {
+      const message = `the bytes of a scheduled key: expected at most ${MOST_KEY_BYTES}, found ${found}`;
+      throw new PapirError(message, { code: "out_of_bounds" });
+    }
     if (!this.#isKeyed) throw new PapirError("the database has no keys: expected an index", { code: "not_keyed" });
     // The caller may change its bytes before the slot. The method `slice` of a `Buffer` copies nothing.
     return this.#submit(typeof key === "string" ? key : Uint8Array.from(key));

@@ -162,6 +162,7 @@ test("what cannot be sent is refused before its slot", async () => {
   const keyed = started(true).scheduled;
   const indexed = started(false).scheduled;
   await assert.rejects(keyed.get(7), TypeError);
+  await assert.rejects(keyed.get("é".repeat(2049)), { code: "out_of_bounds" });
   await assert.rejects(keyed.getIndex(7), { code: "keyed" });
   await assert.rejects(indexed.get("a"), { code: "not_keyed" });
   await assert.rejects(indexed.getIndex(-1), TypeError);

@@ -79,7 +79,8 @@ pub use request::{Failure, Header, Method, Request, Response};
 #[cfg(feature = "transport")]
 pub(crate) use retries::PATIENCE;
 pub use schedule::{
-    Awaited, MAX_WAITING, Schedule, ScheduleRunner, Scheduled, ScheduledBatch, TimeSlot, TimeSlots,
+    Awaited, MAX_KEY_BYTES, MAX_WAITING, Schedule, ScheduleRunner, Scheduled, ScheduledBatch,
+    TimeSlot, TimeSlots,
 };
 pub use service::Service;
 pub use session::Session;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use papir_client::core::{
-    FoundValue, MAX_WAITING, Schedule, ScheduleRunner, Scheduled, ScheduledBatch, Session, Settings,
+    FoundValue, MAX_KEY_BYTES, MAX_WAITING, Schedule, ScheduleRunner, Scheduled, ScheduledBatch,
+    Session, Settings,
 };
 use papir_client::{Error, Result};
 use papir_core::{Goal, NoProgress, NotPrivate};
@@ -346,6 +347,15 @@ fn lookups_of_the_wrong_kind_are_refused_before_their_slot() {
     let error = by_key.submit_index(7).err().unwrap();
     assert!(matches!(error, Error::Lookup(papir_lookup::Error::Keyed)));
     assert_eq!([by_index.waiting(), by_key.waiting()], [0, 0]);
+}
+
+#[test]
+fn keys_whose_hash_would_delay_a_request_are_refused() {
+    let (scheduled, _runner) = started(keyed());
+    drop(scheduled.submit_key(&[b'k'; MAX_KEY_BYTES]).unwrap());
+    let error = scheduled.submit_key(&[b'k'; MAX_KEY_BYTES + 1]);
+    assert_eq!(error.err().unwrap().code(), "out_of_bounds");
+    assert_eq!(scheduled.waiting(), 1);
 }
 
 #[test]

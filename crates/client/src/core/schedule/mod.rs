@@ -21,5 +21,5 @@ mod slots;
 
 pub use batch::ScheduledBatch;
 pub use promise::Awaited;
-pub use scheduled::{MAX_WAITING, Schedule, ScheduleRunner, Scheduled};
+pub use scheduled::{MAX_KEY_BYTES, MAX_WAITING, Schedule, ScheduleRunner, Scheduled};
 pub use slots::{TimeSlot, TimeSlots};

@@ -20,6 +20,10 @@ use crate::error::{Error, Result};
 /// Maximum number of lookups of one schedule that wait for a slot.
 pub const MAX_WAITING: usize = 1000;
 
+/// Length of the longest scheduled key in bytes. A key is hashed when its slot begins, within
+/// microseconds for such a key: a longer one would delay its request.
+pub const MAX_KEY_BYTES: usize = 4096;
+
 /// Shortest interval of a schedule.
 const MIN_EVERY: Duration = Duration::from_millis(1);
 
@@ -149,12 +153,18 @@ impl Scheduled {
     /// Submits the lookup of a key, for the next slot that has a free place. Sends nothing.
     ///
     /// # Errors
-    /// [`Error::QueueFull`] if [`MAX_WAITING`] lookups wait, [`Error::ScheduleClosed`], and
-    /// [`papir_lookup::Error::NotKeyed`] if records are looked up by index.
+    /// [`Error::QueueFull`] if [`MAX_WAITING`] lookups wait, [`Error::ScheduleClosed`],
+    /// [`papir_lookup::Error::NotKeyed`] if records are looked up by index, and
+    /// [`CoreError::OutOfBounds`] for a key of more than [`MAX_KEY_BYTES`].
     pub fn submit_key(&self, key: &[u8]) -> Result<Awaited> {
         // Refused here: a request without queries would be missing in its slot.
         if self.kind != DummyKind::Key {
             return Err(papir_lookup::Error::NotKeyed.into());
+        }
+        if key.len() > MAX_KEY_BYTES {
+            let expected = format!("at most {MAX_KEY_BYTES}");
+            let what = "the bytes of a scheduled key";
+            return Err(CoreError::out_of_bounds(what, key.len() as u64, expected).into());
         }
         self.submit(OwnedWanted::Key(Zeroizing::new(key.to_vec())))
     }
