@@ -12,7 +12,7 @@ const ITEM_HEAD = 5;
 /** Length of a dummy's key in bytes. */
 const DUMMY_BYTES = 32;
 const LEAST_SECONDS = 0.001;
-/** Below the longest time of a timer, 2³¹ ms: after a timer that rang early, the next slot is more than `every` away. */
+/** Below the longest time of a timer, 2³¹ ms: a timer that rings early makes the next one longer than `every`. */
 const MOST_SECONDS = 2_000_000;
 const CLOSED = { code: "schedule_closed" };
 
