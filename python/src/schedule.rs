@@ -5,6 +5,7 @@ use papir_client::{Awaited, Options, Schedule, Scheduled};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_async_runtimes::tokio::{future_into_py, get_runtime};
+use tokio::task::spawn_blocking;
 use zeroize::Zeroizing;
 
 use crate::client::{options, seconds};
@@ -96,15 +97,22 @@ impl ScheduledLookups {
 fn deliver(awaited: Awaited, future: Py<PyAny>) {
     get_runtime().spawn(async move {
         let found = awaited.await;
-        // There is no interpreter while the process ends, and nobody waits.
-        let _ = Python::try_attach(|py| {
-            let delivered = match found {
-                Ok(value) => future.call_method1(py, "set_result", (value,)),
-                Err(error) => future.call_method1(py, "set_exception", (of_client(error),)),
-            };
-            if let Err(error) = delivered {
-                error.write_unraisable(py, None);
-            }
-        });
+        // On a thread of its own: the interpreter's lock and the future's callbacks may take any
+        // time, in which the runtime's threads would send no request.
+        spawn_blocking(move || set_outcome(&future, found));
+    });
+}
+
+/// Sets the outcome of a `concurrent.futures.Future`, which calls its callbacks.
+fn set_outcome(future: &Py<PyAny>, found: papir_client::Result<Option<Vec<u8>>>) {
+    // There is no interpreter while the process ends, and nobody waits.
+    let _ = Python::try_attach(|py| {
+        let delivered = match found {
+            Ok(value) => future.call_method1(py, "set_result", (value,)),
+            Err(error) => future.call_method1(py, "set_exception", (of_client(error),)),
+        };
+        if let Err(error) = delivered {
+            error.write_unraisable(py, None);
+        }
     });
 }

@@ -1,6 +1,7 @@
 """Lookups at fixed times: their requests do not depend on what is looked up."""
 
 import asyncio
+import os
 import threading
 import time
 import urllib.error
@@ -148,6 +149,24 @@ def test_requests_do_not_depend_on_lookups(service: pypapir.Service, tmp_path: P
     assert [method for method, *_ in idle] == ["GET"] * 3 + ["POST"] * 6
     assert seen([f"word {i}" for i in range(5)], tmp_path / "burst") == idle
     assert seen(["word 7"] * 3, tmp_path / "repeated") == idle
+
+
+def test_callbacks_that_take_long_hold_no_request_back(service: pypapir.Service) -> None:
+    go_on = threading.Event()
+
+    def hold(_: "Future[bytes | None]") -> None:
+        # A future that is done already calls it on this thread.
+        if threading.current_thread() is not threading.main_thread():
+            go_on.wait(HANGS)
+
+    with pypapir.schedule(service.url, every=EVERY, batch=4) as words:
+        try:
+            # More than the runtime has threads.
+            for i in range(2 * (os.cpu_count() or 1) + 2):
+                words.submit(f"word {i}").add_done_callback(hold)
+            assert words.submit("word 7").result(HANGS / 10) == b"meaning 7"
+        finally:
+            go_on.set()
 
 
 def test_lookups_that_wait_at_the_end_fail(service: pypapir.Service) -> None:
