@@ -16,6 +16,8 @@ impl Connection {
     /// scheme with client keys registers at once, and masks are decrypted between the slots. The
     /// end of the runtime closes the schedule.
     ///
+    /// Code that blocks the threads of the runtime delays requests.
+    ///
     /// Lookups over a clone of the connection are requests of their own, at the time of the call.
     ///
     /// # Errors

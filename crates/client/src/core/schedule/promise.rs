@@ -78,9 +78,13 @@ impl Awaited {
     /// Waits until the lookup's request is answered. Returns its value; `None` for an absent key. A
     /// lookup by index never returns `None`.
     ///
+    /// A task awaits the lookup instead: on a thread of the runtime that sends the requests, this
+    /// call could wait for itself.
+    ///
     /// # Errors
-    /// [`Error::ScheduleClosed`] if the schedule ended before the lookup was answered, and
-    /// [`Error::Shared`] with the error of the request.
+    /// [`Error::ScheduleClosed`] if the schedule ended before the lookup was answered,
+    /// [`Error::Shared`] with the error of the request, and the error of this lookup alone, such as
+    /// [`papir_core::Error::IndexOutOfRange`].
     pub fn wait(self) -> Result<Option<Vec<u8>>> {
         let mut state = self.0.state();
         loop {
