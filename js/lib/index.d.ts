@@ -105,7 +105,7 @@ export interface Database {
 
 /** Settings of a schedule. */
 export interface ScheduleSettings {
-  /** The time between two requests in seconds, from 0.001. Times that a long request misses are skipped. */
+  /** The time between two requests in seconds, 0.001 to 2,000,000. Times that a long request misses are skipped. */
   every: number;
   /** The number of lookups in each request, at most the service's `maxBatch`. */
   batch: number;
@@ -115,7 +115,10 @@ export interface ScheduleSettings {
 export interface Scheduled {
   /** The number of lookups that wait for a slot. At most 1,000 may wait. */
   readonly waiting: number;
-  /** The value of a key; null if the database does not have the key. It is sent in the next slot with a free place. */
+  /**
+   * The value of a key of at most 4,096 bytes; null if the database does not have the key. It is sent in the next slot
+   * with a free place.
+   */
   get(key: string | Uint8Array): Promise<Uint8Array | null>;
   /** The record at an index, from 0. An index beyond the last record fails once its request is answered. */
   getIndex(index: number | bigint): Promise<Uint8Array>;

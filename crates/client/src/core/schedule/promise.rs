@@ -1,7 +1,6 @@
 //! Values that arrive later, awaited by a thread or by a task.
 
 use std::future::Future;
-use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -111,7 +110,7 @@ impl Future for Awaited {
 
         let waker = context.waker().clone();
         // Dropped without the lock: a waker may do anything.
-        let before = mem::replace(&mut state.waker, Some(waker));
+        let before = state.waker.replace(waker);
         drop(state);
         drop(before);
         Poll::Pending

@@ -1,5 +1,6 @@
 //! The two ends of a schedule: its user's and its transport's.
 
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -128,10 +129,7 @@ impl Schedule {
 
 /// Refuses a database unless its scheme, and the scheme of its delta, hide the index.
 fn check_private(lookup: &Lookup) -> Result<()> {
-    for described in [Some(lookup.describe()), lookup.describe_delta()] {
-        let Some(described) = described else {
-            continue;
-        };
+    for described in iter::once(lookup.describe()).chain(lookup.describe_delta()) {
         if let Privacy::NotPrivate(reason) = described.privacy {
             let scheme = described.scheme;
             return Err(CoreError::NotPrivate { scheme, reason }.into());
@@ -214,9 +212,11 @@ impl Drop for Scheduled {
 /// A running schedule, for the transport that sends its requests.
 ///
 /// The transport waits for each slot with [`ScheduleRunner::wait_closed`] or
-/// [`ScheduleRunner::closed`], sends the lookups of [`ScheduleRunner::draw`] in one call, and
-/// passes the outcome to [`ScheduledBatch::answer`]. It goes on after an error. Dropping it closes
-/// the schedule.
+/// [`ScheduleRunner::closed`], sends the lookups of [`ScheduleRunner::draw`] in one call of
+/// [`Session::get_each`], and passes the outcome to [`ScheduledBatch::answer`]. It goes on after an
+/// error. Dropping it closes the schedule.
+///
+/// [`Session::get_each`]: crate::core::Session::get_each
 pub struct ScheduleRunner {
     queue: Arc<LookupQueue>,
     schedule: Schedule,
