@@ -381,7 +381,7 @@ fn a_transport_that_ends_closes_the_schedule() {
 }
 
 mod over_http {
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
@@ -425,6 +425,19 @@ mod over_http {
         }
     }
 
+    /// Stops the service when it is dropped, also if the client panics: the test would wait for it.
+    struct StopsService<'a> {
+        stopped: &'a AtomicBool,
+        address: SocketAddr,
+    }
+
+    impl Drop for StopsService<'_> {
+        fn drop(&mut self) {
+            self.stopped.store(true, Ordering::SeqCst);
+            drop(TcpStream::connect(self.address));
+        }
+    }
+
     /// Runs a schedule against a service. `client` gets the service's address and the requests, and
     /// returns the values of its lookups once there were enough.
     fn observe(
@@ -455,10 +468,11 @@ mod over_http {
                     peer.lock().unwrap().receive(call)
                 });
             });
-            let values = client(&format!("http://{address}"), &options, &Requests(&seen));
-            stopped.store(true, Ordering::SeqCst);
-            drop(TcpStream::connect(address));
-            values
+            let _stop = StopsService {
+                stopped: &stopped,
+                address,
+            };
+            client(&format!("http://{address}"), &options, &Requests(&seen))
         });
 
         let mut seen = Requests(&seen).get();
