@@ -1,0 +1,128 @@
+//! The client's side: sealing of requests, opening of responses.
+
+use std::fmt;
+use std::pin::Pin;
+
+use futures_util::io::{AsyncRead, AsyncWriteExt, Cursor};
+use ohttp::KeyConfig;
+
+use crate::error::Result;
+use crate::keys::KeyDigest;
+use crate::message::{Body, MessageReader, MessageWriter, Request, Response, ResponseHead};
+use crate::outbox::Outbox;
+use crate::ready::ready;
+
+/// The public key of a gateway that a client has chosen.
+#[derive(Clone)]
+pub struct ClientKey {
+    config: KeyConfig,
+    digest: KeyDigest,
+}
+
+impl ClientKey {
+    pub(crate) fn new(config: KeyConfig, digest: KeyDigest) -> Self {
+        Self { config, digest }
+    }
+
+    /// The digest of the key's configuration.
+    #[must_use]
+    pub fn digest(&self) -> KeyDigest {
+        self.digest
+    }
+
+    /// Seals a request in the chunked form, padded. Its key is fresh, from the operating system's
+    /// random numbers.
+    ///
+    /// # Errors
+    /// [`Error::Sealed`](crate::Error::Sealed) if the key is none of the mechanism's.
+    pub fn seal(&self, request: &Request, body: &[u8]) -> Result<SealedRequest> {
+        let mut message = Vec::with_capacity(body.len() + body.len() / 16 + 512);
+        let mut writer = MessageWriter::request(request, body.len() as u64, &mut message);
+        writer.body(body, &mut message);
+        writer.finish(&mut message);
+
+        let outbox = Outbox::default();
+        let key = ohttp::ClientRequest::from_config(&mut self.config.clone())?;
+        let mut stream = key.encapsulate_stream(outbox.clone())?;
+        // The whole message at once: chunks of another length than the longest would show where the
+        // head ends.
+        ready(async {
+            stream.write_all(&message).await?;
+            stream.close().await?;
+            Ok(())
+        })?;
+
+        let open = move |sealed: Input| -> Result<Input> { Ok(Box::pin(stream.response(sealed)?)) };
+        Ok(SealedRequest {
+            body: outbox.take(),
+            opener: Opener {
+                open: Box::new(open),
+            },
+        })
+    }
+}
+
+impl fmt::Debug for ClientKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClientKey({})", self.digest)
+    }
+}
+
+/// A sealed request, for a relay.
+#[derive(Debug)]
+pub struct SealedRequest {
+    /// The body of the request to the relay, of type `message/ohttp-chunked-req`.
+    pub body: Vec<u8>,
+    /// Opens the response.
+    pub opener: Opener,
+}
+
+/// Bytes that arrive.
+type Input = Pin<Box<dyn AsyncRead + Send>>;
+
+/// Opens the response to one sealed request, once.
+pub struct Opener {
+    /// The library's reader of the plaintext, whose type has no public name.
+    open: Box<dyn FnOnce(Input) -> Result<Input> + Send>,
+}
+
+impl Opener {
+    /// Opens a response, reading at most as many bytes of its body as `limit` says of its head. The
+    /// rest is not read. What is returned was sent by the gateway, in this order; a response that is
+    /// cut off within it is an error.
+    ///
+    /// # Errors
+    /// [`Error::Sealed`](crate::Error::Sealed) if the response was not sealed for this request, or is
+    /// cut off; [`Error::Message`](crate::Error::Message) if it is no message of binary HTTP;
+    /// [`Error::LongHead`](crate::Error::LongHead).
+    pub async fn read(
+        self,
+        sealed: impl AsyncRead + Send + 'static,
+        limit: impl FnOnce(&ResponseHead) -> u64,
+    ) -> Result<Response> {
+        let opened = (self.open)(Box::pin(sealed))?;
+        let mut reader = MessageReader::new(opened);
+        let head = reader.response().await?;
+
+        let limit = limit(&head);
+        let Body { bytes, is_whole } = reader.body(limit).await?;
+        if is_whole {
+            reader.end(bytes.len() as u64).await?;
+        }
+        Ok(Response { head, body: bytes })
+    }
+
+    /// Like [`Opener::read`], for a response in memory.
+    ///
+    /// # Errors
+    /// See [`Opener::read`].
+    pub fn open(self, sealed: Vec<u8>) -> Result<Response> {
+        ready(self.read(Cursor::new(sealed), |_| u64::MAX))
+    }
+}
+
+impl fmt::Debug for Opener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Opener")
+    }
+}

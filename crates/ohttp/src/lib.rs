@@ -1,0 +1,32 @@
+//! Oblivious HTTP (RFC 9458) with binary HTTP (RFC 9292), without input or output.
+//!
+//! A client seals a request under a key of the gateway and sends it to a relay, which forwards it.
+//! The relay learns who asks and not what, the gateway what is asked and not who asks.
+//!
+//! | side | steps |
+//! |---|---|
+//! | client | [`KeyList::parse`] → [`KeyList::choose`] → [`ClientKey::seal`] → [`Opener::read`] |
+//! | gateway | [`GatewayKey::derive`] → [`Gateway::open`] → [`ResponseSealer`] |
+//!
+//! Clients send the chunked form (draft-ietf-ohai-chunked-ohttp), of which neither side needs the
+//! whole message in memory twice. A gateway takes both forms.
+//!
+//! Messages are padded with zeros (RFC 9292, section 3.8), see [`padded_length`].
+
+mod client;
+mod error;
+mod gateway;
+mod keys;
+mod message;
+mod outbox;
+mod ready;
+
+pub use client::{ClientKey, Opener, SealedRequest};
+pub use error::{Error, Result};
+pub use gateway::{BodySealer, Form, Gateway, OpenedRequest, ResponseSealer};
+pub use keys::{GatewayKey, Kem, KeyDigest, KeyList};
+pub use message::{Header, Request, Response, ResponseHead, padded_length};
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

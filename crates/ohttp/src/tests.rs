@@ -1,0 +1,224 @@
+//! Exchanges between both sides.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const SEED: [u8; 32] = [7; 32];
+
+fn gateway() -> Gateway {
+    let newest = GatewayKey::derive(2, Kem::XWing, &SEED).unwrap();
+    let oldest = GatewayKey::derive(1, Kem::X25519, &SEED).unwrap();
+    Gateway::new(vec![newest, oldest])
+}
+
+fn x25519() -> Gateway {
+    Gateway::new(vec![GatewayKey::derive(1, Kem::X25519, &SEED).unwrap()])
+}
+
+fn client(gateway: &Gateway) -> ClientKey {
+    let bytes = gateway.key_list().unwrap().encode();
+    KeyList::parse(&bytes).unwrap().choose().unwrap()
+}
+
+fn request(path: &str) -> Request {
+    Request {
+        method: "POST".to_owned(),
+        scheme: "https".to_owned(),
+        authority: "papir.example".to_owned(),
+        path: path.to_owned(),
+        headers: vec![("papir-version".to_owned(), "0123456789abcdef".to_owned())],
+    }
+}
+
+fn head(status: u16) -> ResponseHead {
+    ResponseHead {
+        status,
+        headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+    }
+}
+
+/// Seals a response in parts of `part` bytes.
+fn answer(sealer: ResponseSealer, body: &[u8], length: Option<u64>, part: usize) -> Vec<u8> {
+    let mut sealer = sealer.start(&head(200), length);
+    let mut sealed = Vec::new();
+    for bytes in body.chunks(part) {
+        sealed.extend(sealer.part(bytes).unwrap());
+    }
+    sealed.extend(sealer.finish().unwrap());
+    sealed
+}
+
+/// Places of a sealed message: all of the header, the beginning of the encapsulated key, and all of
+/// the end.
+fn places(length: usize) -> impl Iterator<Item = usize> {
+    (0..length).filter(move |&place| place < 48 || length - place < 160)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn what_one_side_seals_the_other_opens(
+        sent in proptest::collection::vec(any::<u8>(), 0..70_000),
+        answered in proptest::collection::vec(any::<u8>(), 0..70_000),
+        part in 1_usize..40_000,
+        is_length_known: bool,
+        is_hybrid: bool,
+    ) {
+        let gateway = if is_hybrid { gateway() } else { x25519() };
+        let sealed = client(&gateway).seal(&request("/v1/a"), &sent).unwrap();
+
+        let opened = gateway.open(&sealed.body, Form::Chunked).unwrap();
+        prop_assert_eq!(&opened.request, &request("/v1/a"));
+        prop_assert!(opened.body == sent);
+        prop_assert_eq!(opened.sealer.form(), Form::Chunked);
+
+        let length = is_length_known.then_some(answered.len() as u64);
+        let response = answer(opened.sealer, &answered, length, part);
+        let response = sealed.opener.open(response).unwrap();
+        prop_assert_eq!(response.head, head(200));
+        prop_assert!(response.body == answered);
+    }
+}
+
+#[test]
+fn the_whole_form_is_answered_in_the_whole_form() {
+    let gateway = x25519();
+    let bytes = gateway.key_list().unwrap().encode();
+    // The library's own client, which sends the whole form.
+    let key = ohttp::ClientRequest::from_encoded_config_list(&bytes).unwrap();
+    let mut message = Vec::new();
+    let writer = message::MessageWriter::request(&request("/v1/a"), 0, &mut message);
+    writer.finish(&mut message);
+    let (sealed, opener) = key.encapsulate(&message).unwrap();
+
+    let opened = gateway.open(&sealed, Form::Whole).unwrap();
+    assert_eq!(opened.request, request("/v1/a"));
+    assert_eq!(opened.sealer.form(), Form::Whole);
+
+    let response = answer(opened.sealer, b"an answer", None, 4);
+    let plain = opener.decapsulate(&response).unwrap();
+    let read = bhttp::Message::read_bhttp(&mut std::io::Cursor::new(&plain[..])).unwrap();
+    assert_eq!(read.control().status().unwrap().code(), 200);
+    assert_eq!(read.content(), b"an answer");
+    assert_eq!(plain.len() % 64, 0);
+}
+
+#[test]
+fn changed_and_cut_off_requests_are_refused() {
+    for gateway in [gateway(), x25519()] {
+        let sealed = client(&gateway).seal(&request("/v1/a"), b"body").unwrap();
+        for place in places(sealed.body.len()) {
+            let mut changed = sealed.body.clone();
+            changed[place] ^= 1;
+            assert!(gateway.open(&changed, Form::Chunked).is_err(), "{place}");
+            let cut = &sealed.body[..place];
+            assert!(gateway.open(cut, Form::Chunked).is_err(), "cut at {place}");
+        }
+        assert!(gateway.open(&sealed.body, Form::Whole).is_err());
+    }
+}
+
+#[test]
+fn changed_and_cut_off_responses_are_refused() {
+    let gateway = x25519();
+    let exchange = || {
+        let sealed = client(&gateway).seal(&request("/v1/a"), b"body").unwrap();
+        let opened = gateway.open(&sealed.body, Form::Chunked).unwrap();
+        (
+            sealed.opener,
+            answer(opened.sealer, b"an answer", Some(9), 3),
+        )
+    };
+
+    let (_, response) = exchange();
+    for place in places(response.len()) {
+        let (opener, mut response) = exchange();
+        response[place] ^= 1;
+        assert!(opener.open(response).is_err(), "{place}");
+        let (opener, mut response) = exchange();
+        response.truncate(place);
+        assert!(opener.open(response).is_err(), "cut at {place}");
+    }
+
+    let (_, response) = exchange();
+    let (opener, _) = exchange();
+    assert!(opener.open(response).is_err(), "of another request");
+}
+
+#[test]
+fn a_request_under_an_unknown_key_names_it() {
+    let old = Gateway::new(vec![GatewayKey::derive(9, Kem::X25519, &SEED).unwrap()]);
+    let sealed = client(&old).seal(&request("/v1/a"), b"").unwrap();
+    let refused = gateway().open(&sealed.body, Form::Chunked).unwrap_err();
+    assert!(
+        matches!(refused, Error::UnknownKey { found: 9 }),
+        "{refused}"
+    );
+}
+
+#[test]
+fn copies_of_a_request_have_its_fingerprint() {
+    let gateway = gateway();
+    let seal = || client(&gateway).seal(&request("/v1/a"), b"").unwrap().body;
+    let open = |sealed: &[u8]| gateway.open(sealed, Form::Chunked).unwrap().fingerprint;
+
+    let one = seal();
+    assert_eq!(open(&one), open(&one));
+    assert_ne!(open(&one), open(&seal()));
+}
+
+#[test]
+fn lengths_hide_a_few_bytes_of_the_head() {
+    let gateway = x25519();
+    let length = |path: &str| {
+        let sealed = client(&gateway).seal(&request(path), &[1; 20_000]).unwrap();
+        sealed.body.len()
+    };
+    assert_eq!(length("/v1/a"), length("/v1/a-longer-name"));
+}
+
+#[test]
+fn long_heads_are_refused() {
+    let gateway = x25519();
+    let mut long = request("/v1/a");
+    long.headers.push(("x".to_owned(), "x".repeat(40 << 10)));
+    let sealed = client(&gateway).seal(&long, b"").unwrap();
+    let refused = gateway.open(&sealed.body, Form::Chunked).unwrap_err();
+    assert!(matches!(refused, Error::LongHead { .. }), "{refused}");
+}
+
+#[test]
+fn lists_of_keys_are_read_whole_or_refused() {
+    let list = gateway().key_list().unwrap();
+    let bytes = list.encode();
+    assert_eq!(KeyList::parse(&bytes).unwrap().encode(), bytes);
+    assert_eq!(list.digests().count(), 2);
+
+    assert!(KeyList::parse(b"").is_err());
+    assert!(KeyList::parse(&bytes[..bytes.len() - 1]).is_err());
+    assert!(KeyList::parse(&vec![0; 70_000]).is_err());
+}
+
+#[test]
+fn the_hybrid_key_is_preferred_and_unknown_ones_are_passed_over() {
+    let list = gateway().key_list().unwrap();
+    let digests: Vec<_> = list.digests().collect();
+    assert_eq!(list.choose().unwrap().digest(), digests[0]);
+
+    let classical = list.choose_among(|digest| digest == digests[1]).unwrap();
+    assert_eq!(classical.digest(), digests[1]);
+    assert!(matches!(list.choose_among(|_| false), Err(Error::NoKey)));
+
+    // A mechanism of which nothing is known, before the others.
+    let unknown = [&[0, 5, 9, 0x7f, 0xff, 1, 2][..], &list.encode()].concat();
+    let list = KeyList::parse(&unknown).unwrap();
+    assert_eq!(list.choose().unwrap().digest(), digests[0]);
+}
+
+#[test]
+fn keys_are_not_printed() {
+    let key = GatewayKey::derive(1, Kem::X25519, &SEED).unwrap();
+    assert_eq!(format!("{key:?}"), "GatewayKey { id: 1, kem: X25519, .. }");
+}
