@@ -6,6 +6,7 @@ mod envelopes;
 mod files;
 mod http;
 mod layouts;
+mod ohttp;
 mod paillier;
 mod rows;
 mod schemes;
@@ -40,6 +41,9 @@ pub const ALL: &[(&str, Make)] = &[
     ("parameters", schemes::parameters),
     ("sections", schemes::sections),
     ("paillier", paillier::paillier),
+    ("ohttp_keys", ohttp::keys),
+    ("ohttp_request", ohttp::request),
+    ("ohttp_response", ohttp::response),
     ("http", http::requests),
     ("bodies", http::bodies),
 ];

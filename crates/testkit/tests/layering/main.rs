@@ -33,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("papir-cuda", &["papir-core"]),
     ("papir-checkpoint", &["papir-core"]),
     ("papir-tls", &[]),
+    ("papir-ohttp", &[]),
     (
         // kernels: a scheme scans its database itself.
         "papir-schemes",
@@ -195,6 +196,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "papir-core",
             "papir-checkpoint",
+            "papir-ohttp",
             "papir-paillier",
             "papir-schemes",
             "papir-lookup",
