@@ -10,3 +10,13 @@ pub const PROBLEM: &str = "application/problem+json";
 pub const TEXT: &str = "text/plain; charset=utf-8";
 /// The media type of metrics, in the text format of Prometheus.
 pub const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// The media type of a gateway's key configurations (RFC 9458).
+pub const OHTTP_KEYS: &str = "application/ohttp-keys";
+/// The media type of a sealed request (RFC 9458).
+pub const OHTTP_REQUEST: &str = "message/ohttp-req";
+/// The media type of a sealed response (RFC 9458).
+pub const OHTTP_RESPONSE: &str = "message/ohttp-res";
+/// The media type of a request that is sealed in chunks (draft-ietf-ohai-chunked-ohttp).
+pub const OHTTP_CHUNKED_REQUEST: &str = "message/ohttp-chunked-req";
+/// The media type of a response that is sealed in chunks (draft-ietf-ohai-chunked-ohttp).
+pub const OHTTP_CHUNKED_RESPONSE: &str = "message/ohttp-chunked-res";

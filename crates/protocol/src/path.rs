@@ -17,6 +17,9 @@ pub const METRICS: &str = "/metrics";
 /// Path of the OpenAPI document.
 pub const OPENAPI: &str = "/openapi.json";
 
+/// Path of a gateway of Oblivious HTTP: its key configurations, and its sealed requests (RFC 9540).
+pub const OHTTP_GATEWAY: &str = "/.well-known/ohttp-gateway";
+
 /// The path of the description of the database `name`.
 pub fn database(name: &str) -> String {
     format!("{DATABASES}/{}", escape(name))
