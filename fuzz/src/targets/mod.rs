@@ -8,6 +8,7 @@ mod http;
 mod layouts;
 mod ohttp;
 mod paillier;
+mod privacy_pass;
 mod rows;
 mod schemes;
 mod secrets;
@@ -44,6 +45,9 @@ pub const ALL: &[(&str, Make)] = &[
     ("ohttp_keys", ohttp::keys),
     ("ohttp_request", ohttp::request),
     ("ohttp_response", ohttp::response),
+    ("pass_messages", privacy_pass::messages),
+    ("pass_headers", privacy_pass::headers),
+    ("pass_issuer", privacy_pass::issuer),
     ("http", http::requests),
     ("bodies", http::bodies),
 ];

@@ -51,7 +51,7 @@ fn drawn(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     for part in drawing.split('(') {
         let outside = part.rsplit(')').next().unwrap();
-        words.extend(outside.split(|letter: char| !letter.is_ascii_alphabetic()));
+        words.extend(outside.split(|letter: char| !letter.is_ascii_alphabetic() && letter != '-'));
     }
     words.retain(|word| !word.is_empty());
     words

@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("papir-checkpoint", &["papir-core"]),
     ("papir-tls", &[]),
     ("papir-ohttp", &[]),
+    ("papir-privacy-pass", &[]),
     (
         // kernels: a scheme scans its database itself.
         "papir-schemes",
@@ -197,6 +198,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-core",
             "papir-checkpoint",
             "papir-ohttp",
+            "papir-privacy-pass",
             "papir-paillier",
             "papir-schemes",
             "papir-lookup",
