@@ -55,7 +55,7 @@ impl fmt::Debug for PublicKey {
 /// They do not determine the number of prime factors: a bad modulus harms only the privacy of its
 /// owner.
 fn check_modulus(params: &Params, modulus: &BoxedUint) -> Result<(), ModulusFault> {
-    let found = modulus.bits_vartime();
+    let found = modulus.bit_width_vartime();
     if found != params.modulus_bits() {
         return Err(ModulusFault::Bits {
             found,

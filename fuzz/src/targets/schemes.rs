@@ -114,7 +114,7 @@ fn for_all_schemes(
 }
 
 /// The public part, unless it is too long.
-fn public_seeds(database: &Prepared) -> Vec<Vec<u8>> {
+fn public_seeds(database: &PreparedScheme) -> Vec<Vec<u8>> {
     let payload = repair::payload(&database.server.public());
     if payload.len() <= PUBLIC_BYTES {
         vec![payload]
@@ -184,7 +184,7 @@ fn client_of(scheme: &dyn ErasedScheme, header: Header, payload: &[u8]) -> Strin
 }
 
 /// The honest query.
-fn query_seeds(database: &Prepared) -> Vec<Vec<u8>> {
+fn query_seeds(database: &PreparedScheme) -> Vec<Vec<u8>> {
     vec![repair::payload(&database.query)]
 }
 
@@ -201,7 +201,7 @@ pub(super) fn query() -> Target {
 }
 
 /// The answer to the honest query.
-fn answer_seeds(database: &Prepared) -> Vec<Vec<u8>> {
+fn answer_seeds(database: &PreparedScheme) -> Vec<Vec<u8>> {
     let answer = database
         .server
         .answer(ErasedSession::default(), &database.query)
@@ -223,7 +223,7 @@ pub(super) fn answer() -> Target {
 }
 
 /// The sections that are short enough, each after its number.
-fn section_seeds(database: &Prepared) -> Vec<Vec<u8>> {
+fn section_seeds(database: &PreparedScheme) -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for (number, section) in database.sections.values().enumerate() {
         if section.len() <= SECTION_BYTES {

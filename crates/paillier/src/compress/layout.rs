@@ -76,7 +76,7 @@ fn base(modulus: &BoxedUint, lwe: &LweParams, scale: Scale) -> Result<(NonZero<B
 
     // 2 to the number of γ's bits needs one bit more than γ may have.
     let mut power = BoxedUint::one_with_precision(gamma.bits_precision() + 1);
-    power.shl_assign(gamma.as_ref().bits_vartime());
+    power.shl_assign(gamma.as_ref().bit_width_vartime());
     let power = non_zero(power)?;
     if scale == Scale::Separate && digits_below(modulus, &largest, &power) == digits {
         return Ok((power, digits));

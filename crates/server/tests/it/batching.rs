@@ -95,7 +95,7 @@ fn send_waiting(server: &Running, batches: &Batches, bodies: &[&[u8]]) -> Vec<Re
 }
 
 /// Sends these requests as [`send_waiting`] does.
-fn send_all(server: &Running, batches: &Batches, asked: &[Asked]) -> Vec<Reply> {
+fn send_all(server: &Running, batches: &Batches, asked: &[PendingRequest]) -> Vec<Reply> {
     let bodies: Vec<&[u8]> = asked.iter().map(|one| &one.body[..]).collect();
     send_waiting(server, batches, &bodies)
 }

@@ -57,7 +57,7 @@ fn check_damages(
     what: &str,
     bytes: &[u8],
     bits: u8,
-    config: &Config,
+    config: &ConformanceConfig,
     read: impl Fn(&[u8]) -> Option<Error>,
 ) {
     let step = bytes.len().div_ceil(config.damaged_positions.max(1));

@@ -157,7 +157,7 @@ pub(super) fn other_databases() -> Vec<Script> {
 }
 
 /// A script about a signed database.
-fn signed(name: &str, faults: &[(Place, Range<usize>, Lie)]) -> Script {
+fn signed(name: &str, faults: &[(Endpoint, Range<usize>, Lie)]) -> Script {
     Script {
         signed: true,
         ..script(format!("signed: {name}"), faults)
@@ -222,7 +222,7 @@ fn changed_checkpoints() -> Vec<Script> {
         let faults: Vec<_> = first
             .into_iter()
             .flatten()
-            .map(|lie| (Place::Query, FIRST, lie))
+            .map(|lie| (Endpoint::Query, FIRST, lie))
             .collect();
         signed(&format!("at the first query: {name}"), &faults)
     };
