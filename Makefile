@@ -57,7 +57,7 @@ test-long: ## All tests, also those that take minutes; the oldest Rust; a rehear
 	$(CARGO) test --locked --workspace timed:: -- --include-ignored --test-threads=1
 	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
 	$(MAKE) site
-	$(MAKE) js-test-long PAPIR_SITE=1
+	$(MAKE) js-test-long PAPIR_SITE=$(CURDIR)/target/site
 	$(MAKE) kotlin-test
 	python3 tools/capacity.py --check --papir target/debug/papir
 	$(MAKE) arm-test
