@@ -34,6 +34,10 @@ pub const MALFORMED: &str = "malformed";
 pub const UNAUTHORIZED: &str = "unauthorized";
 /// 403: the token does not allow the request.
 pub const FORBIDDEN: &str = "forbidden";
+/// 400: a request is sealed under a key that the gateway of Oblivious HTTP does not have.
+pub const OHTTP_KEY: &str = "ohttp_key";
+/// 409: a sealed request has arrived before.
+pub const REPLAYED: &str = "replayed";
 /// 429: the client exceeds its limits.
 pub const TOO_MANY: &str = "too_many";
 /// 429: the server is at capacity.
@@ -90,7 +94,7 @@ impl Meaning {
 }
 
 /// The statuses and titles of all codes of this module.
-const MEANINGS: [Meaning; 32] = [
+const MEANINGS: [Meaning; 34] = [
     Meaning::of(UNKNOWN_ROUTE, 404, "No such path"),
     Meaning::of(WRONG_METHOD, 405, "The path does not support the method"),
     Meaning::of(UNKNOWN_DATABASE, 404, "No such database"),
@@ -106,6 +110,8 @@ const MEANINGS: [Meaning; 32] = [
     Meaning::of(MALFORMED, 400, "A header or the body does not parse"),
     Meaning::of(UNAUTHORIZED, 401, "Missing or invalid token"),
     Meaning::of(FORBIDDEN, 403, "The token does not allow the request"),
+    Meaning::of(OHTTP_KEY, 400, "The gateway does not have the key"),
+    Meaning::of(REPLAYED, 409, "The sealed request has arrived before"),
     Meaning::of(TOO_MANY, 429, "The client exceeds its limits"),
     Meaning::of(BUSY, 429, "The server is at capacity"),
     Meaning::of(INTERNAL, 500, "The server failed"),

@@ -8,12 +8,15 @@ use crate::code;
 
 /// Start of every problem type, before the code.
 const TYPES: &str = "urn:papir:problem:";
+/// The registered type of a request that is sealed under an unknown key (RFC 9458, section 5.3).
+const OHTTP_KEY: &str = "https://iana.org/assignments/http-problem-types#ohttp-key";
 
 /// The body of every error response, of media type [`PROBLEM`](crate::media::PROBLEM).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = Problem))]
 pub struct ErrorBody {
-    /// The problem type: `urn:papir:problem:` and the code.
+    /// The problem type: `urn:papir:problem:` and the code. That of `ohttp_key` is registered:
+    /// `https://iana.org/assignments/http-problem-types#ohttp-key`.
     #[serde(rename = "type")]
     pub kind: String,
     /// A summary for people, which is the same for every response with this code.
@@ -34,8 +37,13 @@ pub struct ErrorBody {
 impl ErrorBody {
     /// A problem with this HTTP status, code and message.
     pub fn new(status: u16, code: &str, detail: String) -> Self {
+        let kind = match code {
+            code::OHTTP_KEY => OHTTP_KEY.to_owned(),
+            _ => format!("{TYPES}{code}"),
+        };
+
         Self {
-            kind: format!("{TYPES}{code}"),
+            kind,
             title: code::title(code).to_owned(),
             status,
             detail,
@@ -67,6 +75,16 @@ mod tests {
             assert_eq!(ErrorBody::parse(golden.as_bytes()), Some(body.clone()));
             body.version = Some("07".into());
         }
+    }
+
+    #[test]
+    fn an_unknown_key_of_a_gateway_has_the_registered_type() {
+        let body = ErrorBody::new(400, code::OHTTP_KEY, "unknown".into());
+        assert_eq!(
+            body.kind,
+            "https://iana.org/assignments/http-problem-types#ohttp-key"
+        );
+        assert_eq!(body.code, "ohttp_key");
     }
 
     #[test]
