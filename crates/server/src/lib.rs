@@ -46,6 +46,7 @@
 //! | `access`, `listen` | tokens and trusted proxies; sockets, TLS and connections |
 //! | `shares` | holders of a bounded resource, and which gives way |
 //! | `background` | outcomes of background work |
+//! | `private_file` | files of settings that the service or a command replaces |
 
 mod access;
 mod admission;
@@ -57,6 +58,7 @@ mod error;
 mod http;
 mod listen;
 mod metrics;
+mod private_file;
 mod psi;
 mod server;
 mod service;

@@ -1,19 +1,19 @@
 //! Token files: the hashes and permissions of tokens.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use papir_core::{FileLock, Formats};
+use papir_core::Formats;
 use papir_store::{parse_timestamp, timestamp};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::grant::Scope;
 use crate::error::Error;
+use crate::private_file::{self, from_toml};
 
 /// Format numbers of token files.
 const FORMATS: Formats = Formats {
@@ -243,11 +243,11 @@ impl TokenFile {
     ) -> Result<(), Error> {
         // The file that a link names is changed. Replacing the link would leave the file of the
         // service as it is, and a revoked token in use.
-        let path = &resolved(path).map_err(|error| bad(path, error))?;
+        let path = &private_file::resolved(path).map_err(|error| bad(path, error))?;
 
         // Held until the file is replaced: of two commands that read the same file, one change
         // would be lost.
-        let _lock = lock(path).map_err(|error| bad(path, error))?;
+        let _lock = private_file::lock(path).map_err(|error| bad(path, error))?;
         let mut file = if path.exists() {
             Self::read(path)?
         } else {
@@ -258,31 +258,14 @@ impl TokenFile {
         file.replace(path).map_err(|error| bad(path, error))
     }
 
-    /// Replaces the file atomically. A new file is readable by its owner only; an existing one
-    /// keeps its owner, group and mode.
+    /// Replaces the file atomically.
     fn replace(&self, path: &Path) -> std::io::Result<()> {
         let document = Document {
             format: FORMATS.written,
             tokens: self.entries.clone(),
         };
         let text = toml::to_string(&document).map_err(std::io::Error::other)?;
-
-        let partial = beside(path, "partial");
-        // A killed process may have left one. The lock excludes other writers.
-        let _ = fs::remove_file(&partial);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&partial)?;
-        file.write_all(HEAD.as_bytes())?;
-        file.write_all(text.as_bytes())?;
-
-        // Before the rename: a crash must leave the old file or the whole new one, and a service
-        // must be able to read it at any time.
-        keep_access(path, &partial)?;
-        file.sync_all()?;
-        fs::rename(&partial, path)
+        private_file::replace(path, &format!("{HEAD}{text}"))
     }
 }
 
@@ -292,68 +275,6 @@ fn bad(path: &Path, reason: impl ToString) -> Error {
         path: path.to_owned(),
         reason: reason.to_string(),
     }
-}
-
-/// Parses TOML. The error names the line.
-fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    toml::from_str(text).map_err(|error| {
-        let before = error
-            .span()
-            .map_or("", |span| text.get(..span.start).unwrap_or_default());
-        let line = before.matches('\n').count() + 1;
-        format!("line {line}: {}", error.message())
-    })
-}
-
-/// Locks the directory of `path`, so that concurrent commands do not overwrite each other. `None`
-/// on systems that cannot lock directories.
-fn lock(path: &Path) -> std::io::Result<Option<FileLock>> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-
-    if !cfg!(unix) {
-        return Ok(None);
-    }
-    FileLock::wait(File::open(folder)?).map(Some)
-}
-
-/// Gives `new` the owner, group and mode of `old`, if it exists. Otherwise a service that reads the
-/// file through its group would lose access when a token is revoked.
-#[cfg(unix)]
-fn keep_access(old: &Path, new: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, chown};
-
-    let Ok(found) = fs::metadata(old) else {
-        return Ok(());
-    };
-    let own = fs::metadata(new)?;
-
-    if (own.uid(), own.gid()) != (found.uid(), found.gid()) {
-        chown(new, Some(found.uid()), Some(found.gid()))?;
-    }
-    fs::set_permissions(new, found.permissions())
-}
-
-#[cfg(not(unix))]
-fn keep_access(_: &Path, _: &Path) -> std::io::Result<()> {
-    Ok(())
-}
-
-/// The file that a path names after links are followed; the path itself if nothing is there.
-fn resolved(path: &Path) -> std::io::Result<PathBuf> {
-    match fs::symlink_metadata(path) {
-        // Fails for a link to a file that is missing.
-        Ok(_) => fs::canonicalize(path),
-        Err(_) => Ok(path.to_owned()),
-    }
-}
-
-/// A hidden path in the same directory.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{suffix}"))
 }
 
 /// A fresh token with 256 bits of system randomness.
@@ -382,6 +303,8 @@ fn is_name(name: &str) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn new(name: &str) -> NewToken {
