@@ -43,7 +43,9 @@ pub use build::{
 };
 pub use delta::{Delta, DeltaMetadata, delta_bytes, delta_file};
 pub use error::{Error, Result};
-pub use file::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS, Verify, formats, free_memory};
+pub use file::{
+    CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS, Verify, formats, free_memory, open_regular,
+};
 pub use follow::{FollowOptions, Follower, OnBadRow, SlotOptions, Step, TornRow};
 pub use publish::check_output;
 pub use snapshot::{

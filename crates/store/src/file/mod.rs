@@ -35,7 +35,8 @@ pub use memory::free_memory;
 pub(crate) use names::{is_standard_input, name_of, shown, stem_of};
 #[cfg(feature = "cloud")]
 pub(crate) use open::is_special;
-pub(crate) use open::{open_regular, open_regular_with};
+pub use open::open_regular;
+pub(crate) use open::open_regular_with;
 pub use section_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
 pub(crate) use section_names::{
     CHUNKS, COMMITMENT, DELTA, DELTA_CHANGES, KEYWORD, METADATA, SCHEME, SET,

@@ -11,7 +11,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// [`ErrorKind::IsADirectory`], and [`ErrorKind::InvalidInput`] for a pipe, a device or a socket.
-pub(crate) fn open_regular(path: &Path) -> Result<File> {
+pub fn open_regular(path: &Path) -> Result<File> {
     open_regular_with(File::options().read(true), path)
 }
 
