@@ -92,6 +92,14 @@ pub enum Error {
         /// The format found, the formats read, and the remedy.
         source: papir_core::Error,
     },
+    /// The private keys of a gateway of Oblivious HTTP cannot be read, made or replaced.
+    #[error("gateway keys: {}: {reason}", path.display())]
+    GatewayKeys {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        reason: String,
+    },
     /// An unknown scope.
     #[error("unknown scope `{text}`: expected query, metrics or admin")]
     BadScope {

@@ -10,6 +10,7 @@
 //! | `POST /v1/databases/{name}/query` | answers to 1 to `max_batch` concatenated queries |
 //! | `POST`, `GET /v1/databases/{name}/clients`, … | registered clients: see `docs/formats.md` |
 //! | `GET /v1/psi`, `GET /v1/psi/filter`, `POST /v1/psi/evaluate` | private set intersection |
+//! | `GET`, `POST /.well-known/ohttp-gateway` | keys of Oblivious HTTP; sealed requests |
 //! | `GET /healthz`, `GET /readyz` | liveness; readiness: all databases are loaded |
 //! | `GET /metrics` | metrics in the Prometheus text format |
 //! | `GET /openapi.json` | this interface, in OpenAPI 3.1 |
@@ -41,6 +42,7 @@
 //! | `http` | routes, handlers and middleware; the only module that knows HTTP |
 //! | `service` | shared state, query answering, reload |
 //! | `clients`, `psi` | registered clients; private set intersection |
+//! | `gateway` | keys of Oblivious HTTP, and the opening of sealed requests |
 //! | `admission`, `catalog` | limits and batching; databases and their versions |
 //! | `metrics`, `traces` | metrics; spans |
 //! | `access`, `listen` | tokens and trusted proxies; sockets, TLS and connections |
@@ -55,6 +57,7 @@ mod catalog;
 mod clients;
 mod duration;
 mod error;
+mod gateway;
 mod http;
 mod listen;
 mod metrics;

@@ -56,8 +56,8 @@ impl Server {
     /// # Errors
     /// [`Error::NoDatabases`], [`Error::BadName`], [`Error::DuplicateName`], [`Error::Listen`],
     /// [`Error::Threads`], [`Error::TooManyThreads`], [`Error::Tls`], [`Error::Tokens`],
-    /// [`Error::Registry`], [`Error::NeedsRegistry`], and [`Error::Load`], also for schemes without
-    /// privacy unless they are allowed.
+    /// [`Error::GatewayKeys`], [`Error::Registry`], [`Error::NeedsRegistry`], and [`Error::Load`],
+    /// also for schemes without privacy unless they are allowed.
     pub async fn bind(mut config: ServerConfig) -> Result<BoundServer, Error> {
         // Before the set is opened, which starts threads.
         config.check_numbers()?;

@@ -173,8 +173,9 @@ fn the_chart_knows_every_option() {
     let derived = [
         "cache", "config", "listen", "registry", "tls-cert", "tls-key", "tokens",
     ];
-    // Not offered: the cluster presents no certificate when it probes a replica.
-    let absent = ["client-ca", "client-crl"];
+    // Not offered: the cluster presents no certificate when it probes a replica, and the replicas
+    // have no volume that they share and write.
+    let absent = ["client-ca", "client-crl", "ohttp"];
     let options = variables().into_iter().map(|variable| {
         let option = variable.strip_prefix("PAPIR_SERVE_").unwrap();
         option.to_lowercase().replace('_', "-")

@@ -9,8 +9,9 @@ use papir_protocol::path;
 use super::problem::Problem;
 use crate::access::{Grant, Scope, Tokens};
 
-/// Paths without information about databases: open to everyone.
-const OPEN: &[&str] = &[path::ALIVE, path::READY, path::OPENAPI];
+/// Paths without information about databases: open to everyone. The token of a sealed request is
+/// inside.
+const OPEN: &[&str] = &[path::ALIVE, path::READY, path::OPENAPI, path::OHTTP_GATEWAY];
 
 /// The scope that a request needs; `None` if it is open to everyone.
 fn required_scope(method: &Method, path: &str) -> Option<Scope> {
@@ -97,6 +98,8 @@ mod tests {
         for (path, expected) in [
             ("/healthz", None),
             ("/readyz", None),
+            ("/.well-known/ohttp-gateway", None),
+            ("/.well-known/other", Some(Scope::Query)),
             ("/metrics", Some(Scope::Metrics)),
             ("/v1/databases", Some(Scope::Query)),
             ("/v1/databases/words/query", Some(Scope::Query)),

@@ -12,6 +12,7 @@
 //! | `guard` | middleware: tokens and per-client limits |
 //! | `authorization`, `forwarded` | permissions of a request; the client behind a proxy |
 //! | `connection`, `tracked_body` | HTTP on one connection |
+//! | `oblivious`, `sealed_body` | the gateway of Oblivious HTTP; bodies within its messages |
 //! | `unread` | memory of responses that their clients have not read |
 
 mod authorization;
@@ -25,6 +26,7 @@ mod forwarded;
 mod guard;
 mod headers;
 mod info;
+mod oblivious;
 mod operations;
 mod page;
 mod problem;
@@ -32,16 +34,18 @@ mod psi;
 mod query;
 mod request_id;
 mod routes;
+mod sealed_body;
 mod tracked_body;
 mod unread;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::middleware::from_fn_with_state;
+use axum::{Extension, Router};
 
 use crate::service::App;
 pub(crate) use connection::Http;
+use oblivious::InnerRouter;
 use problem::Problem;
 use request_id::Identify;
 use routes::Routes;
@@ -54,11 +58,25 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         routes = psi::routes(routes);
     }
 
+    if app.gateway.is_some() {
+        routes = oblivious::routes(routes);
+    }
+
+    let identify = Identify::new(app);
     let mut router = guard::documented(clients::routes(routes))
         .finish()
         .fallback(|| async { Problem::UnknownRoute })
         .method_not_allowed_fallback(|| async { Problem::WrongMethod })
         .layer(from_fn_with_state(Arc::clone(app), guard::check));
+
+    // What a sealed request contains is guarded, counted and logged like a request of its own.
+    if app.gateway.is_some() {
+        let inner = router
+            .clone()
+            .layer(from_fn_with_state(identify.clone(), request_id::identify))
+            .with_state(Arc::clone(app));
+        router = router.layer(Extension(InnerRouter(inner)));
+    }
 
     // Outside the guard: the page asks for the token.
     if app.page.is_some() {
@@ -72,6 +90,6 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
 
     // Outermost: refusals and preflight requests have ids, too.
     router
-        .layer(from_fn_with_state(Identify::new(app), request_id::identify))
+        .layer(from_fn_with_state(identify, request_id::identify))
         .with_state(Arc::clone(app))
 }

@@ -10,6 +10,7 @@ use papir_protocol::{ErrorBody, code, header as names, media};
 use crate::admission::JobError;
 use crate::catalog::{DatabaseError, QueryError};
 use crate::clients::ClientError;
+use crate::gateway::UnsealError;
 use crate::psi::PsiError;
 use crate::service::AnswerError;
 
@@ -58,6 +59,10 @@ pub(super) enum Problem {
     Query(QueryError),
     /// The client registry refuses the request.
     Client(ClientError),
+    /// A sealed request is not opened.
+    Unseal(UnsealError),
+    /// A response is too long to be sealed as a whole.
+    TooLongToSeal { limit: u64 },
     /// The service is about to stop.
     Stopping,
     /// The client registry cannot be read or changed.
@@ -146,6 +151,12 @@ impl From<PsiError> for Problem {
     }
 }
 
+impl From<UnsealError> for Problem {
+    fn from(error: UnsealError) -> Self {
+        Self::Unseal(error)
+    }
+}
+
 impl Problem {
     /// The HTTP status, which follows from the code.
     pub(super) fn status(&self) -> StatusCode {
@@ -169,7 +180,7 @@ impl Problem {
             Self::Database(DatabaseError::Unsigned) => code::NO_CHECKPOINT,
             Self::Database(DatabaseError::NotLoaded) => code::NOT_READY,
 
-            Self::TooLong { .. } => code::TOO_LONG,
+            Self::TooLong { .. } | Self::TooLongToSeal { .. } => code::TOO_LONG,
             Self::TooSlow { .. } | Self::Trickled { .. } => code::TOO_SLOW,
             Self::Interrupted => code::INTERRUPTED,
             Self::BadHeader { .. } => code::MALFORMED,
@@ -181,6 +192,9 @@ impl Problem {
 
             Self::Query(error) => query_code(error),
             Self::Client(error) => client_code(error),
+            Self::Unseal(UnsealError::UnknownKey) => code::OHTTP_KEY,
+            Self::Unseal(UnsealError::Damaged) => code::MALFORMED,
+            Self::Unseal(UnsealError::Replayed) => code::REPLAYED,
             Self::Stopping => code::STOPPING,
             Self::RegistryFailed => code::REGISTRY_FAILED,
             Self::Internal => code::INTERNAL,
@@ -227,6 +241,17 @@ impl Problem {
             }
             Self::Client(error) => error.to_string(),
 
+            Self::Unseal(UnsealError::UnknownKey) => {
+                "sealed under a key that this gateway does not have: fetch its keys again".into()
+            }
+            Self::Unseal(UnsealError::Damaged) => "the sealed request cannot be opened".into(),
+            Self::Unseal(UnsealError::Replayed) => {
+                "the sealed request has arrived before: seal it again".into()
+            }
+            Self::TooLongToSeal { limit } => format!(
+                "the response is longer than {limit} bytes: seal the request as {}",
+                media::OHTTP_CHUNKED_REQUEST
+            ),
             Self::Stopping => "the service is about to stop".into(),
             Self::RegistryFailed => {
                 "the client registry cannot be read or changed: retry with the same bytes".into()

@@ -27,7 +27,7 @@ use crate::service::App;
 /// small query.
 const ELEMENTS_PER_REQUEST: u64 = 64;
 /// Largest body of an evaluation, in bytes.
-const BODY_BYTES: usize = limit::PSI_ELEMENTS * ELEMENT_BYTES;
+pub(super) const BODY_BYTES: usize = limit::PSI_ELEMENTS * ELEMENT_BYTES;
 
 /// Number of requests that an evaluation with this body length counts as; `None` for other paths.
 pub(super) fn cost(path: &str, announced: Option<u64>) -> Option<u64> {

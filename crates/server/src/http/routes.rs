@@ -82,6 +82,7 @@ impl Routes {
         let tag = match &path {
             path if path.starts_with("/v1/databases") => "databases",
             path if path.starts_with("/v1/psi") => "set intersection",
+            path if path.starts_with("/.well-known/") => "oblivious HTTP",
             _ => "operations",
         };
         operation.tags = Some(vec![tag.to_owned()]);

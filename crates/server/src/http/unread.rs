@@ -20,7 +20,7 @@ use crate::listen::Activity;
 use crate::service::App;
 
 /// Memory of a stream besides its body, in bytes: its state, headers and buffers.
-const STREAM_BYTES: usize = 4 << 10;
+pub(super) const STREAM_BYTES: usize = 4 << 10;
 
 /// The probes of orchestrators, which a full memory must not fail. Their responses are short.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];

@@ -14,6 +14,7 @@ use crate::admission::{Answers, Capacity, Memory, WorkTurns};
 use crate::catalog::{Catalog, MAX_PREVIOUS};
 use crate::clients::Registry;
 use crate::error::Error;
+use crate::gateway::ObliviousGateway;
 use crate::metrics::Metrics;
 use crate::psi::Psi;
 use crate::traces::TraceObserver;
@@ -33,6 +34,8 @@ pub(crate) struct App {
     pub(crate) guard: Guard,
     pub(crate) registry: Option<Arc<Registry>>,
     pub(crate) psi: Option<Psi>,
+    /// Opens sealed requests.
+    pub(crate) gateway: Option<Arc<ObliviousGateway>>,
     pub(crate) metrics: Arc<Metrics>,
     /// Memory for request bodies.
     pub(crate) uploads: Arc<Memory>,
@@ -68,6 +71,11 @@ impl App {
             None => None,
         };
 
+        let gateway = match &config.ohttp {
+            Some(file) => Some(Arc::new(ObliviousGateway::open(file)?)),
+            None => None,
+        };
+
         let metrics = Arc::new(Metrics::new(catalog.names())?);
         if let Some(psi) = &psi {
             // The set was loaded when it was opened. Its metric exists before the first reload.
@@ -94,6 +102,7 @@ impl App {
             guard: Guard::new(&config.protection)?,
             registry,
             psi,
+            gateway,
             metrics,
             uploads,
             answers,

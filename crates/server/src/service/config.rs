@@ -15,8 +15,8 @@ use crate::catalog::{Catalog, CatalogOptions, DatabaseConfig, Sources};
 use crate::clients::RegistryConfig;
 use crate::error::Error;
 use crate::listen::Listen;
-use crate::psi;
 use crate::traces::TraceObserver;
+use crate::{gateway, psi};
 
 /// Most threads of a batch: more than the cores of any machine.
 const MAX_THREADS: usize = 4096;
@@ -85,6 +85,9 @@ pub struct ServerConfig {
     /// A set for private intersection, as written by `papir psi prepare`. Its database is served
     /// too.
     pub psi: Option<PathBuf>,
+    /// The file with the private keys of a gateway of Oblivious HTTP, which the first start makes;
+    /// `None` for no gateway. Services behind one name share a file.
+    pub ohttp: Option<PathBuf>,
     /// Observes query bodies, for demonstrations and tests.
     pub on_query: Option<QueryObserver>,
     /// Called with the span of each request that names its caller's span.
@@ -119,6 +122,7 @@ impl Default for ServerConfig {
             protection: Protection::default(),
             registry: None,
             psi: None,
+            ohttp: None,
             on_query: None,
             on_trace: None,
             on_state: None,
@@ -177,8 +181,8 @@ impl ServerConfig {
     }
 }
 
-/// Checks names, certificate, tokens, snapshots and the set like [`crate::Server::bind`], without
-/// listening. Takes as long as loading all snapshots.
+/// Checks names, certificate, tokens, gateway keys, snapshots and the set like
+/// [`crate::Server::bind`], without listening. Takes as long as loading all snapshots.
 ///
 /// # Errors
 /// See [`crate::Server::bind`], without [`Error::Listen`].
@@ -196,6 +200,9 @@ pub fn check(config: &ServerConfig) -> Result<(), Error> {
         return Err(Error::NoDatabases);
     }
     Guard::new(&config.protection)?;
+    if let Some(file) = &config.ohttp {
+        gateway::check(file)?;
+    }
 
     // A service that runs may have filled the device.
     let options = CatalogOptions {

@@ -27,6 +27,9 @@ pub(crate) fn start(app: &Arc<App>) {
                 app.catalog.expire();
                 app.metrics.tidy();
                 app.registry.iter().for_each(|registry| registry.recover());
+                app.gateway
+                    .iter()
+                    .for_each(|gateway| gateway.reload_if_due());
             });
             let Some(ended) = unless_cancelled(running.await) else {
                 return;

@@ -23,9 +23,9 @@ impl ReloadHandle {
         }
     }
 
-    /// Reads the certificate and tokens again, then all snapshot files and the set for private
-    /// intersection. Each is swapped in once it is loaded. Running requests finish with the version
-    /// they started with. If loading fails, the old version stays.
+    /// Reads the certificate, tokens and gateway keys again, then all snapshot files and the set
+    /// for private intersection. Each is swapped in once it is loaded. Running requests finish with
+    /// the version they started with. If loading fails, the old version stays.
     ///
     /// # Errors
     /// [`Error::Io`] if the loading task ended abnormally.
@@ -33,6 +33,7 @@ impl ReloadHandle {
         let app = Arc::clone(&self.app);
         load_with(&self.app, move |catalog| {
             app.guard.reload();
+            app.gateway.iter().for_each(|gateway| gateway.reload());
             let databases = catalog.load();
             // The set after its database: it is served only if their versions agree.
             Loads {

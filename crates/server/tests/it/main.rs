@@ -21,6 +21,7 @@ mod logs;
 mod lookups;
 mod malformed;
 mod metrics;
+mod ohttp;
 mod on_device;
 mod openapi;
 mod pressure;

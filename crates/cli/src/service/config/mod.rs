@@ -247,6 +247,11 @@ pub(crate) struct Settings {
           require_equals = true, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     #[serde(skip_serializing_if = "Option::is_none")]
     list_clients: Option<bool>,
+    /// Answer requests that clients seal and send over a relay (Oblivious HTTP): the file with the
+    /// private keys, which is made if it does not exist. Services behind one name share it.
+    #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_OHTTP")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ohttp: Option<PathBuf>,
     /// Format of the log on stderr [default: text].
     #[arg(long, value_name = "FORMAT", env = "PAPIR_SERVE_LOG_FORMAT")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -390,6 +395,7 @@ impl Settings {
             &mut self.tokens,
             &mut self.cache,
             &mut self.registry,
+            &mut self.ohttp,
         ];
         let own = own.into_iter().flatten();
         let databases = self.databases.iter_mut();
@@ -425,7 +431,7 @@ impl Settings {
              body_timeout tls_cert tls_key client_ca client_crl tokens rate burst per_client
              trust_proxy allow_origin allow_not_private mapped verify device lame_duck stop_timeout keep_old watch
              no_metrics page ca proxy cache registry registry_keys client_ttl max_clients max_client_bytes
-             tickets_ahead list_clients log_format otlp otlp_sample
+             tickets_ahead list_clients ohttp log_format otlp otlp_sample
         }
     }
 

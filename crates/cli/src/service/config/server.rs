@@ -83,6 +83,7 @@ impl Settings {
             page,
             protection,
             psi: None,
+            ohttp: self.ohttp,
             on_query: None,
             on_trace: None,
             on_state: None,

@@ -1,0 +1,509 @@
+//! Handlers of the gateway of Oblivious HTTP (RFC 9458, RFC 9540).
+//!
+//! A relay sends sealed requests of its clients. The service learns what is asked, and the relay
+//! who asks. What a sealed request contains goes through the routes like a request of the relay.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{Extension, State};
+use axum::http::response::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
+use axum::response::{IntoResponse, Response};
+use http_body_util::BodyExt;
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
+use papir_ohttp::{Form, Header, OpenedRequest, ResponseHead, ResponseSealer};
+use papir_protocol::limit::PART_BYTES;
+use papir_protocol::{ErrorBody, header as names, media};
+use tokio::task::{JoinError, spawn_blocking};
+
+use super::body::{self, FULL_ADVICE, Whole};
+use super::problem::Problem;
+use super::routes::Routes;
+use super::sealed_body::{OpenedBody, SealedBody};
+use super::tracked_body::{PIECE, ResponseMemory};
+use super::unread::{BodyMemory, STREAM_BYTES, response_on};
+use super::{forwarded, psi};
+use crate::access::Grant;
+use crate::admission::{ClientKey, HeldBytes};
+use crate::gateway::{ObliviousGateway, UnsealError};
+use crate::listen::{Activity, Peer};
+use crate::service::App;
+
+/// Start of the paths that a sealed request may name.
+const INNER_PATHS: &str = "/v1/";
+/// Longest response that is sealed as a whole, in bytes. It is in memory until it is sent.
+const WHOLE_BYTES: u64 = 16 << 20;
+/// Bytes of a sealed request besides its body: the head, the encapsulated key, and the padding of a
+/// short one.
+const FRAME_BYTES: usize = 128 << 10;
+/// A sealed request may have one part in this number more: the padding of a long body, and the ends
+/// of its chunks.
+const FRAME_PARTS: usize = 8;
+/// Time for which a list of keys may be kept. It is far shorter than the overlap of two keys.
+const KEYS_CACHED: HeaderValue = HeaderValue::from_static("public, max-age=3600");
+
+/// Headers about one connection, which say nothing about the message (RFC 9110, section 7.6.1).
+const HOP_BY_HOP: [&str; 8] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+/// Headers of sealed requests that are left out. Those that name a client or a trace are the
+/// relay's or a proxy's to set, and the others belong to the connection.
+const LEFT_OUT_OF_REQUESTS: [&str; 7] = [
+    "host",
+    "forwarded",
+    "x-forwarded-for",
+    names::REQUEST_ID,
+    names::TRACE_PARENT,
+    "content-length",
+    "expect",
+];
+/// Headers of responses that are left out.
+const LEFT_OUT_OF_RESPONSES: [&str; 2] = [names::REQUEST_ID, "date"];
+
+/// The routes for what sealed requests contain.
+#[derive(Clone)]
+pub(super) struct InnerRouter(pub(super) Router);
+
+/// Adds the routes, for a service with a gateway.
+pub(super) fn routes(before: Routes) -> Routes {
+    before
+        .add(__path_gateway_keys, gateway_keys)
+        .add(__path_relayed, relayed)
+}
+
+/// List the keys of the gateway of Oblivious HTTP.
+#[utoipa::path(
+    get, path = "/.well-known/ohttp-gateway",
+    responses(
+        (status = 200, description = "key configurations (RFC 9458, section 3)", content_type = "application/ohttp-keys"),
+        (status = 429, description = "`busy`: the server is at capacity", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
+    )
+)]
+async fn gateway_keys(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    let gateway = app.gateway.as_ref().ok_or(Problem::UnknownRoute)?;
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static(media::OHTTP_KEYS),
+        ),
+        (header::CACHE_CONTROL, KEYS_CACHED),
+    ];
+    Ok((Extension(BodyMemory::Shared), headers, gateway.key_list()).into_response())
+}
+
+/// Answer a sealed request.
+///
+/// The body is a request in binary HTTP (RFC 9292) to a path of this interface, sealed for a key of
+/// the gateway: in chunks, or as a whole (`message/ohttp-req`, RFC 9458). The response is sealed in
+/// the same form (`message/ohttp-res`). Refusals of the request itself are within the response.
+#[utoipa::path(
+    post, path = "/.well-known/ohttp-gateway",
+    request_body(content_type = "message/ohttp-chunked-req", description = "a sealed request"),
+    responses(
+        (status = 200, description = "the sealed response", content_type = "message/ohttp-chunked-res"),
+        (status = 400, description = "`ohttp_key`: sealed under a key that the gateway does not have; `malformed`: it cannot be opened, \
+            or its content type is neither form; `interrupted`: the body ended early", body = ErrorBody),
+        (status = 408, description = "`too_slow`: the body did not arrive in time", body = ErrorBody),
+        (status = 409, description = "`replayed`: the same sealed request has arrived before", body = ErrorBody),
+        (status = 413, description = "`too_long`: no request is as long", body = ErrorBody),
+        (status = 429, description = "`busy`: the server is at capacity", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
+        (status = 500, description = "`internal`", body = ErrorBody),
+    )
+)]
+async fn relayed(
+    State(app): State<Arc<App>>,
+    Extension(InnerRouter(router)): Extension<InnerRouter>,
+    peer: Option<Extension<Peer>>,
+    activity: Option<Extension<Arc<Activity>>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let gateway = app.gateway.as_ref().ok_or(Problem::UnknownRoute)?;
+    let peer = peer.map_or(Peer::Local, |Extension(peer)| peer);
+    let RelayedHead { form, relay } = match admit(&app, peer, &headers) {
+        Ok(admitted) => admitted,
+        Err(problem) => {
+            // A client that is still sending could not receive the response.
+            body::drain(body, app.body_timeout).await;
+            return Err(problem);
+        }
+    };
+    let exchange = RelayedExchange {
+        client: ClientKey::of(&Grant::everything(), relay),
+        relay,
+        activity: activity.map(|Extension(activity)| activity),
+    };
+
+    let held = app.uploads.begin(exchange.client.clone());
+    let sealed = body::read(body, longest(&app), app.body_timeout, held).await?;
+    let Unsealed { opened, held } = unseal(gateway, sealed, form).await?;
+    let OpenedRequest {
+        request,
+        body,
+        sealer,
+        ..
+    } = opened;
+
+    // Before the request has an effect: a response without room is refused, and its request would
+    // not be sent again.
+    let memory = exchange.hold(&app, PIECE);
+    let inner = match &memory {
+        Some(_) => exchange.inner_request(&request, body, held),
+        None => Err(Problem::Busy { after: FULL_ADVICE }),
+    };
+    let response = match inner {
+        Ok(inner) => respond(router, inner).await,
+        Err(problem) => problem.into_response(),
+    };
+
+    match form {
+        Form::Chunked => Ok(seal_in_chunks(sealer, response, memory)),
+        Form::Whole => exchange.seal_whole(&app, sealer, response, memory).await,
+    }
+}
+
+/// A sealed request whose body may be read.
+struct RelayedHead {
+    form: Form,
+    /// The peer, or the client of the proxy in front of this service.
+    relay: Peer,
+}
+
+/// Checks everything that can be checked before the body is read.
+fn admit(app: &App, peer: Peer, headers: &HeaderMap) -> Result<RelayedHead, Problem> {
+    Ok(RelayedHead {
+        form: form(headers)?,
+        relay: forwarded::client(&app.guard.proxies, peer, headers)?,
+    })
+}
+
+/// The form that the content type names.
+fn form(headers: &HeaderMap) -> Result<Form, Problem> {
+    let value = headers.get(header::CONTENT_TYPE);
+    let text = value.and_then(|value| value.to_str().ok()).unwrap_or("");
+    let (essence, _) = text.split_once(';').unwrap_or((text, ""));
+
+    let essence = essence.trim();
+    if essence.eq_ignore_ascii_case(media::OHTTP_CHUNKED_REQUEST) {
+        Ok(Form::Chunked)
+    } else if essence.eq_ignore_ascii_case(media::OHTTP_REQUEST) {
+        Ok(Form::Whole)
+    } else {
+        Err(Problem::BadHeader {
+            name: "content-type",
+            expected: "message/ohttp-chunked-req or message/ohttp-req",
+        })
+    }
+}
+
+/// The longest sealed request in bytes: the longest body that a route reads, sealed.
+fn longest(app: &App) -> usize {
+    let queries = app.catalog.body_limit();
+    let body = queries.max(PART_BYTES).max(psi::BODY_BYTES);
+    body.saturating_add(body / FRAME_PARTS + FRAME_BYTES)
+}
+
+/// An opened request, and the memory that it holds.
+struct Unsealed {
+    opened: OpenedRequest,
+    held: HeldBytes,
+}
+
+/// Opens a request on a blocking thread, in its turn.
+async fn unseal(
+    gateway: &Arc<ObliviousGateway>,
+    sealed: Whole,
+    form: Form,
+) -> Result<Unsealed, Problem> {
+    let turn = gateway.turn().await.map_err(|_| Problem::Internal)?;
+    let gateway = Arc::clone(gateway);
+    let opening = spawn_blocking(move || {
+        // Held until the end, even if nobody waits for it any more.
+        let _turn = turn;
+        let Whole { bytes, held } = sealed;
+        let opened = gateway.unseal(&bytes, form)?;
+        Ok::<_, UnsealError>(Unsealed { opened, held })
+    });
+
+    Ok(opening.await.map_err(|error| aborted(&error))??)
+}
+
+/// The response to what a sealed request contains.
+async fn respond(router: Router, request: Request<Body>) -> Response {
+    let responded: Result<Response, Infallible> =
+        TowerToHyperService::new(router).call(request).await;
+    let Ok(response) = responded;
+    response
+}
+
+/// The relay that a sealed request comes from.
+struct RelayedExchange {
+    relay: Peer,
+    client: ClientKey,
+    /// Its connection; `None` for a service without a listener.
+    activity: Option<Arc<Activity>>,
+}
+
+impl RelayedExchange {
+    /// Counts the memory of a sealed response; `None` if there is no room.
+    fn hold(&self, app: &App, bytes: usize) -> Option<ResponseMemory> {
+        let pending = response_on(self.activity.clone(), app.body_timeout);
+        let bytes = STREAM_BYTES.saturating_add(bytes);
+        let held = app.descriptions.hold(&self.client, bytes, pending);
+        held.map(ResponseMemory::from)
+    }
+
+    /// The request that was sealed, as one of the relay.
+    fn inner_request(
+        &self,
+        request: &papir_ohttp::Request,
+        body: Vec<u8>,
+        held: HeldBytes,
+    ) -> Result<Request<Body>, Problem> {
+        let length = body.len();
+        let mut inner = Request::new(Body::new(OpenedBody::new(body, held)));
+        *inner.method_mut() =
+            Method::from_bytes(request.method.as_bytes()).map_err(|_| Problem::WrongMethod)?;
+        *inner.uri_mut() = inner_path(&request.path).ok_or(Problem::UnknownRoute)?;
+
+        for (name, value) in &request.headers {
+            let header = parsed(name, value).ok_or(Problem::BadHeader {
+                name: "a sealed header",
+                expected: "a name and a value of HTTP",
+            })?;
+            let Some(kept) = header.unless_among(&LEFT_OUT_OF_REQUESTS) else {
+                continue;
+            };
+            inner.headers_mut().append(kept.name, kept.value);
+        }
+        inner
+            .headers_mut()
+            .insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+
+        inner.extensions_mut().insert(self.relay);
+        if let Some(activity) = &self.activity {
+            inner.extensions_mut().insert(Arc::clone(activity));
+        }
+        Ok(inner)
+    }
+
+    /// Seals a response as a whole. One that is too long becomes a refusal.
+    async fn seal_whole(
+        &self,
+        app: &App,
+        sealer: ResponseSealer,
+        mut response: Response,
+        mut memory: Option<ResponseMemory>,
+    ) -> Result<Response, Problem> {
+        let length = response.body().size_hint().exact();
+        match length.filter(|length| *length <= WHOLE_BYTES) {
+            None => {
+                let limit = WHOLE_BYTES;
+                response = Problem::TooLongToSeal { limit }.into_response();
+            }
+            Some(length) if length > PIECE as u64 => {
+                // In place of the room for a piece. Its body is freed once it is sealed.
+                drop(memory.take());
+                memory = self.hold(app, usize::try_from(length).unwrap_or(usize::MAX));
+                if memory.is_none() {
+                    response = Problem::Busy { after: FULL_ADVICE }.into_response();
+                }
+            }
+            Some(_) => {}
+        }
+
+        let (parts, body) = response.into_parts();
+        let head = response_head(&parts);
+        let body = body.collect().await.map_err(|_| Problem::Internal)?;
+        let plain = body.to_bytes();
+        let sealing = spawn_blocking(move || seal_at_once(sealer, &head, &plain));
+
+        let sealed = sealing.await.map_err(|error| aborted(&error))?;
+        let sealed = sealed.map_err(|error| not_sealed(&error))?;
+        Ok(outer(media::OHTTP_RESPONSE, Body::from(sealed), memory))
+    }
+}
+
+/// Seals a response that is in memory.
+fn seal_at_once(
+    sealer: ResponseSealer,
+    head: &ResponseHead,
+    plain: &Bytes,
+) -> papir_ohttp::Result<Vec<u8>> {
+    let mut sealer = sealer.start(head, Some(plain.len() as u64));
+    let mut sealed = sealer.part(plain)?;
+    sealed.append(&mut sealer.finish()?);
+    Ok(sealed)
+}
+
+/// Seals a response in chunks, while it is sent.
+fn seal_in_chunks(
+    sealer: ResponseSealer,
+    response: Response,
+    memory: Option<ResponseMemory>,
+) -> Response {
+    let (mut parts, body) = response.into_parts();
+    // The memory of the body, until all of it is sealed. What is sealed has its own.
+    let held = parts.extensions.remove();
+    let length = body.size_hint().exact();
+    let sealer = sealer.start(&response_head(&parts), length);
+
+    let body = Body::new(SealedBody::new(body, length, sealer, held));
+    outer(media::OHTTP_CHUNKED_RESPONSE, body, memory)
+}
+
+/// The response to the relay.
+fn outer(media_type: &'static str, body: Body, memory: Option<ResponseMemory>) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static(media_type)),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ];
+
+    let mut response = (headers, body).into_response();
+    if let Some(memory) = memory {
+        response.extensions_mut().insert(memory);
+    }
+    response
+}
+
+/// The path of a sealed request, if it may name it.
+fn inner_path(path: &str) -> Option<Uri> {
+    // Of the text: an address with a scheme and a host has a path, too.
+    if !path.starts_with(INNER_PATHS) {
+        return None;
+    }
+    path.parse().ok()
+}
+
+/// A header of a sealed request.
+struct SealedHeader {
+    name: HeaderName,
+    value: HeaderValue,
+}
+
+impl SealedHeader {
+    /// The header, unless it is left out.
+    fn unless_among(self, left_out: &[&str]) -> Option<Self> {
+        let is_left_out = is_among(&self.name, left_out);
+        (!is_left_out).then_some(self)
+    }
+}
+
+/// A header; `None` if its name or its value is none of HTTP.
+fn parsed(name: &str, value: &str) -> Option<SealedHeader> {
+    Some(SealedHeader {
+        name: HeaderName::from_bytes(name.as_bytes()).ok()?,
+        value: HeaderValue::from_str(value).ok()?,
+    })
+}
+
+/// Returns whether a header is about one connection, or one of these.
+fn is_among(name: &HeaderName, left_out: &[&str]) -> bool {
+    HOP_BY_HOP.contains(&name.as_str()) || left_out.contains(&name.as_str())
+}
+
+/// The head of a response as it is sealed.
+fn response_head(parts: &Parts) -> ResponseHead {
+    let kept = parts
+        .headers
+        .iter()
+        .filter(|(name, _)| !is_among(name, &LEFT_OUT_OF_RESPONSES));
+    let headers: Vec<Header> = kept
+        .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+        .collect();
+
+    ResponseHead {
+        status: parts.status.as_u16(),
+        headers,
+    }
+}
+
+/// A task that panicked, or was cancelled as the service ends.
+fn aborted(error: &JoinError) -> Problem {
+    if !error.is_cancelled() {
+        // Not the panic's message, which may contain bytes of the request.
+        tracing::error!("a sealed message was not completed");
+    }
+    Problem::Internal
+}
+
+fn not_sealed(error: &papir_ohttp::Error) -> Problem {
+    tracing::error!(%error, "a response was not sealed");
+    Problem::Internal
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use axum::http::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn content_types_name_the_form() {
+        let of = |text: &'static str| {
+            let value = HeaderValue::from_static(text);
+            form(&HeaderMap::from_iter([(header::CONTENT_TYPE, value)])).ok()
+        };
+
+        assert_eq!(of("message/ohttp-req"), Some(Form::Whole));
+        assert_eq!(
+            of("Message/OHTTP-Chunked-Req; incremental=?1"),
+            Some(Form::Chunked)
+        );
+        for other in ["", "message/ohttp-res", "application/octet-stream"] {
+            assert_eq!(of(other), None, "{other}");
+        }
+        assert!(form(&HeaderMap::new()).is_err());
+    }
+
+    #[test]
+    fn only_paths_of_the_interface_are_relayed() {
+        let good = inner_path("/v1/databases/words?version=7").unwrap();
+        assert_eq!(good, "/v1/databases/words?version=7");
+        for other in [
+            "",
+            "/metrics",
+            "/v1",
+            "//v1/databases",
+            "http://other.example/v1/databases",
+            "/v1/a b",
+        ] {
+            assert_eq!(inner_path(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn responses_are_sealed_without_what_belongs_to_the_connection() {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        for (name, value) in [
+            ("etag", "a"),
+            ("date", "now"),
+            ("x-request-id", "7"),
+            ("transfer-encoding", "chunked"),
+        ] {
+            let value = HeaderValue::from_static(value);
+            response
+                .headers_mut()
+                .insert(HeaderName::from_static(name), value);
+        }
+
+        let head = response_head(&response.into_parts().0);
+        assert_eq!(head.status, 404);
+        assert_eq!(head.headers, [("etag".to_owned(), "a".to_owned())]);
+    }
+}
