@@ -45,6 +45,15 @@ pub const BUSY: &str = "busy";
 /// 500: the server failed; the request was not at fault.
 pub const INTERNAL: &str = "internal";
 
+/// 404: the relay forwards to no gateway with this authority.
+pub const UNKNOWN_GATEWAY: &str = "unknown_gateway";
+/// 415: the content type is not one of those that the path accepts.
+pub const WRONG_TYPE: &str = "wrong_type";
+/// 502: the gateway behind the relay is away, or does not answer as a gateway.
+pub const BAD_GATEWAY: &str = "bad_gateway";
+/// 504: the gateway behind the relay does not answer in time.
+pub const GATEWAY_TIMEOUT: &str = "gateway_timeout";
+
 /// 404: the database's scheme has no client keys.
 pub const NO_REGISTRY: &str = "no_registry";
 /// 403: the operator has not enabled the list of clients.
@@ -94,7 +103,7 @@ impl Meaning {
 }
 
 /// The statuses and titles of all codes of this module.
-const MEANINGS: [Meaning; 34] = [
+const MEANINGS: [Meaning; 38] = [
     Meaning::of(UNKNOWN_ROUTE, 404, "No such path"),
     Meaning::of(WRONG_METHOD, 405, "The path does not support the method"),
     Meaning::of(UNKNOWN_DATABASE, 404, "No such database"),
@@ -115,6 +124,10 @@ const MEANINGS: [Meaning; 34] = [
     Meaning::of(TOO_MANY, 429, "The client exceeds its limits"),
     Meaning::of(BUSY, 429, "The server is at capacity"),
     Meaning::of(INTERNAL, 500, "The server failed"),
+    Meaning::of(UNKNOWN_GATEWAY, 404, "No such gateway"),
+    Meaning::of(WRONG_TYPE, 415, "The content type is not accepted"),
+    Meaning::of(BAD_GATEWAY, 502, "The gateway is away or is not one"),
+    Meaning::of(GATEWAY_TIMEOUT, 504, "The gateway does not answer in time"),
     Meaning::of(NO_REGISTRY, 404, "The scheme has no client keys"),
     Meaning::of(
         NOT_ALLOWED,

@@ -48,7 +48,7 @@ impl ErrorBody {
             status,
             detail,
             code: code.to_owned(),
-            retryable: matches!(status, 408 | 429 | 503),
+            retryable: matches!(status, 408 | 429 | 502..=504),
             version: None,
         }
     }
