@@ -1,9 +1,10 @@
 //! Construction of the HTTP client: timeouts, TLS, proxies, sockets.
 
 use std::net::Ipv6Addr;
+use std::time::Duration;
 
 use reqwest::redirect::Policy;
-use reqwest::{Client, Proxy, retry};
+use reqwest::{Client, ClientBuilder, Proxy, retry};
 
 use super::certificate_request::CertificateRequest;
 use crate::core::Address;
@@ -12,6 +13,10 @@ use crate::transport::options::Options;
 use crate::transport::proxy::ChosenProxy;
 use crate::transport::verifier::Presented;
 use crate::transport::{CONNECT_TIMEOUT, USER_AGENT, tls};
+
+/// Time after which a relay closes a connection that it does not use. It is shorter than a papir
+/// service's own: a request that cannot be repeated must not meet a connection that is closing.
+const RELAY_IDLE: Duration = Duration::from_secs(10);
 
 /// An HTTP client for one service, and the data that explain its failures.
 #[derive(Clone)]
@@ -26,6 +31,41 @@ pub(super) struct ProxiedClient {
 /// Makes the HTTP client for one service. With `options.ca` it trusts only the certificates in that
 /// file, else those that the user's environment trusts.
 pub(super) fn client(address: &Address, options: &Options) -> Result<ProxiedClient> {
+    build(address, options, HttpUse::Lookups)
+}
+
+/// Like [`client`], for a relay.
+pub(super) fn relay_client(address: &Address, options: &Options) -> Result<ProxiedClient> {
+    build(address, options, HttpUse::Relay)
+}
+
+/// The use of an HTTP client.
+#[derive(Clone, Copy)]
+enum HttpUse {
+    /// Requests of one user.
+    Lookups,
+    /// Requests of many users, which must not show the program. They use HTTP/1.1: a service limits
+    /// the concurrent requests of a connection of HTTP/2.
+    Relay,
+}
+
+impl HttpUse {
+    fn protocols(self) -> Vec<Vec<u8>> {
+        match self {
+            Self::Lookups => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+            Self::Relay => vec![b"http/1.1".to_vec()],
+        }
+    }
+
+    fn add_to(self, builder: ClientBuilder) -> ClientBuilder {
+        match self {
+            Self::Lookups => builder.user_agent(USER_AGENT),
+            Self::Relay => builder.http1_only().pool_idle_timeout(RELAY_IDLE),
+        }
+    }
+}
+
+fn build(address: &Address, options: &Options, usage: HttpUse) -> Result<ProxiedClient> {
     let proxy = options.proxy.for_address(address)?;
     if let Some(chosen) = &proxy {
         check_name(address, chosen)?;
@@ -33,12 +73,12 @@ pub(super) fn client(address: &Address, options: &Options) -> Result<ProxiedClie
 
     let mut tls = tls::config(address, options, Presented::default())?;
     // reqwest sets these for its own settings of TLS only, and would never use HTTP/2.
-    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    tls.alpn_protocols = usage.protocols();
     let certificate = CertificateRequest::observe(&mut tls);
 
-    let mut builder = Client::builder()
+    let mut builder = usage
+        .add_to(Client::builder())
         .tls_backend_preconfigured(tls)
-        .user_agent(USER_AGENT)
         .connect_timeout(CONNECT_TIMEOUT)
         .redirect(Policy::none())
         // The core decides on retries.

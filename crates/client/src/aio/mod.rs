@@ -20,6 +20,7 @@
 mod certificate_request;
 mod connection;
 mod failures;
+mod forwarding;
 mod gate;
 mod http;
 pub mod psi;
@@ -30,6 +31,7 @@ mod threads;
 mod transport;
 
 pub use connection::{Connection, detail, fetch_log, ready};
+pub use forwarding::Forwarding;
 pub use registrations::Registrations;
 pub use shared::SharedConnection;
 pub use threads::in_place;
