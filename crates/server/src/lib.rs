@@ -39,6 +39,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `server`, `unbound` | starts and stops a server; a service for another server's requests |
+//! | `relay` | a relay of Oblivious HTTP, for services of others |
 //! | `http` | routes, handlers and middleware; the only module that knows HTTP |
 //! | `service` | shared state, query answering, reload |
 //! | `clients`, `psi` | registered clients; private set intersection |
@@ -63,6 +64,7 @@ mod listen;
 mod metrics;
 mod private_file;
 mod psi;
+mod relay;
 mod server;
 mod service;
 mod shares;
@@ -71,6 +73,7 @@ mod unbound;
 
 pub use access::{NewToken, Origin, Scope, TokenEntry, TokenFile, TokenSource, TrustedProxies};
 pub use admission::{ClientLimits, Rate};
+pub use axum::body::Body as RelayBody;
 pub use axum::http::{Request, Response};
 pub use catalog::{Database, DatabaseConfig, Reloaded, Sources};
 pub use clients::{PostgresConfig, RegistryConfig, RegistryPlace, StoredRegistry};
@@ -79,6 +82,10 @@ pub use error::Error;
 pub use listen::{ClientFiles, Listen, TlsFiles};
 pub use papir_protocol::{ClientStatus, RegistryCounts};
 pub use papir_store::postgres::Login;
+pub use relay::{
+    BoundRelay, RelayConfig, RelayExchange, RelayFailure, RelayGateway, RelayProblem,
+    RelayTransport, RelayUpload,
+};
 pub use server::{BoundServer, Server};
 pub use service::{
     Protection, QueryObserver, ReloadHandle, ServerConfig, State, StateObserver, check,

@@ -132,7 +132,7 @@ impl BoundServer {
         } = Running::start(config, catalog, psi)?;
 
         let tls = app.guard.tls.clone();
-        let listener = bind(&config.listen, tls.is_some())
+        let listener = listener_at(&config.listen, tls.is_some())
             .await
             .map_err(|source| not_listening(&config.listen, source))?;
         let address = listener
@@ -231,7 +231,7 @@ impl BoundServer {
 }
 
 /// Binds the listen address.
-async fn bind(listen: &Listen, with_tls: bool) -> std::io::Result<Listener> {
+pub(crate) async fn listener_at(listen: &Listen, with_tls: bool) -> std::io::Result<Listener> {
     if matches!(listen, Listen::Unix(_)) && with_tls {
         return Err(std::io::Error::other(
             "TLS is not supported on Unix sockets",
@@ -241,7 +241,7 @@ async fn bind(listen: &Listen, with_tls: bool) -> std::io::Result<Listener> {
 }
 
 /// The error of an address that cannot be bound.
-fn not_listening(listen: &Listen, source: std::io::Error) -> Error {
+pub(crate) fn not_listening(listen: &Listen, source: std::io::Error) -> Error {
     Error::Listen {
         address: listen.to_string(),
         source,
@@ -249,7 +249,7 @@ fn not_listening(listen: &Listen, source: std::io::Error) -> Error {
 }
 
 /// Tells the observer about a state.
-fn report(observer: Option<&StateObserver>, state: State) {
+pub(crate) fn report(observer: Option<&StateObserver>, state: State) {
     if let Some(observer) = observer {
         observer(state);
     }
@@ -276,7 +276,7 @@ async fn reload_on_hangup(
 }
 
 /// Waits until all connections are closed, or no request is running at the end of an `interval`.
-async fn finish(
+pub(crate) async fn finish(
     requests: &Ongoing,
     mut accepting: JoinHandle<()>,
     interval: Duration,

@@ -87,7 +87,7 @@ impl Whole {
 }
 
 /// Reads and discards a body.
-pub(super) async fn drain(mut body: Body, time: Duration) {
+pub(crate) async fn drain(mut body: Body, time: Duration) {
     // A client too slow even for this does not receive the response.
     let _ = timeout(time, discard(&mut body)).await;
 }

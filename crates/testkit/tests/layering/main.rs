@@ -253,6 +253,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     (
         "papir-server",
         &[
+            &["relay"],
             &["http"],
             &["service"],
             &[

@@ -1,0 +1,287 @@
+//! Routes of a relay: sealed requests, keys, and the liveness probe.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, HttpBody};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use papir_protocol::{media, path};
+use tokio::time::timeout;
+use tower_http::cors::{Any, CorsLayer};
+
+use super::config::{RelayConfig, RelayGateway, RelayTransport};
+use super::content_type::{self, REQUESTS, RESPONSES};
+use super::download::RelayDownload;
+use super::keys::KeyCache;
+use super::limits::{RelayLimits, RelayPlace};
+use super::problem::RelayProblem;
+use super::upload::{RelayUpload, UploadFault, UploadLimits};
+use crate::http::drain;
+use crate::listen::Peer;
+
+/// Time for which the body of a refused request is read, so that the client can receive the
+/// response.
+const DRAIN_TIME: Duration = Duration::from_secs(1);
+/// Time for which a browser may keep the answer to a preflight request. Chrome keeps it no longer.
+const PREFLIGHT_AGE: Duration = Duration::from_secs(7200);
+
+/// The gateways and limits of a relay.
+pub(super) struct RelayState {
+    gateways: HashMap<String, Arc<ListedGateway>>,
+    limits: RelayLimits,
+    upload: UploadLimits,
+    response_timeout: Duration,
+}
+
+/// A gateway, and its keys.
+struct ListedGateway {
+    authority: Arc<str>,
+    transport: Arc<dyn RelayTransport>,
+    keys: Arc<KeyCache>,
+}
+
+impl ListedGateway {
+    fn new(given: &RelayGateway) -> Self {
+        let authority: Arc<str> = given.authority.to_ascii_lowercase().into();
+        let transport = Arc::clone(&given.transport);
+        let keys = KeyCache::new(Arc::clone(&authority), Arc::clone(&transport));
+        Self {
+            authority,
+            transport,
+            keys: Arc::new(keys),
+        }
+    }
+
+    /// The problem of an exchange that failed.
+    fn away(&self) -> RelayProblem {
+        let authority = Arc::clone(&self.authority);
+        RelayProblem::Away { authority }
+    }
+}
+
+/// A request that is within its limits.
+struct AdmittedRequest {
+    gateway: Arc<ListedGateway>,
+    /// The content type.
+    media: &'static str,
+    place: RelayPlace,
+}
+
+impl RelayState {
+    pub(super) fn new(config: &RelayConfig) -> Self {
+        let mut gateways = HashMap::new();
+        for given in &config.gateways {
+            let gateway = ListedGateway::new(given);
+            gateways.insert(gateway.authority.to_string(), Arc::new(gateway));
+        }
+
+        Self {
+            gateways,
+            limits: RelayLimits::new(config.rate),
+            upload: UploadLimits {
+                bytes: config.max_request,
+                time: config.body_timeout,
+            },
+            response_timeout: config.response_timeout,
+        }
+    }
+
+    /// The gateway that a path names.
+    fn gateway(&self, named: NamedGateway) -> Result<Arc<ListedGateway>, RelayProblem> {
+        let Path(authority) = named.map_err(|_| RelayProblem::UnknownRoute)?;
+        self.gateways
+            .get(&authority.to_ascii_lowercase())
+            .cloned()
+            .ok_or(RelayProblem::UnknownGateway)
+    }
+
+    /// Checks a sealed request before any of its body is read.
+    fn admit(
+        &self,
+        named: NamedGateway,
+        request: &Request,
+    ) -> Result<AdmittedRequest, RelayProblem> {
+        let gateway = self.gateway(named)?;
+        let media =
+            content_type::one_of(request.headers(), &REQUESTS).ok_or(RelayProblem::WrongType)?;
+        let limit = self.upload.bytes;
+        if request.body().size_hint().lower() > limit {
+            return Err(RelayProblem::TooLong { limit });
+        }
+
+        // Last: a request that is refused for another reason is not charged.
+        Ok(AdmittedRequest {
+            gateway,
+            media,
+            place: self.limits.admit(peer(request))?,
+        })
+    }
+
+    /// Forwards a request and its response, both as they arrive.
+    async fn forward(
+        &self,
+        admitted: AdmittedRequest,
+        body: Body,
+    ) -> Result<Response, RelayProblem> {
+        let AdmittedRequest {
+            gateway,
+            media,
+            place,
+        } = admitted;
+        let fault = UploadFault::default();
+        let upload = RelayUpload::new(body, self.upload, fault.clone());
+
+        let exchange = gateway.transport.send(sealed_request(upload, media));
+        // The upload has a time of its own, but not while the gateway takes none of it.
+        let limit = self.upload.time.saturating_add(self.response_timeout);
+        let outcome = timeout(limit, exchange).await;
+
+        // Before the outcome: the gateway is not at fault if the client's body was cut off.
+        if let Some(problem) = fault.found() {
+            drain(fault.rest(), DRAIN_TIME).await;
+            return Err(problem);
+        }
+        let response = match outcome {
+            Ok(Ok(response)) => response,
+            Ok(Err(failure)) => {
+                tracing::warn!(gateway = &*gateway.authority, %failure, "not forwarded");
+                return Err(gateway.away());
+            }
+            Err(_) => {
+                let authority = Arc::clone(&gateway.authority);
+                return Err(RelayProblem::TimedOut { authority });
+            }
+        };
+
+        let authority = Arc::clone(&gateway.authority);
+        let known = content_type::one_of(response.headers(), &RESPONSES);
+        let status = response.status();
+        let Some(media) = known.filter(|_| is_final(status)) else {
+            return Err(RelayProblem::NoGateway { authority });
+        };
+
+        let body = response.into_body();
+        let download = RelayDownload::new(body, authority, self.response_timeout, place);
+        let mut passed_on = Response::new(Body::new(download));
+        *passed_on.status_mut() = status;
+        content_type::set(passed_on.headers_mut(), media);
+        Ok(passed_on)
+    }
+}
+
+/// The gateway's authority in a path.
+type NamedGateway = Result<Path<String>, PathRejection>;
+
+/// All routes of a relay.
+pub(super) fn routes(state: Arc<RelayState>) -> Router {
+    let cors = CorsLayer::new()
+        .allow_origin(Any)
+        .allow_methods([Method::GET, Method::HEAD, Method::POST])
+        .allow_headers([header::CONTENT_TYPE])
+        .expose_headers([header::RETRY_AFTER])
+        .max_age(PREFLIGHT_AGE);
+
+    Router::new()
+        .route(path::ALIVE, get(alive))
+        .route("/{authority}", get(keys).post(sealed))
+        .fallback(|| async { RelayProblem::UnknownRoute })
+        .method_not_allowed_fallback(|| async { RelayProblem::WrongMethod })
+        .layer(cors)
+        .with_state(state)
+}
+
+/// Liveness.
+async fn alive() -> &'static str {
+    "ok\n"
+}
+
+/// Forwards a sealed request.
+async fn sealed(
+    State(relay): State<Arc<RelayState>>,
+    named: NamedGateway,
+    request: Request,
+) -> Response {
+    let admitted = match relay.admit(named, &request) {
+        Ok(admitted) => admitted,
+        Err(problem) => return refuse(request, problem).await,
+    };
+
+    relay
+        .forward(admitted, request.into_body())
+        .await
+        .unwrap_or_else(IntoResponse::into_response)
+}
+
+/// Refuses a request whose body has not been read.
+async fn refuse(request: Request, problem: RelayProblem) -> Response {
+    // A client that sent `Expect: 100-continue` will not send its body.
+    if !request.headers().contains_key(header::EXPECT) {
+        drain(request.into_body(), DRAIN_TIME).await;
+    }
+    problem.into_response()
+}
+
+/// Serves a gateway's keys.
+async fn keys(
+    State(relay): State<Arc<RelayState>>,
+    named: NamedGateway,
+    request: Request,
+) -> Result<Response, RelayProblem> {
+    let gateway = relay.gateway(named)?;
+    let place = relay.limits.admit(peer(&request))?;
+
+    // A task of its own: a client that leaves must not end a fetch that others wait for.
+    let cache = Arc::clone(&gateway.keys);
+    let fetching = tokio::spawn(async move {
+        let served = cache.current().await;
+        drop(place);
+        served
+    });
+    let served = fetching.await.map_err(|_| RelayProblem::Internal)??;
+
+    let mut response = Response::new(Body::from(served.bytes));
+    content_type::set(response.headers_mut(), media::OHTTP_KEYS);
+    let age = format!("public, max-age={}", served.seconds);
+    if let Ok(value) = HeaderValue::try_from(age) {
+        response.headers_mut().insert(header::CACHE_CONTROL, value);
+    }
+    Ok(response)
+}
+
+/// The remote end of a request's connection.
+fn peer(request: &Request) -> Peer {
+    let known = request.extensions().get::<Peer>();
+    known.copied().unwrap_or(Peer::Local)
+}
+
+/// The request for the gateway: the body and its type, and nothing else of the client's request.
+fn sealed_request(body: RelayUpload, media: &'static str) -> Request<RelayUpload> {
+    let mut request = Request::new(body);
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = Uri::from_static(path::OHTTP_GATEWAY);
+    content_type::set(request.headers_mut(), media);
+    request
+}
+
+/// Returns whether a client may see this status. A redirection would name another address.
+fn is_final(status: StatusCode) -> bool {
+    !status.is_informational() && !status.is_redirection()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirections_are_not_passed_on() {
+        assert!(is_final(StatusCode::OK) && is_final(StatusCode::BAD_REQUEST));
+        assert!(!is_final(StatusCode::TEMPORARY_REDIRECT));
+        assert!(!is_final(StatusCode::SWITCHING_PROTOCOLS));
+    }
+}
