@@ -22,6 +22,7 @@ mod plan;
 mod psi;
 mod pull;
 mod push;
+mod relay;
 mod rollback;
 mod serve;
 mod tokens;
@@ -46,6 +47,7 @@ pub(crate) enum Command {
     Rollback(rollback::Arguments),
     Checkpoint(Box<checkpoint::Arguments>),
     Serve(Box<serve::Arguments>),
+    Relay(Box<relay::Arguments>),
     Tokens(tokens::Arguments),
     Get(Box<get::Arguments>),
     Hold(hold::Arguments),
@@ -77,6 +79,7 @@ impl Command {
             Self::Rollback(arguments) => rollback::run(&arguments),
             Self::Checkpoint(arguments) => checkpoint::run(&arguments),
             Self::Serve(arguments) => serve::run(*arguments),
+            Self::Relay(arguments) => relay::run(&arguments),
             Self::Tokens(arguments) => tokens::run(arguments),
             Self::Get(arguments) => get::run(&arguments),
             Self::Hold(arguments) => hold::run(&arguments),

@@ -119,7 +119,7 @@ pub(crate) fn psi(set: PathBuf, given: Settings) -> Outcome {
 }
 
 /// Time for which the end of the process waits for threads.
-const THREADS_END: Duration = Duration::from_secs(1);
+pub(super) const THREADS_END: Duration = Duration::from_secs(1);
 
 /// The log, and the export of traces.
 struct Output {
@@ -519,7 +519,7 @@ fn announce(server: &BoundServer) -> std::io::Result<()> {
 }
 
 /// The level of the log.
-fn log_level() -> Result<LevelFilter, Failure> {
+pub(super) fn log_level() -> Result<LevelFilter, Failure> {
     let Some(found) = std::env::var_os("PAPIR_LOG").filter(|text| !text.is_empty()) else {
         return Ok(LevelFilter::INFO);
     };
@@ -536,7 +536,7 @@ fn log_level() -> Result<LevelFilter, Failure> {
     })
 }
 
-fn start_log(format: LogFormat, level: LevelFilter, traces: Option<&Traces>) {
+pub(super) fn start_log(format: LogFormat, level: LevelFilter, traces: Option<&Traces>) {
     let log = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
@@ -568,7 +568,7 @@ async fn stdin_ends() {
 /// Completes at the first SIGINT or SIGTERM. The handlers are installed by the call, not by the
 /// first poll.
 #[cfg(unix)]
-fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+pub(super) fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
 
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -584,7 +584,7 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
 
 /// Completes at the first Ctrl-C.
 #[cfg(not(unix))]
-fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+pub(super) fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     Ok(async {
         // If Ctrl-C cannot be caught, the system's default handling ends the process.
         let _ = tokio::signal::ctrl_c().await;

@@ -30,6 +30,7 @@ mod protection;
 mod proxies;
 mod psi;
 mod registered;
+mod relay;
 #[cfg(feature = "cloud")]
 mod remote;
 mod replicas;

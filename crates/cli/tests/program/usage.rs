@@ -16,6 +16,7 @@ fn every_subcommand_has_help_with_examples() {
         "rollback",
         "checkpoint",
         "serve",
+        "relay",
         "tokens",
         "get",
         "pin",
@@ -96,6 +97,12 @@ fn bad_arguments_are_one_line() {
     );
     fails_with(&["serve"], &["FILE"]);
     fails_with(&["serve", "a.papir", "--listen", "nowhere"], &["nowhere"]);
+    fails_with(&["relay"], &["--to"]);
+    fails_with(&["relay", "--to", "http://h.example"], &["https://HOST"]);
+    fails_with(
+        &["relay", "--to", "https://h", "--to", "https://H:443"],
+        &["two services at h"],
+    );
     fails_with(&["get", "http://127.0.0.1:1"], &["KEY"]);
     fails_with(
         &["get", "http://127.0.0.1:1", "key", "--index", "1"],

@@ -31,6 +31,7 @@ mod readiness;
 mod refusals;
 mod registry;
 mod registry_killed;
+mod relay;
 mod reload;
 mod replacing;
 mod shared_registry;
