@@ -83,7 +83,7 @@ pub use listen::{ClientFiles, Listen, TlsFiles};
 pub use papir_protocol::{ClientStatus, RegistryCounts};
 pub use papir_store::postgres::Login;
 pub use relay::{
-    BoundRelay, RelayConfig, RelayExchange, RelayFailure, RelayGateway, RelayProblem,
+    BoundRelay, GatewayFailure, RelayConfig, RelayExchange, RelayGateway, RelayProblem,
     RelayTransport, RelayUpload,
 };
 pub use server::{BoundServer, Server};

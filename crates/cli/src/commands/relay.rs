@@ -14,7 +14,7 @@ use papir_client::core::Address;
 use papir_client::{Options, ProxySetting};
 use papir_plan::units::Bytes;
 use papir_server::{
-    BoundRelay, Listen, Rate, RelayBody, RelayConfig, RelayExchange, RelayFailure, RelayGateway,
+    BoundRelay, GatewayFailure, Listen, Rate, RelayBody, RelayConfig, RelayExchange, RelayGateway,
     RelayTransport, RelayUpload, Request, TlsFiles,
 };
 use tracing_subscriber::filter::LevelFilter;
@@ -235,7 +235,10 @@ impl RelayTransport for HttpTransport {
     fn send(&self, request: Request<RelayUpload>) -> RelayExchange {
         let forwarding = self.0.clone();
         Box::pin(async move {
-            let response = forwarding.send(request).await.map_err(RelayFailure::from)?;
+            let response = forwarding
+                .send(request)
+                .await
+                .map_err(GatewayFailure::from)?;
             Ok(response.map(RelayBody::new))
         })
     }

@@ -52,6 +52,7 @@ impl Default for RelayConfig {
     fn default() -> Self {
         let server = ServerConfig::default();
         let protection = Protection::default();
+
         Self {
             listen: server.listen,
             gateways: Vec::new(),
@@ -84,11 +85,11 @@ impl fmt::Debug for RelayGateway {
 }
 
 /// The failure of an exchange with a gateway. It names no client.
-pub type RelayFailure = Box<dyn std::error::Error + Send + Sync>;
+pub type GatewayFailure = Box<dyn std::error::Error + Send + Sync>;
 
 /// An exchange with a gateway: completes with the head of the response.
 pub type RelayExchange =
-    Pin<Box<dyn Future<Output = Result<Response<Body>, RelayFailure>> + Send + 'static>>;
+    Pin<Box<dyn Future<Output = Result<Response<Body>, GatewayFailure>> + Send + 'static>>;
 
 /// Sends requests to one gateway.
 pub trait RelayTransport: Send + Sync + 'static {

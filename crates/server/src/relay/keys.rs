@@ -10,7 +10,7 @@ use papir_protocol::{media, path};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-use super::config::{RelayFailure, RelayTransport};
+use super::config::{GatewayFailure, RelayTransport};
 use super::content_type;
 use super::problem::RelayProblem;
 use super::upload::RelayUpload;
@@ -29,7 +29,7 @@ const MAX_KEYS: usize = 64 << 10;
 
 /// The keys of one gateway. They are fetched when a client asks, but no more often than their
 /// lifetime and the pause after a failure allow, however many clients ask.
-pub(super) struct KeyCache {
+pub(super) struct RelayKeyCache {
     authority: Arc<str>,
     transport: Arc<dyn RelayTransport>,
     /// Locked during a fetch, so that all others wait for its result.
@@ -39,7 +39,7 @@ pub(super) struct KeyCache {
 /// The last result of a fetch.
 #[derive(Default)]
 struct FetchedKeys {
-    keys: Option<KnownKeys>,
+    keys: Option<LastKeys>,
     /// Earliest time of the next fetch.
     next: Option<Instant>,
 }
@@ -51,19 +51,19 @@ struct FreshKeys {
 }
 
 /// Keys as the gateway sent them.
-struct KnownKeys {
+struct LastKeys {
     bytes: Bytes,
     fresh_until: Instant,
 }
 
 /// Keys for a client, and the time for which it may keep them.
 #[derive(Debug)]
-pub(super) struct ServedKeys {
+pub(super) struct RelayedKeys {
     pub(super) bytes: Bytes,
     pub(super) seconds: u64,
 }
 
-impl KeyCache {
+impl RelayKeyCache {
     pub(super) fn new(authority: Arc<str>, transport: Arc<dyn RelayTransport>) -> Self {
         Self {
             authority,
@@ -74,7 +74,7 @@ impl KeyCache {
 
     /// The keys, fetched before if they are due. A caller that may be dropped must run this in a
     /// task of its own: otherwise clients that leave would make the relay fetch again.
-    pub(super) async fn current(&self) -> Result<ServedKeys, RelayProblem> {
+    pub(super) async fn current(&self) -> Result<RelayedKeys, RelayProblem> {
         let mut state = self.state.lock().await;
 
         if state.next.is_none_or(|next| Instant::now() >= next) {
@@ -133,7 +133,7 @@ impl FetchedKeys {
     /// Stores fetched keys.
     fn learn(&mut self, fresh: FreshKeys) {
         let fresh_until = Instant::now() + fresh.life;
-        self.keys = Some(KnownKeys {
+        self.keys = Some(LastKeys {
             bytes: fresh.bytes,
             fresh_until,
         });
@@ -141,7 +141,7 @@ impl FetchedKeys {
     }
 
     /// The keys for a client; `None` if there are none, or if they are too old.
-    fn served(&self, now: Instant) -> Option<ServedKeys> {
+    fn served(&self, now: Instant) -> Option<RelayedKeys> {
         let known = self.keys.as_ref()?;
         if now >= known.fresh_until + STALE {
             return None;
@@ -149,7 +149,7 @@ impl FetchedKeys {
 
         // Stale keys may be kept until the next attempt.
         let left = self.next?.saturating_duration_since(now);
-        Some(ServedKeys {
+        Some(RelayedKeys {
             bytes: known.bytes.clone(),
             seconds: left.as_secs().max(1),
         })
@@ -172,7 +172,7 @@ fn lifetime(headers: &HeaderMap) -> Duration {
 #[derive(Debug)]
 enum KeyFailure {
     Late,
-    Exchange(RelayFailure),
+    Exchange(GatewayFailure),
     Status(StatusCode),
     Content,
 }

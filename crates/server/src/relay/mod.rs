@@ -26,7 +26,7 @@ mod routes;
 mod server;
 mod upload;
 
-pub use config::{RelayConfig, RelayExchange, RelayFailure, RelayGateway, RelayTransport};
+pub use config::{GatewayFailure, RelayConfig, RelayExchange, RelayGateway, RelayTransport};
 pub use problem::RelayProblem;
 pub use server::BoundRelay;
 pub use upload::RelayUpload;

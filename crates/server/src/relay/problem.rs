@@ -85,11 +85,13 @@ impl RelayProblem {
             Self::UnknownGateway => code::UNKNOWN_GATEWAY,
             Self::WrongMethod => code::WRONG_METHOD,
             Self::WrongType => code::WRONG_TYPE,
+
             Self::TooLong { .. } => code::TOO_LONG,
             Self::TooSlow => code::TOO_SLOW,
             Self::Interrupted => code::INTERRUPTED,
             Self::TooMany { .. } => code::TOO_MANY,
             Self::Busy => code::BUSY,
+
             Self::Away { .. } | Self::NoGateway { .. } => code::BAD_GATEWAY,
             Self::TimedOut { .. } => code::GATEWAY_TIMEOUT,
             Self::Internal => code::INTERNAL,

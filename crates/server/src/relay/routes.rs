@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use papir_protocol::{media, path};
@@ -18,7 +18,7 @@ use tower_http::cors::{Any, CorsLayer};
 use super::config::{RelayConfig, RelayGateway, RelayTransport};
 use super::content_type::{self, REQUESTS, RESPONSES};
 use super::download::RelayDownload;
-use super::keys::KeyCache;
+use super::keys::RelayKeyCache;
 use super::limits::{RelayLimits, RelayPlace};
 use super::problem::RelayProblem;
 use super::upload::{RelayUpload, UploadFault, UploadLimits};
@@ -43,14 +43,14 @@ pub(super) struct RelayState {
 struct ListedGateway {
     authority: Arc<str>,
     transport: Arc<dyn RelayTransport>,
-    keys: Arc<KeyCache>,
+    keys: Arc<RelayKeyCache>,
 }
 
 impl ListedGateway {
     fn new(given: &RelayGateway) -> Self {
         let authority: Arc<str> = given.authority.to_ascii_lowercase().into();
         let transport = Arc::clone(&given.transport);
-        let keys = KeyCache::new(Arc::clone(&authority), Arc::clone(&transport));
+        let keys = RelayKeyCache::new(Arc::clone(&authority), Arc::clone(&transport));
         Self {
             authority,
             transport,
@@ -134,6 +134,7 @@ impl RelayState {
             media,
             place,
         } = admitted;
+
         let fault = UploadFault::default();
         let upload = RelayUpload::new(body, self.upload, fault.clone());
 
