@@ -72,7 +72,8 @@ pub(crate) struct Arguments {
     /// between two requests.
     #[arg(long, value_name = "TIME", default_value = "20s")]
     header_timeout: Span,
-    /// Time limit for the body of a request, and for a client to read more of a response.
+    /// Time limit for the body of a request, for a client to read more of a response, and for a
+    /// pause of the service within a response.
     #[arg(long, value_name = "TIME", default_value = "30s")]
     body_timeout: Span,
     /// Time after SIGTERM for which running requests are finished.

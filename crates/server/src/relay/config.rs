@@ -36,10 +36,10 @@ pub struct RelayConfig {
     /// Time limit for the headers of a request, including the TLS handshake, and between two
     /// requests.
     pub header_timeout: Duration,
-    /// Time limit for the body of a request, and for a client to read more of a response.
+    /// Time limit for the body of a request, for a client to read more of a response, and for a
+    /// pause of the gateway within a response.
     pub body_timeout: Duration,
-    /// Time limit for the head of a gateway's response after the request, and for each further part
-    /// of the response.
+    /// Time limit for the head of a gateway's response, after the time for the request.
     pub response_timeout: Duration,
     /// Time for which running requests are finished after the stop.
     pub stop_timeout: Duration,

@@ -120,3 +120,59 @@ impl HttpBody for RelayDownload {
         self.body.size_hint()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http_body_util::BodyExt;
+
+    use super::*;
+    use crate::listen::Peer;
+    use crate::relay::limits::RelayLimits;
+
+    /// A body that never continues.
+    struct Paused;
+
+    impl HttpBody for Paused {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            Poll::Pending
+        }
+    }
+
+    const PAUSE: Duration = Duration::from_secs(2);
+
+    fn download(body: Body) -> RelayDownload {
+        let place = RelayLimits::new(None).admit(Peer::Local).unwrap();
+        RelayDownload::new(body, "gateway.example".into(), PAUSE, place)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_response_that_pauses_is_cut_off() {
+        let begin = Instant::now();
+        let ended = download(Body::new(Paused)).collect().await;
+
+        let authority = "gateway.example".into();
+        assert_eq!(ended.err(), Some(RelayProblem::TimedOut { authority }));
+        assert!(begin.elapsed() >= PAUSE);
+    }
+
+    #[tokio::test]
+    async fn a_response_is_passed_on_up_to_its_limit() {
+        let whole = download(Body::from("answer")).collect().await.unwrap();
+        assert_eq!(whole.to_bytes(), "answer");
+
+        let mut long = download(Body::from("answer"));
+        long.left = 5;
+        let authority = "gateway.example".into();
+        let expected = RelayProblem::NoGateway { authority };
+        assert_eq!(long.collect().await.err(), Some(expected));
+    }
+}

@@ -9,7 +9,7 @@ use super::problem::RelayProblem;
 use crate::admission::{ClientKey, ClientLimiter, ClientLimits, ClientSlot, Rate};
 use crate::listen::Peer;
 
-/// Most requests at once. Each has the buffers of two connections, up to about half a megabyte.
+/// Most requests at once. Each has the buffers of two connections, up to about a megabyte.
 const MAX_REQUESTS: usize = 512;
 /// Most requests of one address at once. An address may be that of a whole office.
 const PER_CLIENT: usize = 64;

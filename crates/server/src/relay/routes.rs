@@ -168,7 +168,7 @@ impl RelayState {
         };
 
         let body = response.into_body();
-        let download = RelayDownload::new(body, authority, self.response_timeout, place);
+        let download = RelayDownload::new(body, authority, self.upload.time, place);
         let mut passed_on = Response::new(Body::new(download));
         *passed_on.status_mut() = status;
         content_type::set(passed_on.headers_mut(), media);

@@ -153,3 +153,71 @@ impl HttpBody for RelayUpload {
         self.body().size_hint()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::convert::Infallible;
+
+    use axum::http::HeaderMap;
+    use http_body_util::{BodyExt, Full};
+
+    use super::*;
+
+    const LIMITS: UploadLimits = UploadLimits {
+        bytes: 10,
+        time: Duration::from_secs(2),
+    };
+
+    /// A body that never continues.
+    struct Stalled;
+
+    impl HttpBody for Stalled {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            Poll::Pending
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_within_its_limits_is_passed_on_without_trailers() {
+        let mut trailers = HeaderMap::new();
+        trailers.insert("x-client", "secret".parse().unwrap());
+        let given = Full::new(Bytes::from_static(b"0123456789"))
+            .with_trailers(async { Some(Ok(trailers)) });
+
+        let fault = UploadFault::default();
+        let upload = RelayUpload::new(Body::new(given), LIMITS, fault.clone());
+        let collected = upload.collect().await.unwrap();
+
+        assert!(collected.trailers().is_none());
+        assert_eq!(collected.to_bytes(), "0123456789");
+        assert_eq!(fault.found(), None);
+    }
+
+    #[tokio::test]
+    async fn a_body_beyond_its_limit_is_cut_off() {
+        let fault = UploadFault::default();
+        let upload = RelayUpload::new(Body::from(vec![7; 11]), LIMITS, fault.clone());
+
+        let expected = RelayProblem::TooLong { limit: 10 };
+        assert_eq!(upload.collect().await.err(), Some(expected.clone()));
+        assert_eq!(fault.found(), Some(expected));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_stalls_is_cut_off() {
+        let fault = UploadFault::default();
+        let upload = RelayUpload::new(Body::new(Stalled), LIMITS, fault.clone());
+
+        let begin = Instant::now();
+        assert_eq!(upload.collect().await.err(), Some(RelayProblem::TooSlow));
+        assert_eq!(fault.found(), Some(RelayProblem::TooSlow));
+        assert!(begin.elapsed() >= LIMITS.time);
+    }
+}
