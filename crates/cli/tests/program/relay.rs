@@ -83,7 +83,7 @@ fn read_request(stream: &mut TcpStream) -> String {
     while !is_whole(&text) {
         match stream.read(&mut part) {
             Ok(0) | Err(_) => break,
-            Ok(count) => text += &String::from_utf8_lossy(&part[..count]),
+            Ok(count) => text.push_str(&String::from_utf8_lossy(&part[..count])),
         }
     }
     text
