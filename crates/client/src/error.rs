@@ -61,6 +61,22 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
+    /// A relay that cannot be used for the service. Nothing was sent.
+    #[error("{}: bad relay: {reason}", shown(url))]
+    BadRelay {
+        /// The relay's address.
+        url: String,
+        /// The reason.
+        reason: String,
+    },
+    /// An unusable file of a gateway's keys. Nothing was sent.
+    #[error("{}: {reason}", path.display())]
+    BadOhttpKeys {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
     /// The connection failed.
     #[error("{}: {}", shown(url), shown(source))]
     Transport {
@@ -68,6 +84,15 @@ pub enum Error {
         url: String,
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The relay, or the gateway behind it, did not answer the request. Nothing was sent to the
+    /// service without them.
+    #[error("{}: {}", shown(url), shown(failure))]
+    Relay {
+        /// The address at the service.
+        url: String,
+        /// The relay and the reason.
+        failure: RelayFailure,
     },
     /// The call took longer than the timeout of the options.
     #[error("{}: no result within {timeout:?}{}", shown(url), after(reason.as_deref()))]
@@ -283,6 +308,28 @@ pub enum ErrorGroup {
     Other,
 }
 
+/// A failure of the relay that carries requests to the service, or of the gateway behind it.
+///
+/// A transport returns it as the failure of a request. The result is then an [`Error::Relay`].
+#[derive(Debug, thiserror::Error)]
+#[error("through the relay {}: {}", shown(relay), shown(source))]
+pub struct RelayFailure {
+    /// The relay's address, without a password.
+    pub relay: String,
+    /// Set if the same request may succeed later: the relay cannot be reached, or is busy.
+    pub is_retryable: bool,
+    /// The reason.
+    pub source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+/// Returns true if no retry resolves the failure of a request.
+pub(crate) fn is_final(failure: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    match failure.downcast_ref::<RelayFailure>() {
+        Some(failure) => !failure.is_retryable,
+        None => failure.is::<FinalFailure>(),
+    }
+}
+
 /// A failure of the transport that a retry would not resolve: the source of an
 /// [`Error::Transport`].
 #[derive(Debug, thiserror::Error)]
@@ -374,6 +421,20 @@ impl From<papir_lookup::Error> for Error {
 }
 
 impl Error {
+    /// The error for a failed request to the address `url`.
+    pub(crate) fn of_failure(
+        url: String,
+        failure: Box<dyn std::error::Error + Send + Sync>,
+    ) -> Self {
+        match failure.downcast::<RelayFailure>() {
+            Ok(failure) => Self::Relay {
+                url,
+                failure: *failure,
+            },
+            Err(source) => Self::Transport { url, source },
+        }
+    }
+
     /// Returns true if the service or the client refuses keys, state or queries because of their
     /// version.
     pub(crate) fn is_version_change(&self) -> bool {
@@ -399,7 +460,8 @@ impl Error {
     /// Answers that do not decode or verify are final, even if the server calls them temporary.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Transport { source, .. } => !source.is::<FinalFailure>(),
+            Self::Transport { source, .. } => !is_final(source.as_ref()),
+            Self::Relay { failure, .. } => failure.is_retryable,
             Self::Http { status, .. } => matches!(status, 408 | 429 | 502..=504),
             Self::NoTicket { .. } | Self::TimedOut { .. } | Self::QueueFull { .. } => true,
             Self::Shared(error) => error.is_retryable(),
@@ -410,9 +472,10 @@ impl Error {
     /// The group of this error.
     pub fn group(&self) -> ErrorGroup {
         match self {
-            Self::Transport { .. } | Self::TimedOut { .. } | Self::Http { .. } => {
-                ErrorGroup::Network
-            }
+            Self::Transport { .. }
+            | Self::Relay { .. }
+            | Self::TimedOut { .. }
+            | Self::Http { .. } => ErrorGroup::Network,
             Self::Root { .. }
             | Self::OtherName { .. }
             | Self::NoCheckpoint { .. }
@@ -444,8 +507,11 @@ impl Error {
             Self::BadCa { .. } => "bad_ca",
             Self::BadIdentity { .. } => "bad_identity",
             Self::BadProxy { .. } => "bad_proxy",
+            Self::BadRelay { .. } => "bad_relay",
+            Self::BadOhttpKeys { .. } => "bad_ohttp_keys",
 
             Self::Transport { .. } => "transport",
+            Self::Relay { .. } => "relay",
             Self::TimedOut { .. } => "timed_out",
             Self::Http { code, .. } => code,
             Self::TooLong { .. } => "too_long",
@@ -515,6 +581,28 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_of_the_relay_is_an_error_of_its_own() {
+        for is_retryable in [false, true] {
+            let failure = RelayFailure {
+                relay: "https://r".to_owned(),
+                is_retryable,
+                source: "it is away".into(),
+            };
+            let failure: Box<dyn std::error::Error + Send + Sync> = Box::new(failure);
+            assert_eq!(is_final(failure.as_ref()), !is_retryable);
+
+            let error = Error::of_failure("https://h/v1".to_owned(), failure);
+            assert_eq!(error.code(), "relay");
+            assert_eq!(error.group(), ErrorGroup::Network);
+            assert_eq!(error.is_retryable(), is_retryable);
+            assert_eq!(
+                error.to_string(),
+                "https://h/v1: through the relay https://r: it is away"
+            );
+        }
+    }
+
+    #[test]
     fn texts_have_no_passwords_and_no_tokens() {
         let url = || "https://user:secret@h/v1".to_owned();
         let token = format!("papir_{}", "5e".repeat(32));
@@ -527,6 +615,18 @@ mod tests {
             Error::Transport {
                 url: url(),
                 source: format!("{} refuses {token}", url()).into(),
+            },
+            Error::BadRelay {
+                url: url(),
+                reason: "it has white space".to_owned(),
+            },
+            Error::Relay {
+                url: url(),
+                failure: RelayFailure {
+                    relay: url(),
+                    is_retryable: true,
+                    source: format!("{} refuses {token}", url()).into(),
+                },
             },
             Error::TimedOut {
                 url: url(),

@@ -47,7 +47,7 @@ pub use core::{
     Awaited, CheckpointSettings, Costs, DownloadLimit, Freshness, Pin, Rotation, Schedule,
     Scheduled, Schemes, ShownLog, Token, Watcher,
 };
-pub use error::{Error, ErrorGroup, FinalFailure, Result};
+pub use error::{Error, ErrorGroup, FinalFailure, RelayFailure, Result};
 pub use papir_checkpoint::{Accepted, VerifyingKey};
 pub use papir_protocol::{ClientStatus, DatabaseDetail, DatabaseInfo, SizesInfo};
 #[cfg(feature = "transport")]
@@ -63,6 +63,7 @@ pub use transport::{
     options::Options,
     pinned::{Pins, pins, remove_pins},
     proxy::{ChosenProxy, ProxyAddress, ProxySetting, SharedProxy},
+    relay::Relay,
     retry_observer::{RetryObserver, RetryPause},
 };
 

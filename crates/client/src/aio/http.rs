@@ -91,6 +91,10 @@ fn build(address: &Address, options: &Options, usage: HttpUse) -> Result<Proxied
         .no_deflate()
         // reqwest ignores variables that it cannot use, and connects directly.
         .no_proxy();
+    // A relay needs nothing that tells clients apart.
+    if options.relay.is_none() {
+        builder = builder.user_agent(USER_AGENT);
+    }
     if let Some(chosen) = &proxy {
         builder = builder.proxy(of_reqwest(chosen)?);
     }

@@ -25,6 +25,7 @@ mod gate;
 mod http;
 pub mod psi;
 mod registrations;
+mod relayed;
 mod scheduled;
 mod shared;
 mod threads;

@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::state::{ClientState, lock_thread_ended, on_lock_thread};
 use crate::transport::READ_TIMEOUT;
 use crate::transport::call::{Call, CallRules};
+use crate::transport::oblivious::Oblivious;
 use crate::transport::options::Options;
 use crate::transport::proxy::failures::through;
 
@@ -29,7 +30,10 @@ const SLOWEST_UPLOAD: u64 = 4 << 10;
 #[derive(Clone)]
 pub(super) struct Transport {
     http: ProxiedClient,
-    base: Arc<str>,
+    /// The relay that carries all requests; `None` if they go to the service itself.
+    relay: Option<Arc<Oblivious>>,
+    /// The address that is connected to: the service's, or the relay's.
+    pub(super) base: Arc<str>,
     state: ClientState,
     pub(super) calls: CallRules,
 }
@@ -37,9 +41,13 @@ pub(super) struct Transport {
 impl Transport {
     /// A transport to the service at `address`. Connects at the first request.
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
+        let relay = Oblivious::of(address, options)?;
+        let peer = relay.as_ref().map_or(address, |relay| relay.relay());
+
         Ok(Self {
-            http: http::client(address, options)?,
-            base: address.base().into(),
+            http: http::client(peer, options)?,
+            base: peer.base().into(),
+            relay,
             state: options.client_state(),
             calls: CallRules::new(address, options),
         })
@@ -116,17 +124,30 @@ impl Transport {
     }
 
     async fn send(&self, request: Request) -> Result<Response, Failure> {
-        let sent = timeout(
-            response_timeout(&request),
-            self.http.client.execute(self.encode(&request)?),
-        )
-        .await;
+        if let Some(relay) = &self.relay {
+            return self.send_sealed(relay, &request).await;
+        }
 
+        let bytes = request.body.as_ref().map_or(0, |body| body.len() as u64);
+        let encoded = self.encode(&request)?;
+        let received = self.execute(encoded, response_timeout(bytes)).await?;
+        Ok(self.receive(&request, received).await)
+    }
+
+    /// Sends a request, and returns its response without the body.
+    pub(super) async fn execute(
+        &self,
+        encoded: reqwest::Request,
+        time: Duration,
+    ) -> Result<reqwest::Response, Failure> {
+        let sent = timeout(time, self.http.client.execute(encoded)).await;
         // The HTTP library may lose a request that it takes while the service refuses the
         // certificate.
         let received = sent.map_err(|_| self.explain(timed_out("response")))?;
-        self.receive(&request, received.map_err(|error| self.failure(error))?)
-            .await
+        let received = received.map_err(|error| self.failure(error))?;
+
+        self.http.certificate.satisfied();
+        Ok(received)
     }
 
     fn failure(&self, error: reqwest::Error) -> Failure {
@@ -134,7 +155,7 @@ impl Transport {
     }
 
     /// Adds a hint to a failure: the client certificate that the service asked for, or the proxy.
-    fn explain(&self, failure: Failure) -> Failure {
+    pub(super) fn explain(&self, failure: Failure) -> Failure {
         let failure = self.http.certificate.explain(failure);
         through(self.http.proxy.as_ref(), &self.base, failure)
     }
@@ -160,23 +181,21 @@ impl Transport {
     }
 
     /// Reads a response and the part of its body that the core requests.
-    async fn receive(
-        &self,
-        request: &Request,
-        received: reqwest::Response,
-    ) -> Result<Response, Failure> {
-        self.http.certificate.satisfied();
+    async fn receive(&self, request: &Request, received: reqwest::Response) -> Response {
         let mut response = head(&received);
-
         if let Some(limit) = response.limit(request) {
             response.body = self.read(received, limit).await;
         }
-        Ok(response)
+        response
     }
 
     /// Reads at most `limit` bytes of the body. The connection can be reused if the body ends
     /// within them.
-    async fn read(&self, mut received: reqwest::Response, limit: u64) -> Result<Vec<u8>, Failure> {
+    pub(super) async fn read(
+        &self,
+        mut received: reqwest::Response,
+        limit: u64,
+    ) -> Result<Vec<u8>, Failure> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
 
@@ -194,7 +213,7 @@ impl Transport {
 }
 
 /// The response with its status and headers, and without its body.
-fn head(received: &reqwest::Response) -> Response {
+pub(super) fn head(received: &reqwest::Response) -> Response {
     let headers = received.headers().iter();
     let headers = headers.map(|(name, value)| (name.as_str(), value.to_str().ok()));
     Response::of_head(received.status().as_u16(), headers)
@@ -209,9 +228,8 @@ impl AsRef<[u8]> for SharedBody {
     }
 }
 
-/// Timeout from the first byte of a request to the head of its response. It grows with the body.
-fn response_timeout(request: &Request) -> Duration {
-    let bytes = request.body.as_ref().map_or(0, |body| body.len() as u64);
+/// Timeout from the first byte of a request with a body of `bytes` to the head of its response.
+pub(super) fn response_timeout(bytes: u64) -> Duration {
     READ_TIMEOUT + Duration::from_secs(bytes / SLOWEST_UPLOAD)
 }
 

@@ -51,7 +51,11 @@ pub(super) fn observed(
     let config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
-        .user_agent(USER_AGENT)
+        // A relay needs nothing that tells clients apart.
+        .user_agent(match options.relay {
+            Some(_) => "",
+            None => USER_AGENT,
+        })
         .timeout_connect(Some(CONNECT_TIMEOUT))
         .timeout_per_read(Some(READ_TIMEOUT))
         .timeout_per_write(Some(READ_TIMEOUT))

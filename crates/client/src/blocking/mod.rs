@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `agent`, `unix`, `tls` | the HTTP client, its sockets, and TLS |
 //! | `failures` | errors of the HTTP client |
-//! | `transport` | the transport, which runs tasks of the protocol core |
+//! | `transport`, `relayed` | the transport, which runs tasks of the protocol core; through a relay |
 //! | `connection`, `registrations`, `psi`, `probe` | the public operations |
 //! | `scheduled` | lookups at fixed times |
 //! | `sender` | requests to services that are not papir's |
@@ -15,6 +15,7 @@ mod failures;
 mod probe;
 pub(crate) mod psi;
 mod registrations;
+mod relayed;
 mod scheduled;
 mod sender;
 mod tls;

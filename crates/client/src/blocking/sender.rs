@@ -33,8 +33,13 @@ impl HttpSender {
     /// `options`. Connects at the first request.
     ///
     /// # Errors
-    /// [`Error::BadUrl`], [`Error::BadCa`], [`Error::BadIdentity`] and [`Error::BadProxy`].
+    /// [`Error::BadUrl`], [`Error::BadCa`], [`Error::BadIdentity`] and [`Error::BadProxy`];
+    /// [`Error::BadRelay`] if the options have a relay, which reaches services of papir only.
     pub fn new(url: &str, options: &Options) -> Result<Self> {
+        if let Some(relay) = &options.relay {
+            return Err(relay.unusable("it carries requests to services of papir only"));
+        }
+
         let address = Address::parse(url)?;
         Ok(Self {
             http: agent::new(&address, options)?,

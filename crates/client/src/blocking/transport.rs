@@ -1,6 +1,7 @@
 //! Blocking transport, which runs tasks of the protocol core.
 
 use std::io::Read;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -11,13 +12,18 @@ use crate::core::{Address, Failure, Request, Response, Step, StoreRequest, Store
 use crate::error::Result;
 use crate::state::ClientState;
 use crate::transport::call::{Call, CallRules};
+use crate::transport::oblivious::Oblivious;
 use crate::transport::options::Options;
+use crate::transport::verifier::Presented;
 
 /// Runs tasks over blocking HTTP. Clones are cheap and share connections.
 #[derive(Clone)]
 pub(super) struct Transport {
-    http: HttpAgent,
-    base: String,
+    pub(super) http: HttpAgent,
+    /// The relay that carries all requests; `None` if they go to the service itself.
+    relay: Option<Arc<Oblivious>>,
+    /// The address that is connected to: the service's, or the relay's.
+    peer: Address,
     state: ClientState,
     calls: CallRules,
 }
@@ -25,12 +31,34 @@ pub(super) struct Transport {
 impl Transport {
     /// A transport to the service at `address`. Connects at the first request.
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
+        Self::observed(address, options, Presented::default())
+    }
+
+    /// Like [`Transport::new`], and stores in `presented` the certificate that the service or the
+    /// relay presents.
+    pub(super) fn observed(
+        address: &Address,
+        options: &Options,
+        presented: Presented,
+    ) -> Result<Self> {
+        let relay = Oblivious::of(address, options)?;
+        let peer = match &relay {
+            Some(relay) => relay.relay().clone(),
+            None => address.clone(),
+        };
+
         Ok(Self {
-            http: agent::new(address, options)?,
-            base: address.base().to_owned(),
+            http: agent::observed(&peer, options, presented)?,
+            relay,
+            peer,
             state: options.client_state(),
             calls: CallRules::new(address, options),
         })
+    }
+
+    /// The address that is connected to: the service's, or the relay's.
+    pub(super) fn peer(&self) -> &Address {
+        &self.peer
     }
 
     /// Runs a task until it is done, or until the time limit of the call.
@@ -71,10 +99,18 @@ impl Transport {
     }
 
     /// Sends a request and reads its response within the time left.
-    fn send(&self, request: Request, left: Option<Duration>) -> Result<Response, Failure> {
+    pub(super) fn send(
+        &self,
+        request: Request,
+        left: Option<Duration>,
+    ) -> Result<Response, Failure> {
+        if let Some(relay) = &self.relay {
+            return self.send_sealed(relay, &request, left);
+        }
+
         let mut builder = http::Request::builder()
             .method(request.method.name())
-            .uri(format!("{}{}", self.base, request.path));
+            .uri(self.peer.url(&request.path));
         for header in &request.headers {
             builder = builder.header(header.name, header.value.as_str());
         }
@@ -93,7 +129,7 @@ impl Transport {
 
     /// Sends a request. The time left includes the resolution of the host's name and the response's
     /// body.
-    fn perform<S: AsSendBody>(
+    pub(super) fn perform<S: AsSendBody>(
         &self,
         request: http::Request<S>,
         left: Option<Duration>,
@@ -111,23 +147,26 @@ impl Transport {
 
 /// Reads a response and the part of its body that the core requests.
 fn receive(request: &Request, response: http::Response<Body>) -> Response {
-    let (head, body) = response.into_parts();
-    let headers = head.headers.iter();
-    let headers = headers.map(|(name, value)| (name.as_str(), value.to_str().ok()));
-    let mut response = Response::of_head(head.status.as_u16(), headers);
-
+    let (mut response, body) = head(response);
     if let Some(limit) = response.limit(request) {
-        response.body = read(body, limit);
+        response.body = read(body, limit).map_err(Into::into);
     }
     response
 }
 
+/// Splits a response into one without a body, and the body.
+pub(super) fn head(response: http::Response<Body>) -> (Response, Body) {
+    let (head, body) = response.into_parts();
+    let headers = head.headers.iter();
+    let headers = headers.map(|(name, value)| (name.as_str(), value.to_str().ok()));
+    (Response::of_head(head.status.as_u16(), headers), body)
+}
+
 /// Reads at most `limit` bytes of the body. The connection can be reused if the body ends within
 /// them.
-fn read(body: Body, limit: u64) -> Result<Vec<u8>, Failure> {
+pub(super) fn read(body: Body, limit: u64) -> Result<Vec<u8>, ureq::Error> {
     let mut bytes = Vec::new();
-    let read = body.into_reader().take(limit).read_to_end(&mut bytes);
-    read.map_err(ureq::Error::from)?;
+    body.into_reader().take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

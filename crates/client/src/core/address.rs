@@ -99,6 +99,29 @@ impl Address {
             .unwrap_or(default)
     }
 
+    /// The host in lower case, with the port if it is not the scheme's.
+    #[cfg(feature = "transport")]
+    pub(crate) fn authority(&self) -> String {
+        let host = self.host().to_ascii_lowercase();
+        let host = match host.contains(':') {
+            true => format!("[{host}]"),
+            false => host,
+        };
+
+        let default = if self.is_https() { 443 } else { 80 };
+        match self.port() {
+            port if port == default => host,
+            port => format!("{host}:{port}"),
+        }
+    }
+
+    /// Returns true if the service is below a path of its host.
+    #[cfg(feature = "transport")]
+    pub(crate) fn has_path(&self) -> bool {
+        let rest = self.base.split("://").nth(1);
+        rest.is_some_and(|rest| rest.contains('/'))
+    }
+
     /// Host and port of the base. Not `None` in practice, because the base was parsed before.
     fn endpoint(&self) -> Option<Endpoint<'_>> {
         let rest = self.base.split("://").nth(1)?;
@@ -287,6 +310,25 @@ mod tests {
             let address = Address::parse(url).unwrap();
             assert_eq!((address.host(), address.port()), (host, port), "{url}");
         }
+    }
+
+    #[cfg(feature = "transport")]
+    #[test]
+    fn authorities_have_the_ports_that_are_not_the_schemes() {
+        for (url, authority) in [
+            ("https://H.example", "h.example"),
+            ("https://h:443/", "h"),
+            ("https://h:80", "h:80"),
+            ("http://h:80/v1/databases/words", "h"),
+            ("http://user:word@h:7470", "h:7470"),
+            ("https://[2001:db8::1]:7470", "[2001:db8::1]:7470"),
+            ("https://[2001:DB8::1]", "[2001:db8::1]"),
+        ] {
+            let address = Address::parse(url).unwrap();
+            assert_eq!(address.authority(), authority, "{url}");
+            assert!(!address.has_path(), "{url}");
+        }
+        assert!(Address::parse("https://h/pir").unwrap().has_path());
     }
 
     #[cfg(unix)]

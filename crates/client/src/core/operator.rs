@@ -5,6 +5,8 @@ use papir_protocol::{ClientStatus, DatabaseDetail, path};
 use super::clients::is_client_id;
 use super::fetch::choose;
 use super::request::Accepted;
+#[cfg(feature = "blocking")]
+use super::request::Request;
 use super::service::Service;
 use super::settings::Settings;
 use super::task::Task;
@@ -28,6 +30,12 @@ pub fn ready(service: Service) -> Task<'static, Result<()>> {
             .await
             .map(drop)
     })
+}
+
+/// The request for a service's readiness, without a token. It is for one response, without retries.
+#[cfg(feature = "blocking")]
+pub(crate) fn readiness() -> Request {
+    Request::get(path::READY, Accepted::Nothing)
 }
 
 /// Describes a database, and the earlier versions that the service still answers. The database is

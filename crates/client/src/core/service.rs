@@ -13,7 +13,7 @@ use super::request::{Accepted, Request, Response, bounded};
 use super::retries::{PATIENCE, Retries, is_repeatable, is_retryable};
 use super::settings::{Settings, Token};
 use super::task::Io;
-use crate::error::{Error, FinalFailure, Result, unexpected};
+use crate::error::{Error, Result, is_final, unexpected};
 
 /// The HTTP status of a response that confirms the client's copy.
 const NOT_MODIFIED: u16 = 304;
@@ -121,13 +121,10 @@ impl Service {
                 }
                 Ok(response) => return Ok(response),
                 Err(source) => {
-                    let is_final = source.is::<FinalFailure>() || !is_repeatable(&request);
+                    let is_final = is_final(source.as_ref()) || !is_repeatable(&request);
                     let responded = self.responded.load(Ordering::Relaxed);
                     if is_final || !retries.after_failure(io, platform, responded).await {
-                        return Err(Error::Transport {
-                            url: self.url(&request.path),
-                            source,
-                        });
+                        return Err(Error::of_failure(self.url(&request.path), source));
                     }
                 }
             }
@@ -240,10 +237,9 @@ impl Service {
     /// The body of a response. More than `limit` bytes are an error.
     pub(crate) fn body(&self, path: &str, response: Response, limit: u64) -> Result<Vec<u8>> {
         let limit = bounded(limit);
-        let bytes = response.body.map_err(|source| Error::Transport {
-            url: self.url(path),
-            source,
-        })?;
+        let bytes = response
+            .body
+            .map_err(|failure| Error::of_failure(self.url(path), failure))?;
 
         // The transport reads one byte more than the limit.
         if bytes.len() as u64 > limit {

@@ -142,7 +142,10 @@ fn look_up_until(
         // an answer did not decode.
         let failed = matches!(
             &outcome,
-            Err(Error::Transport { .. } | Error::TimedOut { .. } | Error::Http { .. })
+            Err(Error::Transport { .. }
+                | Error::Relay { .. }
+                | Error::TimedOut { .. }
+                | Error::Http { .. })
         );
         Tally::add(tally, outcome);
         if failed {

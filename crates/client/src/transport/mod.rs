@@ -8,6 +8,7 @@
 //! | `tls`, `verifier`, `certificate` | trusted certificates, and the one that a server presents |
 //! | `identity` | the client's own certificate |
 //! | `proxy` | the proxy that carries connections |
+//! | `relay`, `oblivious` | the relay; requests that are sealed for a gateway behind it |
 //! | `failures` | failures that no retry resolves |
 //! | `pinned` | pins, shown and removed by the user |
 
@@ -18,12 +19,14 @@ pub(crate) mod identity;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 pub(crate) mod locked;
+pub(crate) mod oblivious;
 #[cfg(any(feature = "aio", feature = "blocking"))]
 pub(crate) mod operations;
 pub(crate) mod options;
 pub(crate) mod pinned;
 mod platform;
 pub(crate) mod proxy;
+pub(crate) mod relay;
 pub(crate) mod retry_observer;
 pub(crate) mod tls;
 pub(crate) mod verifier;

@@ -10,6 +10,7 @@ use papir_lookup::Root;
 use super::identity::Identity;
 use super::platform::Native;
 use super::proxy::ProxySetting;
+use super::relay::Relay;
 use super::retry_observer::RetryObserver;
 use crate::core::{
     Address, CheckpointSettings, DownloadLimit, Freshness, PATIENCE, Pin, Rotation, Schemes,
@@ -49,6 +50,14 @@ pub struct Options {
     pub identity: Option<Identity>,
     /// The proxy for the connections; by default the one that the environment's variables name.
     pub proxy: ProxySetting,
+    /// The relay of Oblivious HTTP through which everything goes that the client sends to the
+    /// service and fetches from it: the public part, checkpoints, registrations and the gateway's
+    /// keys, too. Nothing is sent to the service's own address, and its name is not looked up.
+    ///
+    /// `ca`, `proxy` and `insecure_http` then apply to the connections to the relay. The token is
+    /// sealed for the service's gateway. A service at a Unix socket or below a path, and a client
+    /// certificate, are refused. `None` connects to the service itself.
+    pub relay: Option<Relay>,
     /// The directory of client state: the state of registered clients, pins, and copies of public
     /// parts. `None` for [`crate::default_state_directory`].
     pub state: Option<PathBuf>,
@@ -104,6 +113,15 @@ impl Options {
         Self { proxy, ..self }
     }
 
+    /// Returns the same options with this relay.
+    #[must_use]
+    pub fn relay(self, relay: Relay) -> Self {
+        Self {
+            relay: Some(relay),
+            ..self
+        }
+    }
+
     /// The same options without the token, for requests that need none.
     pub(crate) fn without_token(&self) -> Self {
         Self {
@@ -114,10 +132,12 @@ impl Options {
 
     /// The service at the address `url`, with these options.
     pub(crate) fn service(&self, url: &str) -> Result<Service> {
+        // Sealed for the gateway, the token is in the clear nowhere.
+        let is_allowed = self.insecure_http || self.relay.is_some();
         let service = Service::new(
             url,
             self.token.clone(),
-            self.insecure_http,
+            is_allowed,
             Arc::new(Native::default()),
         )?;
         self.check_carried_token(service.address())?;
@@ -140,8 +160,9 @@ impl Options {
     /// Refuses a token that would go through a proxy over plain HTTP, even to a loopback address,
     /// which is then an address of the proxy's machine.
     fn check_carried_token(&self, address: &Address) -> Result<()> {
-        let is_carried =
-            matches!(self.proxy, ProxySetting::Through(_)) && address.socket().is_none();
+        let is_carried = matches!(self.proxy, ProxySetting::Through(_))
+            && address.socket().is_none()
+            && self.relay.is_none();
         let is_exposed = is_carried && !address.is_https() && !self.insecure_http;
         if self.token.is_some() && is_exposed {
             return Err(Error::TokenInClear {
@@ -213,10 +234,22 @@ mod tests {
             token: None,
             ..options.clone()
         };
+        let sealed = options.clone().relay(Relay::new("https://r"));
         let direct = options.proxy(ProxySetting::Environment);
-        for options in [allowed, without_token, direct] {
+        for options in [allowed, without_token, direct, sealed] {
             assert!(options.service("http://localhost").is_ok());
         }
+    }
+
+    #[test]
+    fn a_relay_carries_a_token_for_an_http_service_of_another_machine() {
+        let options = Options {
+            token: Some(Token::new("secret").unwrap()),
+            ..Options::default()
+        };
+        assert!(options.service("http://h").is_err());
+        let sealed = options.relay(Relay::new("https://r"));
+        assert!(sealed.service("http://h").is_ok());
     }
 
     #[test]

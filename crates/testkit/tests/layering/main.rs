@@ -74,6 +74,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-checkpoint",
             "papir-schemes",
             "papir-lookup",
+            "papir-ohttp",
             "papir-protocol",
             "papir-tls",
         ],
