@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use papir_client::{DownloadLimit, FinalFailure, Identity, Options, Pin, RetryObserver, Token};
+use papir_client::{
+    DownloadLimit, FinalFailure, Identity, Options, Pin, Relay, RetryObserver, Token,
+};
 use papir_plan::units::parse_bytes;
 use zeroize::Zeroizing;
 
@@ -40,6 +42,14 @@ pub(crate) struct Connecting {
     client_key: Option<PathBuf>,
     #[command(flatten)]
     network: NetworkArguments,
+    /// Relay of Oblivious HTTP for everything that is sent to the service or fetched from it:
+    /// https://HOST, optionally with a port and a path. Nothing goes to the service directly.
+    #[arg(long, value_name = "URL", global = true)]
+    relay: Option<String>,
+    /// File with the keys of the service's gateway. By default they are fetched through the relay,
+    /// which can then replace them and read everything.
+    #[arg(long, value_name = "FILE", global = true, requires = "relay")]
+    ohttp_keys: Option<PathBuf>,
     /// Largest download of a public part or a set's filter, whose length the service chooses
     /// [default: 1GiB].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, global = true)]
@@ -79,6 +89,7 @@ impl Connecting {
             ca: network.ca,
             identity: self.identity(),
             proxy: network.proxy,
+            relay: self.relay(),
             download_limit: self
                 .max_download
                 .map_or_else(DownloadLimit::default, DownloadLimit),
@@ -95,6 +106,12 @@ impl Connecting {
     /// The chosen proxy and certificates.
     pub(crate) fn network(&self) -> Network {
         self.network.setting()
+    }
+
+    fn relay(&self) -> Option<Relay> {
+        let url = self.relay.clone()?;
+        let keys = self.ohttp_keys.clone();
+        Some(Relay { url, keys })
     }
 
     fn identity(&self) -> Option<Identity> {
@@ -176,6 +193,10 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
         error @ papir_client::Error::BadProxy { .. } => Failure::new(format!(
             "no connection was made: {error} (--proxy none connects directly)"
         )),
+        error @ (papir_client::Error::BadRelay { .. }
+        | papir_client::Error::BadOhttpKeys { .. }) => {
+            Failure::new(format!("no connection was made: {error}"))
+        }
         error @ papir_client::Error::Root { .. } => Failure::new(format!(
             "no query was sent: {error} (--root accepts a new root, once its owner has confirmed it)"
         )),
@@ -189,6 +210,14 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
         {
             Failure::new(format!(
                 "{url}: {source} (--ca FILE trusts the certificates in a file: give the server's own, or that of \
+                 its issuer)"
+            ))
+        }
+        papir_client::Error::Relay { url, failure }
+            if is_unknown_certificate(failure.source.as_ref()) =>
+        {
+            Failure::new(format!(
+                "{url}: {failure} (--ca FILE trusts the certificates in a file: give the relay's own, or that of \
                  its issuer)"
             ))
         }

@@ -30,6 +30,40 @@ fn fails_in(code: i32, environment: &[(&str, &str)], arguments: &[&str]) -> Stri
     stderr
 }
 
+#[test]
+fn a_relay_that_cannot_be_used_is_not_passed_by() {
+    let folder = Folder::new();
+    let service = Service::start(&[&folder.words(50, papir::DEFAULT_SCHEME)], &[]);
+    let get = ["get", &service.url, "key-7"];
+    let with = |options: &[&'static str]| [&get[..], options].concat();
+
+    let relay = "http://name:secret@127.0.0.1:9";
+    let away = fails_in(3, &[], &with(&["--relay", relay]));
+    let expected = "through the relay http://name:***@127.0.0.1:9: ";
+    assert!(away.contains(expected), "{away}");
+    assert!(away.contains(&service.url), "{away}");
+
+    let plain = fails_in(2, &[], &with(&["--relay", "http://name:secret@r.example"]));
+    assert!(plain.contains("no connection was made: "), "{plain}");
+    assert!(plain.contains("bad relay: "), "{plain}");
+    assert!(!plain.contains("secret"), "{plain}");
+
+    let keys = fails_in(
+        2,
+        &[],
+        &with(&["--relay", relay, "--ohttp-keys", "/nonexistent/keys"]),
+    );
+    assert!(
+        keys.contains("no connection was made: /nonexistent/keys: "),
+        "{keys}"
+    );
+    fails_in(2, &[], &with(&["--ohttp-keys", "/nonexistent/keys"]));
+
+    let doctor = papir_in(&[], &["doctor", &service.url, "--relay", relay]);
+    let findings = String::from_utf8(doctor.stdout).unwrap();
+    assert!(findings.starts_with("fail  relay "), "{findings}");
+}
+
 fn address(service: &Service) -> SocketAddr {
     service
         .url

@@ -26,6 +26,7 @@ pub(super) fn check(url: &str, options: &Options) -> Vec<Finding> {
     };
 
     let mut findings = vec![Finding::ok("connection", url)];
+    findings.extend(probe.relay.as_deref().map(relay));
     findings.push(certificate(url, &probe));
     findings.extend(clock(&probe));
     findings.push(readiness(&probe));
@@ -61,17 +62,26 @@ fn set(set: &PsiInfo) -> Finding {
 
 /// The finding for a service that does not answer.
 fn unreachable(error: Error) -> Finding {
+    let source = match &error {
+        Error::Transport { source, .. } => Some(source.as_ref()),
+        Error::Relay { failure, .. } => Some(failure.source.as_ref()),
+        _ => None,
+    };
+    let failure = source.and_then(|source| source.downcast_ref::<FinalFailure>());
+
     let check = match &error {
-        Error::Transport { source, .. } => match source.downcast_ref() {
+        Error::Transport { .. } | Error::Relay { .. } => match failure {
             Some(FinalFailure::Certificate { .. } | FinalFailure::ProxyCertificate { .. }) => {
                 "certificate"
             }
             Some(FinalFailure::ClientCertificate { .. }) => "client certificate",
             Some(FinalFailure::ProxyLogin { .. }) => "proxy",
+            _ if matches!(error, Error::Relay { .. }) => "relay",
             _ => "connection",
         },
         Error::TimedOut { .. } => "connection",
         Error::BadProxy { .. } => "proxy",
+        Error::BadRelay { .. } | Error::BadOhttpKeys { .. } => "relay",
         _ => "address",
     };
 
@@ -85,8 +95,12 @@ fn unreachable(error: Error) -> Finding {
             "give --client-cert FILE and --client-key FILE, signed by an authority in the service's --client-ca"
         }
         (_, "proxy") => "give --proxy URL, or --proxy none for a direct connection",
-        (Error::Transport { source, .. }, _) if source.is::<FinalFailure>() => {
-            "use the other scheme"
+        (Error::BadRelay { .. } | Error::BadOhttpKeys { .. }, _) => {
+            "give --relay https://host, and --ohttp-keys FILE with the gateway's keys"
+        }
+        _ if failure.is_some() => "use the other scheme",
+        (_, "relay") => {
+            "is the relay running, does it know this service, and does the service have a gateway?"
         }
         (_, "connection") => {
             "is the service running, and does --listen name an address that is reachable from here?"
@@ -97,10 +111,21 @@ fn unreachable(error: Error) -> Finding {
     Finding::fail(check, connecting::explain(error), fix)
 }
 
+/// The finding for the relay that all checks of the service go through.
+fn relay(url: &str) -> Finding {
+    Finding::ok("relay", format!("{url}, which everything goes through"))
+}
+
 fn certificate(url: &str, probe: &Probe) -> Finding {
     let Some(certificate) = &probe.certificate else {
-        return match Address::parse(url).is_ok_and(|address| address.is_local()) {
+        let peer = probe.relay.as_deref().unwrap_or(url);
+        return match Address::parse(peer).is_ok_and(|address| address.is_local()) {
             true => Finding::ok("certificate", "none: the connection stays on this machine"),
+            false if probe.relay.is_some() => Finding::warn(
+                "certificate",
+                "none: others on the network can replace the keys that the relay carries",
+                "give an https relay, or --ohttp-keys FILE",
+            ),
             false => Finding::warn(
                 "certificate",
                 "none: others on the network read the token, the database's name and the times of queries",
@@ -193,6 +218,7 @@ fn refused(error: Error) -> Finding {
             "signature",
             "ask the owner: the service shows what its owner did not sign",
         ),
+        Error::Relay { .. } => ("relay", "see the logs of the relay and of the service"),
         _ => (
             "version",
             "the service and this program may be of different versions: papir --version",
