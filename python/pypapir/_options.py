@@ -26,6 +26,10 @@ class ConnectOptions(TypedDict, total=False):
         allow_not_private: Whether a scheme that hides nothing is allowed.
         proxy: The proxy, as `socks5://HOST:PORT` or `http://NAME:PASSWORD@HOST:PORT`, or `none` for direct
             connections. By default it is the one of the variables HTTPS_PROXY, HTTP_PROXY and ALL_PROXY.
+        relay: The relay of Oblivious HTTP, as `https://HOST`, through which everything goes. The service then does not
+            see this machine's address. `ca`, `proxy` and `insecure_http` apply to the relay.
+        ohttp_keys: A file with the keys of the service's gateway. By default they are fetched through the relay, which
+            can then replace them and read everything.
         max_download: The longest public part that is fetched, in bytes; 1 GiB by default.
         patience: How long a busy service is tried again; 60 by default.
         timeout: The most that a call takes, with all its waits and retries: `connect`, and each lookup. Unlimited by
@@ -50,6 +54,8 @@ class ConnectOptions(TypedDict, total=False):
     owner_key: str | None
     allow_not_private: bool
     proxy: str | None
+    relay: str | None
+    ohttp_keys: str | os.PathLike[str] | None
     max_download: int | None
     patience: float | None
     timeout: float | None

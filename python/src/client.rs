@@ -6,7 +6,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use papir_client::aio::{Connection, SharedConnection};
-use papir_client::{DownloadLimit, Freshness, Options, Passphrase, Pin, Token, VerifyingKey};
+use papir_client::{
+    DownloadLimit, Freshness, Options, Passphrase, Pin, Relay, Token, VerifyingKey,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -25,6 +27,8 @@ pub(crate) fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options
         retries: retries::logged(),
         ..Options::default()
     };
+    let mut relay = None;
+    let mut ohttp_keys = None;
     for (name, value) in arguments.into_iter().flat_map(|arguments| arguments.iter()) {
         if value.is_none() {
             continue;
@@ -58,12 +62,20 @@ pub(crate) fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options
             "allow_not_private" => options.allow_not_private = value.extract()?,
             "freshness" => options.freshness = Freshness(seconds(&value)?),
             "proxy" => options.proxy = value.extract::<String>()?.parse().map_err(invalid)?,
+            "relay" => relay = Some(value.extract::<String>()?),
+            "ohttp_keys" => ohttp_keys = Some(value.extract::<PathBuf>()?),
             "max_download" => options.download_limit = DownloadLimit(value.extract()?),
             "patience" => options.patience = Some(seconds(&value)?),
             "timeout" => options.timeout = Some(seconds(&value)?),
             other => return Err(PyTypeError::new_err(format!("unknown option `{other}`"))),
         }
     }
+
+    options.relay = match (relay, ohttp_keys) {
+        (Some(url), keys) => Some(Relay { url, keys }),
+        (None, None) => None,
+        (None, Some(_)) => return Err(invalid("ohttp_keys needs a relay")),
+    };
     Ok(options)
 }
 

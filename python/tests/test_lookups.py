@@ -140,6 +140,8 @@ def test_every_option_is_accepted(tmp_path: Path) -> None:
         "owner_key": "papir-owner-key-1-" + "00" * 32,
         "allow_not_private": True,
         "proxy": "none",
+        "relay": None,
+        "ohttp_keys": None,
         "max_download": 1 << 20,
         "patience": 0,
         "timeout": 60,

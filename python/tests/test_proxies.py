@@ -115,3 +115,19 @@ def test_a_proxy_that_fails_is_not_passed_by(proxy: Proxy) -> None:
     with pytest.raises(ValueError, match="expected http, https, socks5"):
         pypapir.connect(url, proxy="gopher://p")
     assert pypapir.connect(url, proxy="none", cache=False, pin=False).get("apple") == b"red"
+
+
+def test_a_relay_that_cannot_be_used_is_not_passed_by(proxy: Proxy, tmp_path: Path) -> None:
+    url = f"http://{proxy.service[0]}:{proxy.service[1]}"
+    with pytest.raises(pypapir.NetworkError, match="through the relay") as away:
+        pypapir.connect(url, relay="http://127.0.0.1:9", patience=0, cache=False, pin=False)
+    assert away.value.code == "relay"
+
+    with pytest.raises(pypapir.Error) as plain:
+        pypapir.connect(url, relay="http://r.example", cache=False, pin=False)
+    assert plain.value.code == "bad_relay"
+    with pytest.raises(pypapir.Error) as missing:
+        pypapir.connect(url, relay="https://r.example", ohttp_keys=tmp_path / "none")
+    assert missing.value.code == "bad_ohttp_keys"
+    with pytest.raises(ValueError, match="needs a relay"):
+        pypapir.connect(url, ohttp_keys=tmp_path / "none")
