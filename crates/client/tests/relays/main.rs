@@ -384,6 +384,22 @@ fn a_relay_that_is_away_is_never_passed_by() {
 }
 
 #[test]
+fn a_silent_relay_is_not_waited_for_beyond_the_timeout() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    for (name, look_up) in CLIENTS {
+        let service = Unvisited::new();
+        let options = Options {
+            timeout: Some(Duration::from_millis(400)),
+            ..options(Relay::new(&url))
+        };
+        let error = look_up(&service.url, &options).unwrap_err();
+        assert_eq!(error.code(), "timed_out", "{name}: {error}");
+        service.assert_unvisited();
+    }
+}
+
+#[test]
 fn a_probe_goes_through_the_relay() {
     let relay = working();
     let service = Unvisited::new();
