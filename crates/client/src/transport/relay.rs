@@ -16,8 +16,8 @@ pub struct Relay {
     /// service is below it, and has the service's host and port as its name.
     pub url: String,
     /// The file with the key configurations of the service's gateway, of type
-    /// `application/ohttp-keys`, as the service's operator publishes it. `None` fetches them through
-    /// the relay, which can then replace them by its own and read everything.
+    /// `application/ohttp-keys`, as the service's operator publishes it. `None` fetches them
+    /// through the relay, which can then replace them by its own and read everything.
     pub keys: Option<PathBuf>,
 }
 
