@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `agent`, `unix`, `tls` | the HTTP client, its sockets, and TLS |
 //! | `failures` | errors of the HTTP client |
-//! | `transport`, `relayed` | the transport, which runs tasks of the protocol core; through a relay |
+//! | `transport` | the transport, which runs tasks of the protocol core |
+//! | `relayed` | requests of the transport through a relay |
 //! | `connection`, `registrations`, `psi`, `probe` | the public operations |
 //! | `scheduled` | lookups at fixed times |
 //! | `sender` | requests to services that are not papir's |
