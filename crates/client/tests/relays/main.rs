@@ -2,7 +2,7 @@
 #![cfg(feature = "blocking")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 #[path = "../core/peer/mod.rs"]
 mod peer;
 #[allow(unreachable_pub)]
@@ -304,9 +304,12 @@ fn of_another_request() -> Vec<u8> {
     sealer.finish().unwrap()
 }
 
+/// Makes a reply; whether its error is retryable; a part of the error.
+type FailingReply = (fn() -> Reply, bool, &'static str);
+
 #[test]
 fn replies_that_are_no_answers_are_errors_that_name_the_relay() {
-    let cases: [(fn() -> Reply, bool, &str); 6] = [
+    let cases: [FailingReply; 6] = [
         (
             || Reply::new(200, "text/html", "<html>"),
             false,
