@@ -65,8 +65,8 @@ fn opened(session: Result<Session>) -> Box<Event> {
 
 /// Looks up keys and indices: for each a byte (0 for a key, 1 for an index), its length in four
 /// bytes, little-endian, and the key or the index in eight bytes. The last event is `values`: for
-/// each a byte (0 for an absent key, 1 for a value, 2 for an error of this lookup alone), the length
-/// in four bytes, and the value or the error's description in JSON.
+/// each a byte (0 for an absent key, 1 for a value, 2 for an error of this lookup alone), the
+/// length in four bytes, and the value or the error's description in JSON.
 ///
 /// # Safety
 /// `database` was opened and not closed; the bytes come from `papir_allocate` with this length.

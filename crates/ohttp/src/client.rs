@@ -8,18 +8,20 @@ use ohttp::KeyConfig;
 
 use crate::error::Result;
 use crate::keys::KeyDigest;
-use crate::message::{Body, MessageReader, MessageWriter, Request, Response, ResponseHead};
+use crate::message::{
+    InnerRequest, InnerResponse, PlainReader, PlainWriter, ReadBody, ResponseHead,
+};
 use crate::outbox::Outbox;
 use crate::ready::ready;
 
 /// The public key of a gateway that a client has chosen.
 #[derive(Clone)]
-pub struct ClientKey {
+pub struct ChosenKey {
     config: KeyConfig,
     digest: KeyDigest,
 }
 
-impl ClientKey {
+impl ChosenKey {
     pub(crate) fn new(config: KeyConfig, digest: KeyDigest) -> Self {
         Self { config, digest }
     }
@@ -35,9 +37,9 @@ impl ClientKey {
     ///
     /// # Errors
     /// [`Error::Sealed`](crate::Error::Sealed) if the key is none of the mechanism's.
-    pub fn seal(&self, request: &Request, body: &[u8]) -> Result<SealedRequest> {
+    pub fn seal(&self, request: &InnerRequest, body: &[u8]) -> Result<SealedRequest> {
         let mut message = Vec::with_capacity(body.len() + body.len() / 16 + 512);
-        let mut writer = MessageWriter::request(request, body.len() as u64, &mut message);
+        let mut writer = PlainWriter::request(request, body.len() as u64, &mut message);
         writer.body(body, &mut message);
         writer.finish(&mut message);
 
@@ -52,19 +54,18 @@ impl ClientKey {
             Ok(())
         })?;
 
-        let open = move |sealed: Input| -> Result<Input> { Ok(Box::pin(stream.response(sealed)?)) };
         Ok(SealedRequest {
             body: outbox.take(),
             opener: Opener {
-                open: Box::new(open),
+                open: Box::new(move |sealed| Ok(Box::pin(stream.response(sealed)?))),
             },
         })
     }
 }
 
-impl fmt::Debug for ClientKey {
+impl fmt::Debug for ChosenKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ClientKey({})", self.digest)
+        write!(f, "ChosenKey({})", self.digest)
     }
 }
 
@@ -78,45 +79,45 @@ pub struct SealedRequest {
 }
 
 /// Bytes that arrive.
-type Input = Pin<Box<dyn AsyncRead + Send>>;
+type SealedInput = Pin<Box<dyn AsyncRead + Send>>;
 
 /// Opens the response to one sealed request, once.
 pub struct Opener {
     /// The library's reader of the plaintext, whose type has no public name.
-    open: Box<dyn FnOnce(Input) -> Result<Input> + Send>,
+    open: Box<dyn FnOnce(SealedInput) -> Result<SealedInput> + Send>,
 }
 
 impl Opener {
     /// Opens a response, reading at most as many bytes of its body as `limit` says of its head. The
-    /// rest is not read. What is returned was sent by the gateway, in this order; a response that is
-    /// cut off within it is an error.
+    /// rest is not read. What is returned was sent by the gateway, in this order; a response that
+    /// is cut off within it is an error.
     ///
     /// # Errors
-    /// [`Error::Sealed`](crate::Error::Sealed) if the response was not sealed for this request, or is
-    /// cut off; [`Error::Message`](crate::Error::Message) if it is no message of binary HTTP;
+    /// [`Error::Sealed`](crate::Error::Sealed) if the response was not sealed for this request, or
+    /// is cut off; [`Error::Message`](crate::Error::Message) if it is no message of binary HTTP;
     /// [`Error::LongHead`](crate::Error::LongHead).
     pub async fn read(
         self,
         sealed: impl AsyncRead + Send + 'static,
         limit: impl FnOnce(&ResponseHead) -> u64,
-    ) -> Result<Response> {
+    ) -> Result<InnerResponse> {
         let opened = (self.open)(Box::pin(sealed))?;
-        let mut reader = MessageReader::new(opened);
+        let mut reader = PlainReader::new(opened);
         let head = reader.response().await?;
 
         let limit = limit(&head);
-        let Body { bytes, is_whole } = reader.body(limit).await?;
+        let ReadBody { bytes, is_whole } = reader.body(limit).await?;
         if is_whole {
             reader.end(bytes.len() as u64).await?;
         }
-        Ok(Response { head, body: bytes })
+        Ok(InnerResponse { head, body: bytes })
     }
 
     /// Like [`Opener::read`], for a response in memory.
     ///
     /// # Errors
     /// See [`Opener::read`].
-    pub fn open(self, sealed: Vec<u8>) -> Result<Response> {
+    pub fn open(self, sealed: Vec<u8>) -> Result<InnerResponse> {
         ready(self.read(Cursor::new(sealed), |_| u64::MAX))
     }
 }

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::keys::{GatewayKey, KeyList};
-use crate::message::{Framing, MessageReader, MessageWriter, Request, ResponseHead};
+use crate::message::{Framing, InnerRequest, PlainReader, PlainWriter, ResponseHead};
 use crate::outbox::Outbox;
 use crate::ready::ready;
 
@@ -21,7 +21,7 @@ const CHUNK_BYTES: usize = 1 << 14;
 
 /// The form of sealed messages, which a gateway answers in the form of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum SealForm {
     /// One ciphertext (RFC 9458).
     Whole,
     /// A sequence of chunks (draft-ietf-ohai-chunked-ohttp).
@@ -38,7 +38,7 @@ pub struct Gateway {
 #[derive(Debug)]
 pub struct OpenedRequest {
     /// The head.
-    pub request: Request,
+    pub request: InnerRequest,
     /// The body.
     pub body: Vec<u8>,
     /// Seals the response.
@@ -66,9 +66,9 @@ impl Gateway {
     /// Opens a sealed request.
     ///
     /// # Errors
-    /// [`Error::UnknownKey`] if it is sealed under another key, [`Error::Sealed`] if it is damaged or
-    /// cut off, [`Error::Message`] and [`Error::LongHead`] if it contains no usable request.
-    pub fn open(&self, sealed: &[u8], form: Form) -> Result<OpenedRequest> {
+    /// [`Error::UnknownKey`] if it is sealed under another key, [`Error::Sealed`] if it is damaged
+    /// or cut off, [`Error::Message`] and [`Error::LongHead`] if it contains no usable request.
+    pub fn open(&self, sealed: &[u8], form: SealForm) -> Result<OpenedRequest> {
         let found = *sealed
             .first()
             .ok_or_else(|| Error::Sealed("it is empty".to_owned()))?;
@@ -82,10 +82,10 @@ impl Gateway {
         let fingerprint = Sha256::digest(encapsulated).into();
 
         let opened = match form {
-            Form::Whole => open_whole(key, sealed)?,
-            Form::Chunked => open_chunked(key, sealed)?,
+            SealForm::Whole => open_whole(key, sealed)?,
+            SealForm::Chunked => open_chunked(key, sealed)?,
         };
-        let Plain {
+        let OpenedMessage {
             request,
             body,
             cipher,
@@ -100,33 +100,33 @@ impl Gateway {
 }
 
 /// A request in the clear, and the cipher of its response.
-struct Plain {
-    request: Request,
+struct OpenedMessage {
+    request: InnerRequest,
     body: Vec<u8>,
     cipher: Cipher,
 }
 
-fn open_whole(key: &GatewayKey, sealed: &[u8]) -> Result<Plain> {
+fn open_whole(key: &GatewayKey, sealed: &[u8]) -> Result<OpenedMessage> {
     let (message, response) = key.server()?.decapsulate(sealed)?;
-    let mut reader = MessageReader::new(&message[..]);
+    let mut reader = PlainReader::new(&message[..]);
     let (request, body) = ready(read(&mut reader))?;
 
     let message = Vec::new();
-    Ok(Plain {
+    Ok(OpenedMessage {
         request,
         body,
         cipher: Cipher::Whole { response, message },
     })
 }
 
-fn open_chunked(key: &GatewayKey, sealed: &[u8]) -> Result<Plain> {
+fn open_chunked(key: &GatewayKey, sealed: &[u8]) -> Result<OpenedMessage> {
     let mut opened = Box::pin(key.server()?.decapsulate_stream(sealed));
-    let mut reader = MessageReader::new(&mut opened);
+    let mut reader = PlainReader::new(&mut opened);
     let (request, body) = ready(read(&mut reader))?;
 
     let outbox = Outbox::default();
     let response = Box::pin(opened.response(outbox.clone())?);
-    Ok(Plain {
+    Ok(OpenedMessage {
         request,
         body,
         cipher: Cipher::Chunked { response, outbox },
@@ -134,7 +134,9 @@ fn open_chunked(key: &GatewayKey, sealed: &[u8]) -> Result<Plain> {
 }
 
 /// Reads a request, up to the end of the message: one that is cut off is refused.
-async fn read<R: AsyncRead + Unpin>(reader: &mut MessageReader<R>) -> Result<(Request, Vec<u8>)> {
+async fn read<R: AsyncRead + Unpin>(
+    reader: &mut PlainReader<R>,
+) -> Result<(InnerRequest, Vec<u8>)> {
     let request = reader.request().await?;
     let body = reader.body(u64::MAX).await?;
     reader.end(body.bytes.len() as u64).await?;
@@ -156,8 +158,8 @@ enum Cipher {
 }
 
 impl Cipher {
-    /// Takes the plaintext of which whole chunks can be sealed out of `pending`, or all of it at the
-    /// end. Returns the sealed bytes.
+    /// Takes the plaintext of which whole chunks can be sealed out of `pending`, or all of it at
+    /// the end. Returns the sealed bytes.
     fn seal(&mut self, pending: &mut Vec<u8>, is_end: bool) -> Result<Vec<u8>> {
         match self {
             Self::Whole { message, .. } => {
@@ -202,10 +204,10 @@ pub struct ResponseSealer {
 impl ResponseSealer {
     /// The form of the request, and so of the response.
     #[must_use]
-    pub fn form(&self) -> Form {
+    pub fn form(&self) -> SealForm {
         match self.cipher {
-            Cipher::Whole { .. } => Form::Whole,
-            Cipher::Chunked { .. } => Form::Chunked,
+            Cipher::Whole { .. } => SealForm::Whole,
+            Cipher::Chunked { .. } => SealForm::Chunked,
         }
     }
 
@@ -214,7 +216,7 @@ impl ResponseSealer {
     pub fn start(self, head: &ResponseHead, length: Option<u64>) -> BodySealer {
         let framing = length.map_or(Framing::Parts, Framing::Known);
         let mut pending = Vec::new();
-        let writer = MessageWriter::response(head, framing, &mut pending);
+        let writer = PlainWriter::response(head, framing, &mut pending);
         BodySealer {
             cipher: self.cipher,
             pending,
@@ -233,7 +235,7 @@ impl fmt::Debug for ResponseSealer {
 pub struct BodySealer {
     cipher: Cipher,
     pending: Vec<u8>,
-    writer: MessageWriter,
+    writer: PlainWriter,
 }
 
 impl BodySealer {

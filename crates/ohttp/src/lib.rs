@@ -5,7 +5,7 @@
 //!
 //! | side | steps |
 //! |---|---|
-//! | client | [`KeyList::parse`] → [`KeyList::choose`] → [`ClientKey::seal`] → [`Opener::read`] |
+//! | client | [`KeyList::parse`] → [`KeyList::choose`] → [`ChosenKey::seal`] → [`Opener::read`] |
 //! | gateway | [`GatewayKey::derive`] → [`Gateway::open`] → [`ResponseSealer`] |
 //!
 //! Clients send the chunked form (draft-ietf-ohai-chunked-ohttp), of which neither side needs the
@@ -21,11 +21,11 @@ mod message;
 mod outbox;
 mod ready;
 
-pub use client::{ClientKey, Opener, SealedRequest};
+pub use client::{ChosenKey, Opener, SealedRequest};
 pub use error::{Error, Result};
-pub use gateway::{BodySealer, Form, Gateway, OpenedRequest, ResponseSealer};
+pub use gateway::{BodySealer, Gateway, OpenedRequest, ResponseSealer, SealForm};
 pub use keys::{GatewayKey, Kem, KeyDigest, KeyList};
-pub use message::{Header, Request, Response, ResponseHead, padded_length};
+pub use message::{InnerHeader, InnerRequest, InnerResponse, ResponseHead, padded_length};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -16,13 +16,13 @@ fn x25519() -> Gateway {
     Gateway::new(vec![GatewayKey::derive(1, Kem::X25519, &SEED).unwrap()])
 }
 
-fn client(gateway: &Gateway) -> ClientKey {
+fn client(gateway: &Gateway) -> ChosenKey {
     let bytes = gateway.key_list().unwrap().encode();
     KeyList::parse(&bytes).unwrap().choose().unwrap()
 }
 
-fn request(path: &str) -> Request {
-    Request {
+fn request(path: &str) -> InnerRequest {
+    InnerRequest {
         method: "POST".to_owned(),
         scheme: "https".to_owned(),
         authority: "papir.example".to_owned(),
@@ -69,10 +69,10 @@ proptest! {
         let gateway = if is_hybrid { gateway() } else { x25519() };
         let sealed = client(&gateway).seal(&request("/v1/a"), &sent).unwrap();
 
-        let opened = gateway.open(&sealed.body, Form::Chunked).unwrap();
+        let opened = gateway.open(&sealed.body, SealForm::Chunked).unwrap();
         prop_assert_eq!(&opened.request, &request("/v1/a"));
         prop_assert!(opened.body == sent);
-        prop_assert_eq!(opened.sealer.form(), Form::Chunked);
+        prop_assert_eq!(opened.sealer.form(), SealForm::Chunked);
 
         let length = is_length_known.then_some(answered.len() as u64);
         let response = answer(opened.sealer, &answered, length, part);
@@ -89,13 +89,13 @@ fn the_whole_form_is_answered_in_the_whole_form() {
     // The library's own client, which sends the whole form.
     let key = ohttp::ClientRequest::from_encoded_config_list(&bytes).unwrap();
     let mut message = Vec::new();
-    let writer = message::MessageWriter::request(&request("/v1/a"), 0, &mut message);
+    let writer = message::PlainWriter::request(&request("/v1/a"), 0, &mut message);
     writer.finish(&mut message);
     let (sealed, opener) = key.encapsulate(&message).unwrap();
 
-    let opened = gateway.open(&sealed, Form::Whole).unwrap();
+    let opened = gateway.open(&sealed, SealForm::Whole).unwrap();
     assert_eq!(opened.request, request("/v1/a"));
-    assert_eq!(opened.sealer.form(), Form::Whole);
+    assert_eq!(opened.sealer.form(), SealForm::Whole);
 
     let response = answer(opened.sealer, b"an answer", None, 4);
     let plain = opener.decapsulate(&response).unwrap();
@@ -112,11 +112,17 @@ fn changed_and_cut_off_requests_are_refused() {
         for place in places(sealed.body.len()) {
             let mut changed = sealed.body.clone();
             changed[place] ^= 1;
-            assert!(gateway.open(&changed, Form::Chunked).is_err(), "{place}");
+            assert!(
+                gateway.open(&changed, SealForm::Chunked).is_err(),
+                "{place}"
+            );
             let cut = &sealed.body[..place];
-            assert!(gateway.open(cut, Form::Chunked).is_err(), "cut at {place}");
+            assert!(
+                gateway.open(cut, SealForm::Chunked).is_err(),
+                "cut at {place}"
+            );
         }
-        assert!(gateway.open(&sealed.body, Form::Whole).is_err());
+        assert!(gateway.open(&sealed.body, SealForm::Whole).is_err());
     }
 }
 
@@ -125,7 +131,7 @@ fn changed_and_cut_off_responses_are_refused() {
     let gateway = x25519();
     let exchange = || {
         let sealed = client(&gateway).seal(&request("/v1/a"), b"body").unwrap();
-        let opened = gateway.open(&sealed.body, Form::Chunked).unwrap();
+        let opened = gateway.open(&sealed.body, SealForm::Chunked).unwrap();
         (
             sealed.opener,
             answer(opened.sealer, b"an answer", Some(9), 3),
@@ -151,7 +157,7 @@ fn changed_and_cut_off_responses_are_refused() {
 fn a_request_under_an_unknown_key_names_it() {
     let old = Gateway::new(vec![GatewayKey::derive(9, Kem::X25519, &SEED).unwrap()]);
     let sealed = client(&old).seal(&request("/v1/a"), b"").unwrap();
-    let refused = gateway().open(&sealed.body, Form::Chunked).unwrap_err();
+    let refused = gateway().open(&sealed.body, SealForm::Chunked).unwrap_err();
     assert!(
         matches!(refused, Error::UnknownKey { found: 9 }),
         "{refused}"
@@ -162,7 +168,7 @@ fn a_request_under_an_unknown_key_names_it() {
 fn copies_of_a_request_have_its_fingerprint() {
     let gateway = gateway();
     let seal = || client(&gateway).seal(&request("/v1/a"), b"").unwrap().body;
-    let open = |sealed: &[u8]| gateway.open(sealed, Form::Chunked).unwrap().fingerprint;
+    let open = |sealed: &[u8]| gateway.open(sealed, SealForm::Chunked).unwrap().fingerprint;
 
     let one = seal();
     assert_eq!(open(&one), open(&one));
@@ -185,7 +191,7 @@ fn long_heads_are_refused() {
     let mut long = request("/v1/a");
     long.headers.push(("x".to_owned(), "x".repeat(40 << 10)));
     let sealed = client(&gateway).seal(&long, b"").unwrap();
-    let refused = gateway.open(&sealed.body, Form::Chunked).unwrap_err();
+    let refused = gateway.open(&sealed.body, SealForm::Chunked).unwrap_err();
     assert!(matches!(refused, Error::LongHead { .. }), "{refused}");
 }
 

@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use futures_util::io::{AsyncReadExt, AsyncWriteExt};
 use ohttp::hpke::{Aead, Kdf};
 use ohttp::{KeyConfig, SymmetricSuite};
-use papir_ohttp::{ClientKey, Form, Gateway, GatewayKey, Kem, KeyList, Request};
+use papir_ohttp::{ChosenKey, Gateway, GatewayKey, InnerRequest, Kem, KeyList, SealForm};
 
 use crate::{Target, outcome};
 
@@ -54,7 +54,7 @@ pub(super) fn request() -> Target {
     Target::new(seeds, move |input| {
         let key = ohttp::ClientRequest::from_encoded_config_list(&list).unwrap();
         let (sealed, _) = key.encapsulate(input).unwrap();
-        outcome(&gateway.open(&sealed, Form::Whole))
+        outcome(&gateway.open(&sealed, SealForm::Whole))
     })
 }
 
@@ -75,11 +75,11 @@ pub(super) fn response() -> Target {
 
 /// Sends a request, answers it with these bytes, and opens the answer.
 fn answered(
-    key: &ClientKey,
+    key: &ChosenKey,
     server: &ohttp::Server,
     answer: &[u8],
-) -> papir_ohttp::Result<papir_ohttp::Response> {
-    let sealed = key.seal(&Request::default(), b"").unwrap();
+) -> papir_ohttp::Result<papir_ohttp::InnerResponse> {
+    let sealed = key.seal(&InnerRequest::default(), b"").unwrap();
     let request = server.clone().decapsulate_stream(&sealed.body[..]);
     let mut request = Box::pin(request);
     now(request.read_to_end(&mut Vec::new()));

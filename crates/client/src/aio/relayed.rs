@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::io::AsyncRead;
 use futures_util::stream::{StreamExt, TryStreamExt, try_unfold};
-use papir_ohttp::ClientKey;
+use papir_ohttp::ChosenKey;
 use papir_protocol::media;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, Url};
@@ -44,7 +44,7 @@ impl Transport {
     }
 
     /// Fetches the gateway's keys through the relay.
-    async fn fetch_keys(&self, relay: &Oblivious) -> Result<ClientKey, Failure> {
+    async fn fetch_keys(&self, relay: &Oblivious) -> Result<ChosenKey, Failure> {
         let request = reqwest::Request::new(Method::GET, Url::parse(relay.resource())?);
         let received = self.reach(relay, request, READ_TIMEOUT).await?;
         let response = self.plain(received).await;
@@ -55,7 +55,7 @@ impl Transport {
     async fn exchange(
         &self,
         relay: &Arc<Oblivious>,
-        key: ClientKey,
+        key: ChosenKey,
         request: &Request,
     ) -> Result<Relayed, Failure> {
         // Off this thread: keys have megabytes.

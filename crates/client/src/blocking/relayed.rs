@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use futures_util::io::AsyncRead;
-use papir_ohttp::ClientKey;
+use papir_ohttp::ChosenKey;
 use papir_protocol::{header, media};
 use ureq::{AsSendBody, Body, http};
 
@@ -42,7 +42,7 @@ impl Transport {
     }
 
     /// Fetches the gateway's keys through the relay.
-    fn fetch_keys(&self, relay: &Oblivious, end: Option<Instant>) -> Result<ClientKey, Failure> {
+    fn fetch_keys(&self, relay: &Oblivious, end: Option<Instant>) -> Result<ChosenKey, Failure> {
         let request = http::Request::get(relay.resource()).body(());
         let (head, body) = self.perform_until(relay, request, end)?;
         relay.accept_keys(self.plain(head, body))
@@ -52,7 +52,7 @@ impl Transport {
     fn exchange(
         &self,
         relay: &Oblivious,
-        key: &ClientKey,
+        key: &ChosenKey,
         request: &Request,
         end: Option<Instant>,
     ) -> Result<Relayed, Failure> {

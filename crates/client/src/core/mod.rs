@@ -70,9 +70,9 @@ pub use costs::Costs;
 pub use identity::Place;
 pub use logs::{ShownLog, fetch_log};
 pub use lookups::FoundValue;
-pub use operator::{RegisteredClients, detail, ready};
 #[cfg(feature = "blocking")]
 pub(crate) use operator::readiness;
+pub use operator::{RegisteredClients, detail, ready};
 pub use owned::OwnedWanted;
 pub use owner_pin::PinnedOwner;
 pub use platform::Platform;

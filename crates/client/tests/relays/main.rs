@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use papir_client::core::Method;
 use papir_client::{Connection, Error, Options, Pin, ProxySetting, Relay, Result, Token};
-use papir_ohttp::{Error as OhttpError, Form, Gateway, GatewayKey, Kem, ResponseHead};
+use papir_ohttp::{Error as OhttpError, Gateway, GatewayKey, Kem, ResponseHead, SealForm};
 use papir_protocol::{media, path};
 
 use peer::{Call, Peer, record, simple};
@@ -102,7 +102,7 @@ fn serve(gateway: &Gateway, service: &mut Peer, received: &Received) -> Reply {
         return keys(gateway);
     }
 
-    let opened = match gateway.open(&received.body, Form::Chunked) {
+    let opened = match gateway.open(&received.body, SealForm::Chunked) {
         Ok(opened) => opened,
         Err(OhttpError::UnknownKey { .. }) => {
             let problem = format!(r#"{{"type":"{UNKNOWN_KEY}","title":"unknown key"}}"#);
@@ -129,7 +129,7 @@ fn serve(gateway: &Gateway, service: &mut Peer, received: &Received) -> Reply {
 /// The service's response to an opened request.
 fn respond(
     service: &mut Peer,
-    request: &papir_ohttp::Request,
+    request: &papir_ohttp::InnerRequest,
     body: Vec<u8>,
 ) -> (ResponseHead, Vec<u8>) {
     let status = 200;
@@ -298,8 +298,10 @@ fn the_keys_of_a_file_are_used_and_never_replaced() {
 fn of_another_request() -> Vec<u8> {
     let gateway = gateway(1);
     let key = gateway.key_list().unwrap().choose().unwrap();
-    let sealed = key.seal(&papir_ohttp::Request::default(), b"").unwrap();
-    let opened = gateway.open(&sealed.body, Form::Chunked).unwrap();
+    let sealed = key
+        .seal(&papir_ohttp::InnerRequest::default(), b"")
+        .unwrap();
+    let opened = gateway.open(&sealed.body, SealForm::Chunked).unwrap();
     let sealer = opened.sealer.start(&ResponseHead::default(), None);
     sealer.finish().unwrap()
 }

@@ -53,8 +53,8 @@ pub struct GatewayKey {
 }
 
 impl GatewayKey {
-    /// The key that a seed of 32 random bytes determines (RFC 9180, `DeriveKeyPair`). The identifier
-    /// tells the keys of one gateway apart.
+    /// The key that a seed of 32 random bytes determines (RFC 9180, `DeriveKeyPair`). The
+    /// identifier tells the keys of one gateway apart.
     ///
     /// # Errors
     /// [`Error::Sealed`](crate::Error::Sealed) if the library refuses the seed.

@@ -6,7 +6,7 @@ use ohttp::KeyConfig;
 use sha2::{Digest, Sha256};
 
 use super::gateway_key::{GatewayKey, Kem};
-use crate::client::ClientKey;
+use crate::client::ChosenKey;
 use crate::error::{Error, Result};
 
 /// Longest accepted list in bytes. A configuration of the largest known kind has 1.2 KiB.
@@ -113,7 +113,7 @@ impl KeyList {
     ///
     /// # Errors
     /// [`Error::NoKey`] if none is usable.
-    pub fn choose(&self) -> Result<ClientKey> {
+    pub fn choose(&self) -> Result<ChosenKey> {
         self.choose_among(|_| true)
     }
 
@@ -121,7 +121,7 @@ impl KeyList {
     ///
     /// # Errors
     /// [`Error::NoKey`] if none is usable.
-    pub fn choose_among(&self, is_accepted: impl Fn(KeyDigest) -> bool) -> Result<ClientKey> {
+    pub fn choose_among(&self, is_accepted: impl Fn(KeyDigest) -> bool) -> Result<ChosenKey> {
         for kem in [Kem::XWing, Kem::X25519] {
             for configuration in &self.configurations {
                 let digest = KeyDigest::of(configuration);
@@ -129,7 +129,7 @@ impl KeyList {
                     continue;
                 }
                 if let Some(config) = usable(configuration, kem) {
-                    return Ok(ClientKey::new(config, digest));
+                    return Ok(ChosenKey::new(config, digest));
                 }
             }
         }
@@ -138,8 +138,8 @@ impl KeyList {
 }
 
 /// The configuration for this mechanism with the one suite that clients use; `None` if it is of
-/// another mechanism, or without the suite. The library takes the first suite of those it knows, and
-/// fails for some of them.
+/// another mechanism, or without the suite. The library takes the first suite of those it knows,
+/// and fails for some of them.
 fn usable(configuration: &[u8], kem: Kem) -> Option<KeyConfig> {
     let identifier = configuration.get(1..HEAD_BYTES)?;
     if identifier != kem.identifier().to_be_bytes() {

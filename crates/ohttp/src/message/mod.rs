@@ -3,8 +3,8 @@
 mod reading;
 mod writing;
 
-pub(crate) use reading::{Body, MessageReader};
-pub(crate) use writing::{Framing, MessageWriter};
+pub(crate) use reading::{PlainReader, ReadBody};
+pub(crate) use writing::{Framing, PlainWriter};
 
 /// Shortest unit of padding in bytes.
 const LEAST_STEP: u64 = 64;
@@ -13,11 +13,11 @@ const LEAST_STEP: u64 = 64;
 const PARTS: u64 = 32;
 
 /// A header: a name in lower case, and a value.
-pub type Header = (String, String);
+pub type InnerHeader = (String, String);
 
 /// A request within a sealed message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct InnerRequest {
     /// The method.
     pub method: String,
     /// `http` or `https`.
@@ -27,7 +27,7 @@ pub struct Request {
     /// The path, starting with a slash.
     pub path: String,
     /// The headers.
-    pub headers: Vec<Header>,
+    pub headers: Vec<InnerHeader>,
 }
 
 /// The head of a response within a sealed message.
@@ -36,12 +36,12 @@ pub struct ResponseHead {
     /// The HTTP status.
     pub status: u16,
     /// The headers. Values that are not text are left out.
-    pub headers: Vec<Header>,
+    pub headers: Vec<InnerHeader>,
 }
 
 /// A response within a sealed message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Response {
+pub struct InnerResponse {
     /// The status and the headers.
     pub head: ResponseHead,
     /// The body, up to the limit with which it was read.

@@ -4,7 +4,7 @@
 
 use futures_util::io::{AsyncRead, AsyncReadExt};
 
-use super::{Header, Request, ResponseHead};
+use super::{InnerHeader, InnerRequest, ResponseHead};
 use crate::error::{Error, Result};
 
 /// Longest head in bytes: what services accept as the headers of a request.
@@ -17,7 +17,7 @@ const PADDED_PARTS: u64 = 16;
 const PIECE: usize = 4 << 10;
 
 /// Reads one message from its plaintext: the head, the body, the end.
-pub(crate) struct MessageReader<R> {
+pub(crate) struct PlainReader<R> {
     input: R,
     /// Bytes of the head that may still be read.
     left: u64,
@@ -25,13 +25,13 @@ pub(crate) struct MessageReader<R> {
 }
 
 /// A body, up to a limit.
-pub(crate) struct Body {
+pub(crate) struct ReadBody {
     pub(crate) bytes: Vec<u8>,
     /// False if there is more of it.
     pub(crate) is_whole: bool,
 }
 
-impl<R: AsyncRead + Unpin> MessageReader<R> {
+impl<R: AsyncRead + Unpin> PlainReader<R> {
     pub(crate) fn new(input: R) -> Self {
         Self {
             input,
@@ -41,14 +41,14 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
     }
 
     /// Reads the head of a request.
-    pub(crate) async fn request(&mut self) -> Result<Request> {
+    pub(crate) async fn request(&mut self) -> Result<InnerRequest> {
         match self.number().await? {
             0 => self.is_length_known = true,
             2 => {}
             other => return Err(unexpected("a request", other)),
         }
 
-        Ok(Request {
+        Ok(InnerRequest {
             method: self.text().await?,
             scheme: self.text().await?,
             authority: self.text().await?,
@@ -79,7 +79,7 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
     }
 
     /// Reads the body up to `limit` bytes.
-    pub(crate) async fn body(&mut self, limit: u64) -> Result<Body> {
+    pub(crate) async fn body(&mut self, limit: u64) -> Result<ReadBody> {
         let mut bytes = Vec::new();
         loop {
             let length = self.number_or_end().await?;
@@ -101,7 +101,7 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
             }
             if taken < length {
                 let is_whole = false;
-                return Ok(Body { bytes, is_whole });
+                return Ok(ReadBody { bytes, is_whole });
             }
             if self.is_length_known {
                 break;
@@ -109,7 +109,7 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
         }
 
         let is_whole = true;
-        Ok(Body { bytes, is_whole })
+        Ok(ReadBody { bytes, is_whole })
     }
 
     /// Reads what is behind a whole body of `bytes`, so that the cipher has seen the end of the
@@ -129,7 +129,7 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
     }
 
     /// Headers whose names and values are text; others are left out.
-    async fn headers(&mut self) -> Result<Vec<Header>> {
+    async fn headers(&mut self) -> Result<Vec<InnerHeader>> {
         let mut headers = Vec::new();
         if self.is_length_known {
             let section = self.number_or_end().await?;
@@ -226,7 +226,7 @@ fn unexpected(expected: &str, found: u64) -> Error {
     ))
 }
 
-fn header(name: Vec<u8>, value: Vec<u8>) -> Option<Header> {
+fn header(name: Vec<u8>, value: Vec<u8>) -> Option<InnerHeader> {
     let name = String::from_utf8(name).ok()?;
     let value = String::from_utf8(value).ok()?;
     Some((name, value))

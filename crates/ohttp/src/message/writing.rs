@@ -1,6 +1,6 @@
 //! Writing of binary HTTP.
 
-use super::{Header, Request, ResponseHead, padded_length};
+use super::{InnerHeader, InnerRequest, ResponseHead, padded_length};
 
 /// How the end of a message's body is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,15 +13,15 @@ pub(crate) enum Framing {
 
 /// Writes one message, part by part.
 #[derive(Debug)]
-pub(crate) struct MessageWriter {
+pub(crate) struct PlainWriter {
     framing: Framing,
     /// Bytes written so far.
     written: u64,
 }
 
-impl MessageWriter {
+impl PlainWriter {
     /// Starts a request with a body of `length` bytes, appending its head to `output`.
-    pub(crate) fn request(request: &Request, length: u64, output: &mut Vec<u8>) -> Self {
+    pub(crate) fn request(request: &InnerRequest, length: u64, output: &mut Vec<u8>) -> Self {
         let before = output.len();
         put_number(0, output);
         for text in [
@@ -49,7 +49,12 @@ impl MessageWriter {
 
     /// Appends the headers, and the length of the body if it is known. The message starts at
     /// `before`.
-    fn start(framing: Framing, headers: &[Header], before: usize, output: &mut Vec<u8>) -> Self {
+    fn start(
+        framing: Framing,
+        headers: &[InnerHeader],
+        before: usize,
+        output: &mut Vec<u8>,
+    ) -> Self {
         let mut section = Vec::new();
         for (name, value) in headers {
             put_bytes(name.as_bytes(), &mut section);

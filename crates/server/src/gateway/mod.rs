@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use papir_ohttp::{Form, Gateway, GatewayKey, Kem, OpenedRequest};
+use papir_ohttp::{Gateway, GatewayKey, Kem, OpenedRequest, SealForm};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use crate::error::Error;
@@ -124,7 +124,11 @@ impl ObliviousGateway {
     }
 
     /// Opens a request, on a blocking thread: it may have a hundred megabytes.
-    pub(crate) fn unseal(&self, sealed: &[u8], form: Form) -> Result<OpenedRequest, UnsealError> {
+    pub(crate) fn unseal(
+        &self,
+        sealed: &[u8],
+        form: SealForm,
+    ) -> Result<OpenedRequest, UnsealError> {
         let mut opened = self.served().gateway.open(sealed, form);
 
         // A service that shares the file may have rotated the keys.
@@ -193,13 +197,13 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use papir_ohttp::{KeyList, Request, SealedRequest};
+    use papir_ohttp::{InnerRequest, KeyList, SealedRequest};
 
     use super::*;
 
     fn seal(gateway: &ObliviousGateway) -> SealedRequest {
         let list = KeyList::parse(&gateway.key_list()).unwrap();
-        let request = Request {
+        let request = InnerRequest {
             method: "GET".to_owned(),
             scheme: "https".to_owned(),
             authority: "papir.example".to_owned(),
@@ -210,7 +214,10 @@ mod tests {
     }
 
     fn refusal(gateway: &ObliviousGateway, sealed: &[u8]) -> UnsealError {
-        gateway.unseal(sealed, Form::Chunked).map(drop).unwrap_err()
+        gateway
+            .unseal(sealed, SealForm::Chunked)
+            .map(drop)
+            .unwrap_err()
     }
 
     #[test]
@@ -220,7 +227,7 @@ mod tests {
         let gateway = ObliviousGateway::open(&file).unwrap();
         let sealed = seal(&gateway).body;
 
-        let opened = gateway.unseal(&sealed, Form::Chunked).unwrap();
+        let opened = gateway.unseal(&sealed, SealForm::Chunked).unwrap();
         assert_eq!(opened.request.path, "/v1/databases");
         assert_eq!(refusal(&gateway, &sealed), UnsealError::Replayed);
 
@@ -231,7 +238,7 @@ mod tests {
 
         let again = ObliviousGateway::open(&file).unwrap();
         assert_eq!(again.key_list(), gateway.key_list());
-        assert!(again.unseal(&sealed, Form::Chunked).is_ok());
+        assert!(again.unseal(&sealed, SealForm::Chunked).is_ok());
     }
 
     #[test]
@@ -249,7 +256,7 @@ mod tests {
         *lock(&first.last_read) = Instant::now() + ROTATION_INTERVAL;
         assert_eq!(refusal(&first, &sealed), UnsealError::UnknownKey);
         *lock(&first.last_read) = Instant::now() - LOOK_INTERVAL;
-        assert!(first.unseal(&sealed, Form::Chunked).is_ok());
+        assert!(first.unseal(&sealed, SealForm::Chunked).is_ok());
         assert_eq!(second.key_list(), first.key_list());
     }
 

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
-use papir_ohttp::{Form, Header, OpenedRequest, ResponseHead, ResponseSealer};
+use papir_ohttp::{InnerHeader, OpenedRequest, ResponseHead, ResponseSealer, SealForm};
 use papir_protocol::limit::PART_BYTES;
 use papir_protocol::{ErrorBody, header as names, media};
 use tokio::task::{JoinError, spawn_blocking};
@@ -170,14 +170,14 @@ async fn relayed(
     };
 
     match form {
-        Form::Chunked => Ok(seal_in_chunks(sealer, response, memory)),
-        Form::Whole => exchange.seal_whole(&app, sealer, response, memory).await,
+        SealForm::Chunked => Ok(seal_in_chunks(sealer, response, memory)),
+        SealForm::Whole => exchange.seal_whole(&app, sealer, response, memory).await,
     }
 }
 
 /// A sealed request whose body may be read.
 struct RelayedHead {
-    form: Form,
+    form: SealForm,
     /// The peer, or the client of the proxy in front of this service.
     relay: Peer,
 }
@@ -191,16 +191,16 @@ fn admit(app: &App, peer: Peer, headers: &HeaderMap) -> Result<RelayedHead, Prob
 }
 
 /// The form that the content type names.
-fn form(headers: &HeaderMap) -> Result<Form, Problem> {
+fn form(headers: &HeaderMap) -> Result<SealForm, Problem> {
     let value = headers.get(header::CONTENT_TYPE);
     let text = value.and_then(|value| value.to_str().ok()).unwrap_or("");
     let (essence, _) = text.split_once(';').unwrap_or((text, ""));
 
     let essence = essence.trim();
     if essence.eq_ignore_ascii_case(media::OHTTP_CHUNKED_REQUEST) {
-        Ok(Form::Chunked)
+        Ok(SealForm::Chunked)
     } else if essence.eq_ignore_ascii_case(media::OHTTP_REQUEST) {
-        Ok(Form::Whole)
+        Ok(SealForm::Whole)
     } else {
         Err(Problem::BadHeader {
             name: "content-type",
@@ -226,7 +226,7 @@ struct Unsealed {
 async fn unseal(
     gateway: &Arc<ObliviousGateway>,
     sealed: Whole,
-    form: Form,
+    form: SealForm,
 ) -> Result<Unsealed, Problem> {
     let turn = gateway.turn().await.map_err(|_| Problem::Internal)?;
     let gateway = Arc::clone(gateway);
@@ -269,7 +269,7 @@ impl RelayedExchange {
     /// The request that was sealed, as one of the relay.
     fn inner_request(
         &self,
-        request: &papir_ohttp::Request,
+        request: &papir_ohttp::InnerRequest,
         body: Vec<u8>,
         held: HeldBytes,
     ) -> Result<Request<Body>, Problem> {
@@ -421,7 +421,7 @@ fn response_head(parts: &Parts) -> ResponseHead {
         .headers
         .iter()
         .filter(|(name, _)| !is_among(name, &LEFT_OUT_OF_RESPONSES));
-    let headers: Vec<Header> = kept
+    let headers: Vec<InnerHeader> = kept
         .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
         .collect();
 
@@ -459,10 +459,10 @@ mod tests {
             form(&HeaderMap::from_iter([(header::CONTENT_TYPE, value)])).ok()
         };
 
-        assert_eq!(of("message/ohttp-req"), Some(Form::Whole));
+        assert_eq!(of("message/ohttp-req"), Some(SealForm::Whole));
         assert_eq!(
             of("Message/OHTTP-Chunked-Req; incremental=?1"),
-            Some(Form::Chunked)
+            Some(SealForm::Chunked)
         );
         for other in ["", "message/ohttp-res", "application/octet-stream"] {
             assert_eq!(of(other), None, "{other}");

@@ -177,7 +177,8 @@ impl HttpBody for SealedBody {
 mod tests {
     use http_body_util::BodyExt;
     use papir_ohttp::{
-        Form, Gateway, GatewayKey, Kem, Opener, Request, Response, ResponseHead, ResponseSealer,
+        Gateway, GatewayKey, InnerRequest, InnerResponse, Kem, Opener, ResponseHead,
+        ResponseSealer, SealForm,
     };
 
     use super::*;
@@ -188,8 +189,8 @@ mod tests {
         let key = GatewayKey::derive(1, Kem::X25519, &[7; 32]).unwrap();
         let gateway = Gateway::new(vec![key]);
         let client = gateway.key_list().unwrap().choose().unwrap();
-        let sealed = client.seal(&Request::default(), b"").unwrap();
-        let opened = gateway.open(&sealed.body, Form::Chunked).unwrap();
+        let sealed = client.seal(&InnerRequest::default(), b"").unwrap();
+        let opened = gateway.open(&sealed.body, SealForm::Chunked).unwrap();
         (sealed.opener, opened.sealer)
     }
 
@@ -225,7 +226,7 @@ mod tests {
             assert!(frames.len() > 5);
             assert!(frames.iter().all(|frame| frame.len() < PIECE * 3 / 2));
 
-            let Response { head, body } = opener.open(frames.concat()).unwrap();
+            let InnerResponse { head, body } = opener.open(frames.concat()).unwrap();
             assert_eq!((head.status, body == all), (200, true));
         }
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::support::secured::{source, token};
 use crate::support::{Reply, Running, config, get, indexed, keyed, lookup, record, rng, send};
-use papir_ohttp::{ClientKey, Form, GatewayKey, Kem, KeyList, Request};
+use papir_ohttp::{ChosenKey, GatewayKey, InnerRequest, Kem, KeyList, SealForm};
 use papir_protocol::path::OHTTP_GATEWAY;
 use papir_server::{ClientLimits, Protection, Scope, ServerConfig};
 use serde_json::Value;
@@ -38,13 +38,13 @@ fn key_bytes(server: &Running) -> Vec<u8> {
     get(&gateway_url(server)).body
 }
 
-fn client_key(server: &Running) -> ClientKey {
+fn client_key(server: &Running) -> ChosenKey {
     let list = KeyList::parse(&key_bytes(server)).unwrap();
     list.choose().unwrap()
 }
 
-fn request(method: &str, path: &str) -> Request {
-    Request {
+fn request(method: &str, path: &str) -> InnerRequest {
+    InnerRequest {
         method: method.to_owned(),
         scheme: "https".to_owned(),
         authority: "papir.example".to_owned(),
@@ -53,8 +53,8 @@ fn request(method: &str, path: &str) -> Request {
     }
 }
 
-fn with_header(method: &str, path: &str, name: &str, value: &str) -> Request {
-    Request {
+fn with_header(method: &str, path: &str, name: &str, value: &str) -> InnerRequest {
+    InnerRequest {
         headers: vec![(name.to_owned(), value.to_owned())],
         ..request(method, path)
     }
@@ -90,7 +90,7 @@ fn assert_sealed(reply: &Reply, media_type: &str) {
 }
 
 /// Asks in the chunked form.
-fn ask_in_chunks(server: &Running, request: &Request, body: &[u8]) -> Inner {
+fn ask_in_chunks(server: &Running, request: &InnerRequest, body: &[u8]) -> Inner {
     let sealed = client_key(server).seal(request, body).unwrap();
     let reply = relay(server, CHUNKED, &sealed.body);
     assert_sealed(&reply, "message/ohttp-chunked-res");
@@ -107,7 +107,7 @@ fn ask_in_chunks(server: &Running, request: &Request, body: &[u8]) -> Inner {
 }
 
 /// Asks in the whole form, by the client of another library.
-fn ask_whole(server: &Running, request: &Request, body: &[u8]) -> Inner {
+fn ask_whole(server: &Running, request: &InnerRequest, body: &[u8]) -> Inner {
     let mut message = bhttp::Message::request(
         request.method.clone().into_bytes(),
         request.scheme.clone().into_bytes(),
@@ -136,10 +136,10 @@ fn ask_whole(server: &Running, request: &Request, body: &[u8]) -> Inner {
     }
 }
 
-fn ask(server: &Running, form: Form, request: &Request, body: &[u8]) -> Inner {
+fn ask(server: &Running, form: SealForm, request: &InnerRequest, body: &[u8]) -> Inner {
     match form {
-        Form::Chunked => ask_in_chunks(server, request, body),
-        Form::Whole => ask_whole(server, request, body),
+        SealForm::Chunked => ask_in_chunks(server, request, body),
+        SealForm::Whole => ask_whole(server, request, body),
     }
 }
 
@@ -189,7 +189,7 @@ fn sealed_requests_get_the_same_bytes_as_direct_ones() {
     let bundle = get(&format!("{}{public}", server.url())).body;
     assert!(bundle.len() > PIECE, "{}", bundle.len());
 
-    for form in [Form::Chunked, Form::Whole] {
+    for form in [SealForm::Chunked, SealForm::Whole] {
         let answer = ask(&server, form, &request("POST", path), &queries);
         assert_eq!((answer.status, answer.body), (200, direct.body.clone()));
 
@@ -234,7 +234,7 @@ fn the_token_is_inside() {
     let server = Running::start(settings, vec![indexed("table", "plain", 9)]);
 
     let path = "/v1/databases/table";
-    for form in [Form::Chunked, Form::Whole] {
+    for form in [SealForm::Chunked, SealForm::Whole] {
         let refused = ask(&server, form, &request("GET", path), b"");
         assert_eq!(
             (refused.status, refused.code().as_str()),

@@ -64,6 +64,7 @@ fn check_damages(
     for position in (0..bytes.len()).step_by(step) {
         let mut flipped = bytes.to_vec();
         flipped[position] ^= bits;
+
         for (how, damaged) in [("flipped", &flipped[..]), ("cut", &bytes[..position])] {
             let error =
                 read(damaged).unwrap_or_else(|| panic!("{what}, {how} at {position}: accepted"));

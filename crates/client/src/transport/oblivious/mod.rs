@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::io::AsyncRead;
 use papir_core::without_passwords;
-use papir_ohttp::{ClientKey, KeyList, Opener, ResponseHead, SealedRequest};
+use papir_ohttp::{ChosenKey, KeyList, Opener, ResponseHead, SealedRequest};
 use papir_protocol::{header, limit, media};
 use serde_json::Value;
 use zeroize::Zeroize;
@@ -39,11 +39,11 @@ pub(crate) struct Oblivious {
     /// The full address of the relay's resource for the service.
     resource: String,
     /// The scheme and the authority of the service, for every sealed request.
-    target: papir_ohttp::Request,
+    target: papir_ohttp::InnerRequest,
     /// The file of the gateway's keys, in place of those that the relay carries.
     file: Option<PathBuf>,
     /// The gateway's key; `None` before the first request without a file.
-    key: Mutex<Option<ClientKey>>,
+    key: Mutex<Option<ChosenKey>>,
 }
 
 /// The outcome of one exchange with the relay.
@@ -79,10 +79,10 @@ impl Oblivious {
         Ok(Self {
             resource: relay.url(&format!("/{authority}")),
             relay,
-            target: papir_ohttp::Request {
+            target: papir_ohttp::InnerRequest {
                 scheme: scheme.to_owned(),
                 authority,
-                ..papir_ohttp::Request::default()
+                ..papir_ohttp::InnerRequest::default()
             },
             file: given.keys.clone(),
             key: Mutex::new(key),
@@ -101,7 +101,7 @@ impl Oblivious {
     }
 
     /// The key to seal with; `None` if keys must be fetched first.
-    pub(crate) fn key(&self) -> Option<ClientKey> {
+    pub(crate) fn key(&self) -> Option<ChosenKey> {
         self.lock().clone()
     }
 
@@ -111,7 +111,7 @@ impl Oblivious {
     }
 
     /// Chooses among the keys in the response to a `GET`, for this and later requests.
-    pub(crate) fn accept_keys(&self, response: Response) -> Result<ClientKey, Failure> {
+    pub(crate) fn accept_keys(&self, response: Response) -> Result<ChosenKey, Failure> {
         if !is_of(&response, media::OHTTP_KEYS) {
             return Err(self.refused(&response, media::OHTTP_KEYS));
         }
@@ -128,10 +128,10 @@ impl Oblivious {
     /// Seals a request. Within it are the headers of the core and no others.
     pub(crate) fn seal(
         &self,
-        key: &ClientKey,
+        key: &ChosenKey,
         request: &Request,
     ) -> Result<SealedRequest, Failure> {
-        let mut message = papir_ohttp::Request {
+        let mut message = papir_ohttp::InnerRequest {
             method: request.method.name().to_owned(),
             path: request.path.clone(),
             ..self.target.clone()
@@ -157,7 +157,7 @@ impl Oblivious {
 
     /// The outcome of an exchange whose response is not sealed.
     pub(crate) fn refusal(&self, response: &Response) -> Result<Relayed, Failure> {
-        let problem = RelayProblem::of(response);
+        let problem = ShownProblem::of(response);
         let is_key = problem.is_some_and(|problem| problem.kind == UNKNOWN_KEY);
         if is_key && (400..=499).contains(&response.status) {
             return Ok(Relayed::UnknownKey);
@@ -202,8 +202,8 @@ impl Oblivious {
     fn refused(&self, response: &Response, expected: &str) -> Failure {
         let status = response.status;
         let found = media_type(response).unwrap_or("no media type");
-        let reason = match RelayProblem::of(response) {
-            Some(RelayProblem { code, detail, .. }) => format!("HTTP {status} ({code}): {detail}"),
+        let reason = match ShownProblem::of(response) {
+            Some(ShownProblem { code, detail, .. }) => format!("HTTP {status} ({code}): {detail}"),
             None if status == 200 => format!("expected {expected}, found {found}"),
             None => format!("HTTP {status} with {found}: not a response of a relay"),
         };
@@ -220,7 +220,7 @@ impl Oblivious {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<ClientKey>> {
+    fn lock(&self) -> MutexGuard<'_, Option<ChosenKey>> {
         self.key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -255,13 +255,13 @@ impl<E> Clone for Interruption<E> {
 }
 
 /// Problem details (RFC 9457), of which every member may be missing.
-struct RelayProblem {
+struct ShownProblem {
     kind: String,
     code: String,
     detail: String,
 }
 
-impl RelayProblem {
+impl ShownProblem {
     /// The problem in a refusal; `None` for a success, and for a body of another type.
     fn of(response: &Response) -> Option<Self> {
         if response.is_success() || media_type(response) != Some(media::PROBLEM) {
@@ -307,7 +307,7 @@ fn check(service: &Address, relay: &Address, options: &Options) -> Result<(), &'
 }
 
 /// The key in a file.
-fn key_in(file: &Path) -> Result<ClientKey> {
+fn key_in(file: &Path) -> Result<ChosenKey> {
     let mut bytes = Vec::new();
     File::open(file)
         .and_then(|opened| opened.take(PLAIN_BYTES).read_to_end(&mut bytes))
@@ -323,7 +323,7 @@ fn bad_keys(file: &Path, reason: impl ToString) -> Error {
 }
 
 /// The key to use of a list of configurations.
-fn choose(list: &[u8]) -> papir_ohttp::Result<ClientKey> {
+fn choose(list: &[u8]) -> papir_ohttp::Result<ChosenKey> {
     KeyList::parse(list)?.choose()
 }
 

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use futures_util::io::Cursor;
-use papir_ohttp::{Form, Gateway, GatewayKey, Kem};
+use papir_ohttp::{Gateway, GatewayKey, Kem, SealForm};
 use papir_protocol::{ErrorBody, code};
 
 use super::*;
@@ -68,7 +68,7 @@ fn exchange(body: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Result<Response, 
     let relay = relay();
     let request = request();
     let sealed = relay.seal(&relay.key().unwrap(), &request).unwrap();
-    let opened = gateway().open(&sealed.body, Form::Chunked).unwrap();
+    let opened = gateway().open(&sealed.body, SealForm::Chunked).unwrap();
 
     let head = ResponseHead {
         status: 200,
@@ -94,10 +94,10 @@ fn within_a_sealed_request_are_the_headers_of_the_core_alone() {
     let mut request = request();
     request.body = Some(Arc::new(b"query".to_vec()));
     let sealed = relay.seal(&relay.key().unwrap(), &request).unwrap();
-    let opened = gateway().open(&sealed.body, Form::Chunked).unwrap();
+    let opened = gateway().open(&sealed.body, SealForm::Chunked).unwrap();
 
     let token = ("authorization".to_owned(), "Bearer secret".to_owned());
-    let expected = papir_ohttp::Request {
+    let expected = papir_ohttp::InnerRequest {
         method: "GET".to_owned(),
         scheme: "http".to_owned(),
         authority: "h.example:7470".to_owned(),
