@@ -31,7 +31,11 @@ pub(super) struct ProxiedClient {
 /// Makes the HTTP client for one service. With `options.ca` it trusts only the certificates in that
 /// file, else those that the user's environment trusts.
 pub(super) fn client(address: &Address, options: &Options) -> Result<ProxiedClient> {
-    build(address, options, HttpUse::Lookups)
+    let usage = match options.relay {
+        Some(_) => HttpUse::Sealed,
+        None => HttpUse::Lookups,
+    };
+    build(address, options, usage)
 }
 
 /// Like [`client`], for a relay.
@@ -42,8 +46,10 @@ pub(super) fn relay_client(address: &Address, options: &Options) -> Result<Proxi
 /// The use of an HTTP client.
 #[derive(Clone, Copy)]
 enum HttpUse {
-    /// Requests of one user.
+    /// Requests of one user, to a service.
     Lookups,
+    /// Sealed requests of one user, to a relay, which must not show the program.
+    Sealed,
     /// Requests of many users, which must not show the program. They use HTTP/1.1: a service limits
     /// the concurrent requests of a connection of HTTP/2.
     Relay,
@@ -52,7 +58,7 @@ enum HttpUse {
 impl HttpUse {
     fn protocols(self) -> Vec<Vec<u8>> {
         match self {
-            Self::Lookups => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+            Self::Lookups | Self::Sealed => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
             Self::Relay => vec![b"http/1.1".to_vec()],
         }
     }
@@ -60,6 +66,7 @@ impl HttpUse {
     fn add_to(self, builder: ClientBuilder) -> ClientBuilder {
         match self {
             Self::Lookups => builder.user_agent(USER_AGENT),
+            Self::Sealed => builder,
             Self::Relay => builder.http1_only().pool_idle_timeout(RELAY_IDLE),
         }
     }
@@ -92,9 +99,6 @@ fn build(address: &Address, options: &Options, usage: HttpUse) -> Result<Proxied
         // reqwest ignores variables that it cannot use, and connects directly.
         .no_proxy();
     // A relay needs nothing that tells clients apart.
-    if options.relay.is_none() {
-        builder = builder.user_agent(USER_AGENT);
-    }
     if let Some(chosen) = &proxy {
         builder = builder.proxy(of_reqwest(chosen)?);
     }
