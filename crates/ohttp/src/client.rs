@@ -3,35 +3,16 @@
 use std::fmt;
 use std::pin::Pin;
 
-use futures_util::io::{AsyncRead, AsyncWriteExt, Cursor};
-use ohttp::KeyConfig;
-
 use crate::error::Result;
-use crate::keys::KeyDigest;
+use crate::keys::ChosenKey;
 use crate::message::{
     InnerRequest, InnerResponse, PlainReader, PlainWriter, ReadBody, ResponseHead,
 };
 use crate::outbox::Outbox;
 use crate::ready::ready;
-
-/// The public key of a gateway that a client has chosen.
-#[derive(Clone)]
-pub struct ChosenKey {
-    config: KeyConfig,
-    digest: KeyDigest,
-}
+use futures_util::io::{AsyncRead, AsyncWriteExt, Cursor};
 
 impl ChosenKey {
-    pub(crate) fn new(config: KeyConfig, digest: KeyDigest) -> Self {
-        Self { config, digest }
-    }
-
-    /// The digest of the key's configuration.
-    #[must_use]
-    pub fn digest(&self) -> KeyDigest {
-        self.digest
-    }
-
     /// Seals a request in the chunked form, padded. Its key is fresh, from the operating system's
     /// random numbers.
     ///
@@ -44,7 +25,7 @@ impl ChosenKey {
         writer.finish(&mut message);
 
         let outbox = Outbox::default();
-        let key = ohttp::ClientRequest::from_config(&mut self.config.clone())?;
+        let key = ohttp::ClientRequest::from_config(&mut self.config().clone())?;
         let mut stream = key.encapsulate_stream(outbox.clone())?;
         // The whole message at once: chunks of another length than the longest would show where the
         // head ends.
@@ -60,12 +41,6 @@ impl ChosenKey {
                 open: Box::new(move |sealed| Ok(Box::pin(stream.response(sealed)?))),
             },
         })
-    }
-}
-
-impl fmt::Debug for ChosenKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ChosenKey({})", self.digest)
     }
 }
 

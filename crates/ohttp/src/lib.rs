@@ -21,10 +21,10 @@ mod message;
 mod outbox;
 mod ready;
 
-pub use client::{ChosenKey, Opener, SealedRequest};
+pub use client::{Opener, SealedRequest};
 pub use error::{Error, Result};
 pub use gateway::{BodySealer, Gateway, OpenedRequest, ResponseSealer, SealForm};
-pub use keys::{GatewayKey, Kem, KeyDigest, KeyList};
+pub use keys::{ChosenKey, GatewayKey, Kem, KeyDigest, KeyList};
 pub use message::{InnerHeader, InnerRequest, InnerResponse, ResponseHead, padded_length};
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! Lists of key configurations, `application/ohttp-keys` (RFC 9458, section 3.2).
 
-use std::fmt;
-
 use ohttp::KeyConfig;
-use sha2::{Digest, Sha256};
 
+use super::chosen_key::ChosenKey;
 use super::gateway_key::{GatewayKey, Kem};
-use crate::client::ChosenKey;
+use super::key_digest::KeyDigest;
 use crate::error::{Error, Result};
 
 /// Longest accepted list in bytes. A configuration of the largest known kind has 1.2 KiB.
@@ -15,30 +13,6 @@ const MAX_LIST_BYTES: usize = 64 << 10;
 const HEAD_BYTES: usize = 3;
 /// HKDF-SHA256 with AES-128-GCM, as a configuration lists it.
 const SUITE: [u8; 4] = [0, 1, 0, 1];
-
-/// SHA-256 of one key configuration, without its length.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct KeyDigest(pub [u8; 32]);
-
-impl KeyDigest {
-    /// The digest of a configuration.
-    #[must_use]
-    pub fn of(configuration: &[u8]) -> Self {
-        Self(Sha256::digest(configuration).into())
-    }
-}
-
-impl fmt::Display for KeyDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for KeyDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// The key configurations of a gateway, as its clients see them.
 #[derive(Clone, Debug)]
