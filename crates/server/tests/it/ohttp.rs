@@ -173,7 +173,7 @@ fn sealed_requests_get_the_same_bytes_as_direct_ones() {
     let folder = TempDir::new().unwrap();
     let databases = vec![
         indexed("table", "simple", 300),
-        keyed("words", "simple", "a"),
+        indexed("copied", "download", 60_000),
     ];
     let server = Running::start(with_gateway(&folder), databases);
     let pending = lookup(&server.url(), "table")
@@ -184,8 +184,8 @@ fn sealed_requests_get_the_same_bytes_as_direct_ones() {
     let direct = send("POST", &format!("{}{path}", server.url()), &[], &queries);
     assert_eq!(direct.status, 200);
 
-    // A public part is far longer than what is sealed at once.
-    let public = "/v1/databases/words/public";
+    // All records, which are far more than what is sealed at once.
+    let public = "/v1/databases/copied/public";
     let bundle = get(&format!("{}{public}", server.url())).body;
     assert!(bundle.len() > PIECE, "{}", bundle.len());
 
@@ -206,11 +206,11 @@ fn sealed_requests_get_the_same_bytes_as_direct_ones() {
 #[test]
 fn a_response_that_is_too_long_for_the_whole_form_is_refused() {
     let folder = TempDir::new().unwrap();
-    let databases = vec![indexed("table", "download", 720_000)];
+    let databases = vec![keyed("words", "simple", "a")];
     let server = Running::start(with_gateway(&folder), databases);
 
-    // All records, in one response.
-    let public = request("GET", "/v1/databases/table/public");
+    // The hint.
+    let public = request("GET", "/v1/databases/words/public");
     let refused = ask_whole(&server, &public, b"");
     assert_eq!((refused.status, refused.code().as_str()), (413, "too_long"));
     let text = String::from_utf8(refused.body).unwrap();
