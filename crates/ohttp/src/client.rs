@@ -3,6 +3,9 @@
 use std::fmt;
 use std::pin::Pin;
 
+use futures_util::io::{AsyncRead, AsyncWriteExt, Cursor};
+use zeroize::Zeroizing;
+
 use crate::error::Result;
 use crate::keys::ChosenKey;
 use crate::message::{
@@ -10,7 +13,6 @@ use crate::message::{
 };
 use crate::outbox::Outbox;
 use crate::ready::ready;
-use futures_util::io::{AsyncRead, AsyncWriteExt, Cursor};
 
 impl ChosenKey {
     /// Seals a request in the chunked form, padded. Its key is fresh, from the operating system's
@@ -19,7 +21,9 @@ impl ChosenKey {
     /// # Errors
     /// [`Error::Sealed`](crate::Error::Sealed) if the key is none of the mechanism's.
     pub fn seal(&self, request: &InnerRequest, body: &[u8]) -> Result<SealedRequest> {
-        let mut message = Vec::with_capacity(body.len() + body.len() / 16 + 512);
+        // It may hold a token. A vector that grows would leave copies in memory.
+        let room = request.most_bytes() + body.len() + body.len() / 16;
+        let mut message = Zeroizing::new(Vec::with_capacity(room));
         let mut writer = PlainWriter::request(request, body.len() as u64, &mut message);
         writer.body(body, &mut message);
         writer.finish(&mut message);

@@ -83,6 +83,38 @@ proptest! {
 }
 
 #[test]
+fn a_body_in_very_many_parts_is_read_in_one_pass() {
+    let gateway = x25519();
+    let bytes = gateway.key_list().unwrap().encode();
+    let key = ohttp::ClientRequest::from_encoded_config_list(&bytes).unwrap();
+    let count = 2 << 20;
+    // A reader that prepared its whole buffer for each part would take hours.
+    let head = b"\x02\x04POST\x05https\x01h\x02/a\x00";
+    let message = [&head[..], &b"\x01x".repeat(count), b"\x00\x00"].concat();
+    let (sealed, _) = key.encapsulate(&message).unwrap();
+
+    let opened = gateway.open(&sealed, SealForm::Whole).unwrap();
+    assert!(opened.body == vec![b'x'; count]);
+}
+
+#[test]
+fn a_message_fits_into_the_room_that_is_made_for_it() {
+    let mut long = request("/v1/a");
+    for length in [0, 1, 63, 64, 5_000] {
+        let header = ("x".repeat(length), "y".repeat(length));
+        long.headers.push(header);
+        let body = vec![7; length * 3];
+
+        let mut message = Vec::new();
+        let mut writer = message::PlainWriter::request(&long, body.len() as u64, &mut message);
+        writer.body(&body, &mut message);
+        writer.finish(&mut message);
+        let room = long.most_bytes() + body.len() + body.len() / 16;
+        assert!(message.len() <= room, "{length}: {}", message.len());
+    }
+}
+
+#[test]
 fn the_whole_form_is_answered_in_the_whole_form() {
     let gateway = x25519();
     let bytes = gateway.key_list().unwrap().encode();

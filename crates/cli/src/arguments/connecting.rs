@@ -44,6 +44,7 @@ pub(crate) struct Connecting {
     network: NetworkArguments,
     /// Relay of Oblivious HTTP for everything that is sent to the service or fetched from it:
     /// https://HOST, optionally with a port and a path. Nothing goes to the service directly.
+    /// Without --ohttp-keys the relay can read requests and tokens.
     #[arg(long, value_name = "URL", global = true)]
     relay: Option<String>,
     /// File with the keys of the service's gateway. By default they are fetched through the relay,

@@ -176,6 +176,15 @@ impl Arguments {
                 )));
             }
 
+            // The proxy's machine is another one, whatever the host is called.
+            let is_carried = matches!(self.proxy, Some(ProxySetting::Through(_)));
+            if is_carried && !url.starts_with("https://") {
+                return Err(Failure::new(format!(
+                    "--to {url} through --proxy: expected https://, since the proxy could read and \
+                     replace the service's keys"
+                )));
+            }
+
             let transport = Arc::new(HttpTransport(Forwarding::new(url, &options)?));
             gateways.push(RelayGateway {
                 authority: authority.clone(),

@@ -11,7 +11,7 @@ use std::thread;
 
 use papir_testkit::GuardedChild;
 
-use crate::support::{Folder, PATIENCE, listening, program};
+use crate::support::{Folder, PATIENCE, fails_with, listening, program};
 
 /// A response of a gateway, with headers that no client may see.
 const SEALED: &str = "HTTP/1.1 200 OK\r\ncontent-type: message/ohttp-res\r\ncontent-length: 6\r\n\
@@ -320,6 +320,19 @@ fn a_relay_connects_to_listed_gateways_only() {
     let response = relay.post(&escaped, media, "", "sealed");
     assert!(response.ends_with("answer"), "{response}");
     assert_eq!((gateway.connections(), other.connections()), (1, 0));
+}
+
+#[test]
+fn no_proxy_carries_plain_requests_to_a_service() {
+    let to = [
+        "relay",
+        "--to",
+        "http://127.0.0.1:9",
+        "--listen",
+        "127.0.0.1:0",
+    ];
+    let arguments = [&to[..], &["--proxy", "socks5://127.0.0.1:9"]].concat();
+    fails_with(&arguments, &["--proxy", "https://"]);
 }
 
 #[test]

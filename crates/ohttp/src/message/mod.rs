@@ -12,6 +12,12 @@ const LEAST_STEP: u64 = 64;
 /// many bytes.
 const PARTS: u64 = 32;
 
+/// Most bytes of a length in a message.
+const MOST_LENGTH: usize = 8;
+/// A bound of the bytes of a message besides its texts, its headers and its body, with the padding
+/// of a short one.
+const OTHER_BYTES: usize = 160;
+
 /// A header: a name in lower case, and a value.
 pub type InnerHeader = (String, String);
 
@@ -28,6 +34,23 @@ pub struct InnerRequest {
     pub path: String,
     /// The headers.
     pub headers: Vec<InnerHeader>,
+}
+
+impl InnerRequest {
+    /// A bound of the bytes of a message with this head, besides its body and its padding.
+    pub(crate) fn most_bytes(&self) -> usize {
+        let texts = [&self.method, &self.scheme, &self.authority, &self.path];
+        let texts = texts.into_iter().map(|text| text.len() + MOST_LENGTH);
+        texts.sum::<usize>() + headers_bytes(&self.headers) + OTHER_BYTES
+    }
+}
+
+/// A bound of the bytes of headers in a message.
+fn headers_bytes(headers: &[InnerHeader]) -> usize {
+    let each = headers
+        .iter()
+        .map(|(name, value)| name.len() + value.len() + 2 * MOST_LENGTH);
+    each.sum()
 }
 
 /// The head of a response within a sealed message.

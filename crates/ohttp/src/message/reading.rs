@@ -2,6 +2,8 @@
 //!
 //! Written here, since the library's reader reserves as much memory as a peer announces.
 
+use std::io::ErrorKind;
+
 use futures_util::io::{AsyncRead, AsyncReadExt};
 
 use super::{InnerHeader, InnerRequest, ResponseHead};
@@ -13,7 +15,7 @@ pub(crate) const HEAD_BYTES: u64 = 32 << 10;
 const END_BYTES: u64 = 64 << 10;
 /// A message of this many times [`END_BYTES`] may have more padding, in proportion.
 const PADDED_PARTS: u64 = 16;
-/// Bytes that are read and discarded at once.
+/// Bytes that are read at once.
 const PIECE: usize = 4 << 10;
 
 /// Reads one message from its plaintext: the head, the body, the end.
@@ -90,15 +92,7 @@ impl<R: AsyncRead + Unpin> PlainReader<R> {
 
             let room = limit - bytes.len() as u64;
             let taken = length.min(room);
-            let before = bytes.len();
-            // Grows with what arrives, whatever is announced.
-            (&mut self.input)
-                .take(taken)
-                .read_to_end(&mut bytes)
-                .await?;
-            if ((bytes.len() - before) as u64) < taken {
-                return Err(cut_off());
-            }
+            self.append(taken, &mut bytes).await?;
             if taken < length {
                 let is_whole = false;
                 return Ok(ReadBody { bytes, is_whole });
@@ -110,6 +104,20 @@ impl<R: AsyncRead + Unpin> PlainReader<R> {
 
         let is_whole = true;
         Ok(ReadBody { bytes, is_whole })
+    }
+
+    /// Appends `count` bytes, a piece at a time: the memory grows with what arrives, whatever is
+    /// announced, and the work with the bytes, however short the parts are.
+    async fn append(&mut self, count: u64, bytes: &mut Vec<u8>) -> Result<()> {
+        let mut left = count;
+        while left > 0 {
+            let piece = left.min(PIECE as u64);
+            let before = bytes.len();
+            bytes.resize(before + usize::try_from(piece).unwrap_or(PIECE), 0);
+            self.read(&mut bytes[before..]).await?;
+            left -= piece;
+        }
+        Ok(())
     }
 
     /// Reads what is behind a whole body of `bytes`, so that the cipher has seen the end of the
@@ -205,7 +213,11 @@ impl<R: AsyncRead + Unpin> PlainReader<R> {
     }
 
     async fn read(&mut self, bytes: &mut [u8]) -> Result<()> {
-        Ok(self.input.read_exact(bytes).await?)
+        let read = self.input.read_exact(bytes).await;
+        read.map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => Error::Message("it is cut off".to_owned()),
+            _ => error.into(),
+        })
     }
 }
 
@@ -215,10 +227,6 @@ fn number_bytes(first: u8) -> usize {
 }
 
 const LONG_HEAD: Error = Error::LongHead { limit: HEAD_BYTES };
-
-fn cut_off() -> Error {
-    Error::Message("it is cut off".to_owned())
-}
 
 fn unexpected(expected: &str, found: u64) -> Error {
     Error::Message(format!(

@@ -1,6 +1,8 @@
 //! Writing of binary HTTP.
 
-use super::{InnerHeader, InnerRequest, ResponseHead, padded_length};
+use zeroize::Zeroizing;
+
+use super::{InnerHeader, InnerRequest, ResponseHead, headers_bytes, padded_length};
 
 /// How the end of a message's body is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +57,8 @@ impl PlainWriter {
         before: usize,
         output: &mut Vec<u8>,
     ) -> Self {
-        let mut section = Vec::new();
+        // A header may be a token. A vector that grows would leave copies in memory.
+        let mut section = Zeroizing::new(Vec::with_capacity(headers_bytes(headers)));
         for (name, value) in headers {
             put_bytes(name.as_bytes(), &mut section);
             put_bytes(value.as_bytes(), &mut section);
@@ -67,7 +70,7 @@ impl PlainWriter {
                 put_number(length, output);
             }
             Framing::Parts => {
-                output.append(&mut section);
+                output.extend_from_slice(&section);
                 put_number(0, output);
             }
         }
