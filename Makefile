@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .PHONY: help demo demo-ray test rust-test test-flaky test-long long-tests soak check lint audit bench \
   docs fuzz msrv publish-dry-run \
   js page js-modules js-test js-test-long demo-page demo-form demo-passwords bindings kotlin kotlin-test \
-  debug-program arm-test python-test wheel notebooks site \
+  debug-program arm-test interop python-test wheel notebooks site \
   deploy-check alerts-check unit-check chart-check image-check
 
 # What the targets read and run is in this folder, whatever a person's settings of cargo say.
@@ -108,6 +108,11 @@ ARM_ENVIRONMENT := CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld \
 arm-test: ## The kernels' tests for aarch64, in an emulator (qemu-user).
 	$(SETUP) build arm
 	$(ARM_ENVIRONMENT) $(CARGO) test --locked --release --target $(ARM) -p papir-kernels --lib --test it
+
+interop: debug-program ## The gateway and the relay with a client in Go of other authors.
+	$(SETUP) build interop
+	cd tools/interop/go && go build -o $(CURDIR)/target/interop/ohttp .
+	python3 tools/interop/oblivious.py target/debug/papir target/interop/ohttp
 
 python-test: debug-program ## The tests of the Python package, in an environment of their own.
 	$(SETUP) build test
