@@ -64,11 +64,12 @@ test-long: ## All tests, also those that take minutes; the oldest Rust; a rehear
 	$(MAKE) deploy-check
 	$(MAKE) publish-dry-run
 
-# The soak takes half an hour whatever the machine, so the other tests run beside it.
+# The soak takes half an hour whatever the machine, so the other tests run beside it. With one test program
+# named, cargo would build everything a second time.
 SOAK := half_an_hour_of_everything_at_once
 
 soak: debug-program ## Half an hour of lookups, registrations and updates of one service at once.
-	$(CARGO) test --locked --workspace --test program $(SOAK) -- --include-ignored
+	$(CARGO) test --locked --workspace --tests $(SOAK) -- --include-ignored
 
 long-tests: debug-program
 	$(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored --skip timed:: --skip $(SOAK)
