@@ -1,144 +1,12 @@
-//! Lookups through the functions that Kotlin and Swift call.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+//! Lookups at once, client state, and errors.
 
-use std::collections::{HashMap, HashSet};
 use std::net::TcpListener;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use papir_ffi::{Database, ErrorKind, Options, PapirError, Storage, StorageError};
-use papir_server::{Database as Served, RegistryConfig, Server, ServerConfig};
-use tempfile::TempDir;
+use papir_ffi::{Database, ErrorKind, Options, PapirError};
 
-/// A service on loopback, which stops with the test's runtime.
-struct Service {
-    url: String,
-    _registry: TempDir,
-}
-
-/// Serves a database.
-async fn serve(database: papir::Database) -> Service {
-    let registry = TempDir::new().unwrap();
-    let (prepared, layout) = database.into_parts();
-    let config = ServerConfig {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        registry: Some(RegistryConfig::new(registry.path())),
-        ..ServerConfig::default()
-    };
-
-    let server = Server::bind_loaded(config, vec![Served::new("table", prepared, layout)])
-        .await
-        .unwrap();
-
-    let url = server.url();
-    tokio::spawn(server.serve(std::future::pending()));
-    Service {
-        url,
-        _registry: registry,
-    }
-}
-
-fn options(scheme: &str) -> papir::Options {
-    papir::Options {
-        scheme: scheme.to_owned(),
-        ..papir::Options::default()
-    }
-}
-
-/// Serves two capitals.
-async fn capitals(scheme: &str) -> Service {
-    let pairs = [("Peru", "Lima"), ("Kenya", "Nairobi")];
-    serve(papir::Database::build(pairs, &options(scheme)).unwrap()).await
-}
-
-/// A storage in memory, which may fail.
-#[derive(Default)]
-struct Memory {
-    entries: Mutex<HashMap<(String, String), Vec<u8>>>,
-    locked: Mutex<HashSet<String>>,
-    unlocked: Condvar,
-    broken: bool,
-}
-
-impl Memory {
-    /// The only entry with this name.
-    fn entry(&self, name: &str) -> Vec<u8> {
-        let entries = self.entries.lock().unwrap();
-        entries
-            .iter()
-            .find(|((_, entry), _)| entry == name)
-            .unwrap()
-            .1
-            .clone()
-    }
-
-    /// Waits until no slot is locked.
-    fn settled(&self) {
-        let locked = self.locked.lock().unwrap();
-        drop(
-            self.unlocked
-                .wait_while(locked, |locked| !locked.is_empty())
-                .unwrap(),
-        );
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = self.entries.lock().unwrap();
-        let mut names: Vec<_> = entries.keys().map(|(_, entry)| entry.clone()).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Storage for Memory {
-    fn lock(&self, slot: String) -> Result<(), StorageError> {
-        let locked = self.locked.lock().unwrap();
-        self.unlocked
-            .wait_while(locked, |locked| locked.contains(&slot))
-            .unwrap()
-            .insert(slot);
-        Ok(())
-    }
-
-    fn unlock(&self, slot: String) -> Result<(), StorageError> {
-        assert!(
-            self.locked.lock().unwrap().remove(&slot),
-            "{slot} is not locked"
-        );
-        self.unlocked.notify_all();
-        // Nobody waits for it.
-        Err(StorageError::Failed {
-            reason: "the phone is locked".to_owned(),
-        })
-    }
-
-    fn read(&self, slot: String, entry: String) -> Result<Option<Vec<u8>>, StorageError> {
-        if self.broken {
-            return Err(StorageError::Failed {
-                reason: "the phone is locked".to_owned(),
-            });
-        }
-        Ok(self.entries.lock().unwrap().get(&(slot, entry)).cloned())
-    }
-
-    fn replace(&self, slot: String, entry: String, bytes: Vec<u8>) -> Result<(), StorageError> {
-        self.entries.lock().unwrap().insert((slot, entry), bytes);
-        Ok(())
-    }
-
-    fn remove(&self, slot: String, entry: String) -> Result<(), StorageError> {
-        self.entries.lock().unwrap().remove(&(slot, entry));
-        Ok(())
-    }
-}
-
-/// Options with this storage.
-fn stored_in(storage: &Arc<Memory>) -> Options {
-    Options {
-        storage: Some(Arc::clone(storage) as _),
-        ..Options::default()
-    }
-}
+use crate::support::{Memory, capitals, options, refused, serve, stored_in};
 
 #[tokio::test]
 async fn keys_are_looked_up() {
@@ -289,17 +157,6 @@ async fn a_cancelled_registration_releases_the_storage() {
     );
 }
 
-/// The kind, the code and the text of the error of a connection with these options.
-async fn refused(url: &str, options: Options) -> (ErrorKind, String, String) {
-    let PapirError::Failed {
-        text, kind, code, ..
-    } = Database::connect(url.to_owned(), options)
-        .await
-        .err()
-        .unwrap();
-    (kind, code, text)
-}
-
 #[tokio::test]
 async fn a_silent_service_is_not_waited_for() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -390,10 +247,7 @@ async fn errors_have_their_kind_and_code() {
 #[tokio::test]
 async fn errors_of_a_storage_are_passed_on() {
     let service = capitals("simple").await;
-    let broken = Arc::new(Memory {
-        broken: true,
-        ..Memory::default()
-    });
+    let broken = Arc::new(Memory::broken());
     let (_, code, text) = refused(&service.url, stored_in(&broken)).await;
     assert!(
         code == "state_file" && text.contains("the phone is locked"),

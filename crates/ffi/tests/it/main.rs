@@ -1,0 +1,5 @@
+//! The functions that Kotlin and Swift call, before real services.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod lookups;
+mod support;
