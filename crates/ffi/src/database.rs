@@ -1,11 +1,16 @@
 //! Connections to a database of a service.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use papir_client::Schedule;
 use papir_client::aio::{Connection, SharedConnection};
 use zeroize::Zeroizing;
 
 use crate::description::{Costs, DatabaseInfo};
 use crate::error::PapirError;
 use crate::options::Options;
+use crate::schedule::LookupSchedule;
 
 /// A private client of one database. Lookups run one after the other.
 #[derive(uniffi::Object)]
@@ -50,6 +55,24 @@ impl Database {
         Ok(self.0.take().await?.register().await?)
     }
 
+    /// Starts a schedule, which sends one request of `batch` lookups in each interval `every`, of
+    /// at least a millisecond. A request that takes longer skips the times that it misses. Lookups
+    /// of the database itself are still sent at once.
+    pub async fn schedule(
+        &self,
+        every: Duration,
+        batch: u32,
+    ) -> Result<Arc<LookupSchedule>, PapirError> {
+        let schedule = Schedule {
+            every,
+            batch: batch as usize,
+        };
+
+        let connection = self.0.detach().await?;
+        let scheduled = connection.schedule(schedule)?;
+        Ok(Arc::new(LookupSchedule::new(scheduled)))
+    }
+
     /// The service's description of the database. Waits for a lookup that is under way.
     pub async fn info(&self) -> DatabaseInfo {
         DatabaseInfo::of(&*self.0.wait().await)
@@ -58,6 +81,6 @@ impl Database {
     /// The costs since the connection, without those of cancelled calls. Waits for a lookup that is
     /// under way.
     pub async fn costs(&self) -> Costs {
-        Costs::of(&*self.0.wait().await)
+        Costs::of(self.0.wait().await.costs())
     }
 }

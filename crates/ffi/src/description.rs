@@ -80,8 +80,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    pub(crate) fn of(connection: &Connection) -> Self {
-        let costs = connection.costs();
+    pub(crate) fn of(costs: papir_client::Costs) -> Self {
         Self {
             public_bytes: costs.public_bytes,
             registration_bytes: costs.registration_bytes,

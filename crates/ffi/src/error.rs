@@ -46,7 +46,7 @@ impl From<Error> for PapirError {
             _ => ErrorKind::Other,
         };
 
-        let status = if let Error::Http { status, .. } = &error {
+        let status = if let Error::Http { status, .. } = error.unshared() {
             Some(*status)
         } else {
             None
@@ -61,5 +61,33 @@ impl From<Error> for PapirError {
             retryable,
             status,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn the_error_of_a_scheduled_request_is_as_the_error_itself() {
+        let busy = Error::Http {
+            url: "http://h".to_owned(),
+            status: 429,
+            code: "busy".to_owned(),
+            message: "the queue is full".to_owned(),
+            current: None,
+        };
+
+        let PapirError::Failed {
+            kind,
+            code,
+            retryable,
+            status,
+            ..
+        } = Error::Shared(Arc::new(busy)).into();
+        assert_eq!((kind, code.as_str()), (ErrorKind::Network, "busy"));
+        assert_eq!((retryable, status), (true, Some(429)));
     }
 }

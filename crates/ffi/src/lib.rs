@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `database` | connections and lookups |
+//! | `schedule` | lookups at fixed times |
 //! | `options` | options of a connection |
 //! | `description` | a database's description and the costs of a connection |
 //! | `storage` | client state in a storage of the application |
@@ -17,12 +18,14 @@ mod database;
 mod description;
 mod error;
 mod options;
+mod schedule;
 mod storage;
 
 pub use database::Database;
 pub use description::{Costs, DatabaseInfo};
 pub use error::{ErrorKind, PapirError};
 pub use options::Options;
+pub use schedule::LookupSchedule;
 pub use storage::{Storage, StorageError};
 
 uniffi::setup_scaffolding!("papir");

@@ -40,6 +40,18 @@ impl SharedConnection {
         Ok(taken)
     }
 
+    /// Waits until earlier calls are done, and clones the connection. The timeout of the options
+    /// limits this wait and, anew, each call on the clone.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`](crate::Error::TimedOut) if the wait exceeds the timeout.
+    pub async fn detach(&self) -> Result<Connection> {
+        let mut detached = self.take().await?.clone();
+        // `take` has set the end of this call, which is not the end of calls on the clone.
+        detached.end_by(self.calls.deadline());
+        Ok(detached)
+    }
+
     /// Waits without a limit until earlier calls are done, to read the connection's description.
     pub async fn wait(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().await

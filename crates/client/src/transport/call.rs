@@ -33,6 +33,12 @@ impl CallRules {
         }
     }
 
+    /// The time at which all calls end; `None` for no such time.
+    #[cfg(feature = "aio")]
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
     /// Sets the time at which later calls end, in place of an earlier deadline.
     #[cfg(feature = "aio")]
     pub(crate) fn end_by(&mut self, deadline: Option<Instant>) {
