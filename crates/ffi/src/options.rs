@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use papir_checkpoint::VerifyingKey;
 use papir_client::{
-    CheckpointSettings, DownloadLimit, Freshness, Passphrase, Pin, ProxySetting, Result, Token,
+    CheckpointSettings, DownloadLimit, Freshness, Passphrase, Pin, ProxySetting, Relay, Result,
+    Token,
 };
 use papir_core::Error;
 use zeroize::Zeroizing;
@@ -62,6 +63,15 @@ pub struct Options {
     /// none.
     #[uniffi(default = None)]
     pub proxy: Option<String>,
+    /// The relay of Oblivious HTTP through which everything goes, as `https://HOST`. The service
+    /// then does not see this device's address. `ca`, `proxy` and `insecure_http` apply to the
+    /// relay.
+    #[uniffi(default = None)]
+    pub relay: Option<String>,
+    /// A file with the keys of the service's gateway. By default they are fetched through the
+    /// relay, which can then replace them by its own and read everything.
+    #[uniffi(default = None)]
+    pub ohttp_keys: Option<String>,
     /// Largest download of a public part, in bytes: 1 GiB by default.
     #[uniffi(default = None)]
     pub max_download: Option<u64>,
@@ -96,7 +106,8 @@ impl fmt::Debug for Options {
 }
 
 impl Options {
-    /// The client's options. Fails for a root, a key or a token that does not parse.
+    /// The client's options. Fails for a root, a key or a token that does not parse, and for a
+    /// gateway's keys without a relay.
     pub(crate) fn into_client_options(self) -> Result<papir_client::Options> {
         // First, since secrets are erased by their types.
         let token = self.token.map(Zeroizing::new);
@@ -130,6 +141,7 @@ impl Options {
                 Some(text) => text.parse()?,
                 None => ProxySetting::default(),
             },
+            relay: relay(self.relay, self.ohttp_keys)?,
             download_limit: self
                 .max_download
                 .map_or_else(DownloadLimit::default, DownloadLimit),
@@ -147,6 +159,19 @@ impl Options {
             owner_key: owner_key.map(|text| text.parse()).transpose()?,
             ..papir_client::Options::default()
         })
+    }
+}
+
+/// The relay of the options, with the file of the gateway's keys.
+fn relay(url: Option<String>, keys: Option<String>) -> Result<Option<Relay>> {
+    match (url.map(Relay::new), keys) {
+        (Some(relay), Some(file)) => Ok(Some(relay.with_keys(file))),
+        (relay, None) => Ok(relay),
+        // Without the relay, the service would see the address after all.
+        (None, Some(file)) => Err(papir_client::Error::BadOhttpKeys {
+            path: file.into(),
+            reason: "keys of a gateway, and no relay: expected both or neither".to_owned(),
+        }),
     }
 }
 

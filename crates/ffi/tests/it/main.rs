@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod lookups;
+mod relays;
 mod schedules;
 mod support;
