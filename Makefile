@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .PHONY: help demo demo-ray test rust-test test-flaky test-long long-tests soak check lint audit bench \
   docs fuzz msrv publish-dry-run \
   js page js-modules js-test js-test-long demo-page demo-form demo-passwords bindings kotlin kotlin-test \
-  debug-program arm-test interop python-test wheel notebooks site \
+  debug-program arm-test interop python-test wheel wheels wheel-lookup notebooks site \
   deploy-check alerts-check unit-check chart-check image-check
 
 # What the targets read and run is in this folder, whatever a person's settings of cargo say.
@@ -119,9 +119,35 @@ python-test: debug-program ## The tests of the Python package, in an environment
 	$(SETUP) build test
 	$(CARGO) test --locked --workspace --tests the_package
 
-wheel: ## A wheel of the Python package, in target/wheels.
+wheel: ## A wheel of the Python package for this machine, in target/wheels.
 	$(SETUP) build wheel
 	$(TOOLS)/maturin/bin/maturin build --release --locked --manifest-path python/Cargo.toml --out target/wheels
+
+# The wheels that a release promises (docs/python.md). Zig links against the oldest glibc of each tag, or musl,
+# whatever this machine has, and keeps what it builds for that in target/zig.
+WHEELS := target/dist/wheels
+WHEEL_TAGS := manylinux_2_17_x86_64 musllinux_1_2_x86_64
+WHEEL_PROFILE := dist
+WHEEL_TOOLS := $(CURDIR)/$(TOOLS)/wheels/bin
+WHEEL_BUILD = PATH="$(WHEEL_TOOLS):$$PATH" CARGO_ZIGBUILD_PYTHON_PATH="$(WHEEL_TOOLS)/python" \
+  CARGO_ZIGBUILD_CACHE_DIR="$(CURDIR)/target/zig" ZIG_GLOBAL_CACHE_DIR="$(CURDIR)/target/zig/cache" \
+  "$(WHEEL_TOOLS)/maturin" build --zig --locked --profile $(WHEEL_PROFILE) --manifest-path python/Cargo.toml --out $(WHEELS)
+
+wheels: ## The wheels of a release, for old systems too, in target/dist/wheels; checks their tags.
+	$(SETUP) build wheels
+	@rm -rf $(WHEELS)
+	$(WHEEL_BUILD) --target x86_64-unknown-linux-gnu --compatibility manylinux_2_17
+	$(WHEEL_BUILD) --target x86_64-unknown-linux-musl --compatibility musllinux_1_2
+	python3 tools/wheel_tags.py $(WHEELS) $(WHEEL_TAGS)
+	@$(MAKE) --no-print-directory wheel-lookup
+
+# The wheel for glibc, in a folder of its own. The one for musl needs a Python that is linked against it.
+WHEEL_INSTALLED := target/wheel-lookup
+wheel-lookup:
+	@rm -rf $(WHEEL_INSTALLED)
+	"$(WHEEL_TOOLS)/python" -m pip install -q --disable-pip-version-check --no-deps --target $(WHEEL_INSTALLED) \
+	  $(WHEELS)/pypapir-*-manylinux_*.whl
+	PYTHONPATH=$(WHEEL_INSTALLED) "$(WHEEL_TOOLS)/python" tools/wheel_lookup.py
 
 notebooks: wheel ## Run the notebooks, and store their output in them.
 	$(SETUP) notebook
