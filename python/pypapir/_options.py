@@ -11,7 +11,8 @@ class ConnectOptions(TypedDict, total=False):
     Attributes:
         database: The name of the database, if the service has several.
         token: A token for the service.
-        insecure_http: Whether the token may be sent over plain HTTP to another machine.
+        insecure_http: True if the token may be sent over plain HTTP to another machine, or through a relay without
+            `ohttp_keys`, which can then read it; False by default.
         ca: A PEM file of root certificates, in place of the public ones.
         owner: The public key that must have signed the database.
         max_age: The most that a signed version may be old. A database that is not signed is refused.
@@ -29,7 +30,7 @@ class ConnectOptions(TypedDict, total=False):
         relay: The relay of Oblivious HTTP, as `https://HOST`, through which everything goes. The service then does not
             see this machine's address. `ca`, `proxy` and `insecure_http` apply to the relay.
         ohttp_keys: A file with the keys of the service's gateway. By default they are fetched through the relay, which
-            can then replace them and read everything.
+            can then replace them and read everything; a token is refused then.
         max_download: The longest public part that is fetched, in bytes; 1 GiB by default.
         patience: How long a busy service is tried again; 60 by default.
         timeout: The most that a call takes, with all its waits and retries: `connect`, and each lookup. Unlimited by

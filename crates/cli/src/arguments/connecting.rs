@@ -44,7 +44,7 @@ pub(crate) struct Connecting {
     network: NetworkArguments,
     /// Relay of Oblivious HTTP for everything that is sent to the service or fetched from it:
     /// https://HOST, optionally with a port and a path. Nothing goes to the service directly.
-    /// Without --ohttp-keys the relay can read requests and tokens.
+    /// Without --ohttp-keys the relay can read requests, and no token is sent.
     #[arg(long, value_name = "URL", global = true)]
     relay: Option<String>,
     /// File with the keys of the service's gateway. By default they are fetched through the relay,
@@ -61,7 +61,8 @@ pub(crate) struct Connecting {
     #[arg(long, value_name = "TIME", value_parser = timeout, global = true)]
     timeout: Option<Span>,
     /// Send the token even over plain HTTP to another machine, where anyone on the network path can
-    /// read it.
+    /// read it, and through a relay without --ohttp-keys, which can read it. A relay may then be
+    /// reached over plain HTTP, too.
     #[arg(long, global = true)]
     insecure_http: bool,
 }

@@ -19,6 +19,10 @@ use crate::core::{
 use crate::error::{Error, Result};
 use crate::state::{ClientState, Passphrase, StateStorage};
 
+/// The reason for refusing a token with a relay but without keys of the service's gateway.
+const UNVOUCHED_TOKEN: &str = "a token needs the keys of the service's gateway (--ohttp-keys), \
+    since the relay could serve its own and read the token";
+
 /// Options of a connection. Every field has a default value.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -39,8 +43,9 @@ pub struct Options {
     pub checkpoint: CheckpointSettings,
     /// The bearer token, if the service requires one.
     pub token: Option<Token>,
-    /// Allows sending the token over plain HTTP to another machine or through a proxy. Others on
-    /// the network can then read it.
+    /// Allows sending the token over plain HTTP to another machine or through a proxy, and sealing
+    /// it for keys that only the relay vouches for. Others on the network, or the relay, can then
+    /// read it. A relay at another machine may be reached over plain HTTP, too.
     pub insecure_http: bool,
     /// PEM file of the certificates to trust: of issuers, or the server's own. `None` trusts the
     /// certificates that the user's environment trusts: in the files that `SSL_CERT_FILE` and
@@ -55,7 +60,8 @@ pub struct Options {
     /// keys, too. Nothing is sent to the service's own address, and its name is not looked up.
     ///
     /// `ca`, `proxy` and `insecure_http` then apply to the connections to the relay. The token is
-    /// sealed for the service's gateway. A service at a Unix socket or below a path, and a client
+    /// sealed for the service's gateway; it is refused without [`Relay::keys`], unless
+    /// `insecure_http` is set. A service at a Unix socket or below a path, and a client
     /// certificate, are refused. `None` connects to the service itself.
     pub relay: Option<Relay>,
     /// The directory of client state: the state of registered clients, pins, and copies of public
@@ -141,6 +147,7 @@ impl Options {
             Arc::new(Native::default()),
         )?;
         self.check_carried_token(service.address())?;
+        self.check_vouched_token()?;
 
         Ok(service.with_patience(self.usable_patience()))
     }
@@ -170,6 +177,18 @@ impl Options {
             });
         }
         Ok(())
+    }
+
+    /// Refuses a token that would be sealed for keys that the relay carries. A relay that lies
+    /// carries keys of its own, and reads the token.
+    fn check_vouched_token(&self) -> Result<()> {
+        let unvouched = self.relay.as_ref().filter(|relay| relay.keys.is_none());
+        match unvouched {
+            Some(relay) if self.token.is_some() && !self.insecure_http => {
+                Err(relay.unusable(UNVOUCHED_TOKEN))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The settings of the protocol core.
@@ -204,6 +223,11 @@ impl Options {
 mod tests {
     use super::*;
 
+    /// A relay with the keys of the service's gateway. The file is not read.
+    fn vouched_relay() -> Relay {
+        Relay::new("https://r").with_keys("gateway.keys")
+    }
+
     #[test]
     fn options_do_not_print_the_token() {
         let options = Options {
@@ -234,7 +258,7 @@ mod tests {
             token: None,
             ..options.clone()
         };
-        let sealed = options.clone().relay(Relay::new("https://r"));
+        let sealed = options.clone().relay(vouched_relay());
         let direct = options.proxy(ProxySetting::Environment);
         for options in [allowed, without_token, direct, sealed] {
             assert!(options.service("http://localhost").is_ok());
@@ -248,8 +272,34 @@ mod tests {
             ..Options::default()
         };
         assert!(options.service("http://h").is_err());
-        let sealed = options.relay(Relay::new("https://r"));
+        let sealed = options.relay(vouched_relay());
         assert!(sealed.service("http://h").is_ok());
+    }
+
+    #[test]
+    fn a_token_needs_keys_that_not_only_the_relay_vouches_for() {
+        let options = Options {
+            token: Some(Token::new("secret").unwrap()),
+            ..Options::default()
+        }
+        .relay(Relay::new("https://name:word@r"));
+        for url in ["https://h", "http://h", "http://localhost"] {
+            let refused = options.service(url).err().unwrap();
+            assert_eq!(refused.code(), "bad_relay", "{url}");
+            let text = refused.to_string();
+            assert!(text.contains("--ohttp-keys"), "{text}");
+            assert!(!text.contains("word") && !text.contains("secret"), "{text}");
+        }
+
+        let allowed = Options {
+            insecure_http: true,
+            ..options.clone()
+        };
+        let without_token = options.without_token();
+        let vouched = options.relay(vouched_relay());
+        for options in [allowed, without_token, vouched] {
+            assert!(options.service("https://h").is_ok());
+        }
     }
 
     #[test]

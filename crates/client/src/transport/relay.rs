@@ -17,7 +17,8 @@ pub struct Relay {
     pub url: String,
     /// The file with the key configurations of the service's gateway, of type
     /// `application/ohttp-keys`, as the service's operator publishes it. `None` fetches them
-    /// through the relay, which can then replace them by its own and read everything.
+    /// through the relay, which can then replace them by its own and read everything; a token is
+    /// then refused, unless [`insecure_http`](crate::Options::insecure_http) is set.
     pub keys: Option<PathBuf>,
 }
 

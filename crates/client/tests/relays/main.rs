@@ -84,9 +84,11 @@ fn keys(gateway: &Gateway) -> Reply {
     Reply::new(200, media::OHTTP_KEYS, list)
 }
 
+/// Options with a token, which is also sealed for keys that only the relay vouches for.
 fn options(relay: Relay) -> Options {
     Options {
         token: Some(Token::new("secret").unwrap()),
+        insecure_http: true,
         pin: Pin::Nothing,
         no_cache: true,
         patience: Some(Duration::ZERO),
@@ -270,7 +272,10 @@ fn the_keys_of_a_file_are_used_and_never_replaced() {
     for (name, look_up) in CLIENTS {
         let relay = working();
         let service = Unvisited::new();
-        let options = options(Relay::new(&relay.url).with_keys(&file));
+        let options = Options {
+            insecure_http: false,
+            ..options(Relay::new(&relay.url).with_keys(&file))
+        };
 
         std::fs::write(&file, keys(&gateway(1)).body).unwrap();
         assert_eq!(
@@ -290,6 +295,34 @@ fn the_keys_of_a_file_are_used_and_never_replaced() {
         let text = error.to_string();
         assert!(text.contains("does not have the key in "), "{name}: {text}");
         assert_eq!(targets(&relay), [service.target("POST")], "{name}");
+        service.assert_unvisited();
+    }
+}
+
+#[test]
+fn no_token_is_sealed_for_keys_that_only_the_relay_vouches_for() {
+    for (name, look_up) in CLIENTS {
+        let relay = replying(|| Reply::new(404, "text/plain", ""));
+        let service = Unvisited::new();
+        let careful = Options {
+            insecure_http: false,
+            ..options(Relay::new(&relay.url))
+        };
+        let refused = look_up(&service.url, &careful).unwrap_err();
+        assert_eq!(refused.code(), "bad_relay", "{name}: {refused}");
+        let text = refused.to_string();
+        assert!(text.contains("--ohttp-keys"), "{name}: {text}");
+        assert!(targets(&relay).is_empty(), "{name}");
+
+        // Without a token the request goes out.
+        let anonymous = Options {
+            token: None,
+            ..careful
+        };
+        let failed = look_up(&service.url, &anonymous).unwrap_err();
+        assert_eq!(failed.code(), "relay", "{name}: {failed}");
+        let sent = [service.target("GET"), service.target("POST")];
+        assert_eq!(targets(&relay), sent, "{name}");
         service.assert_unvisited();
     }
 }

@@ -219,6 +219,8 @@ fn refused(error: Error) -> Finding {
             "ask the owner: the service shows what its owner did not sign",
         ),
         Error::Relay { .. } => ("relay", "see the logs of the relay and of the service"),
+        // The probe has no token, which needs the gateway's keys.
+        Error::BadRelay { .. } => ("relay", "give --ohttp-keys FILE with the gateway's keys"),
         _ => (
             "version",
             "the service and this program may be of different versions: papir --version",

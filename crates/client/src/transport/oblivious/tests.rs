@@ -21,6 +21,8 @@ fn gateway() -> Gateway {
 fn options() -> Options {
     Options {
         token: Some(Token::new("secret").unwrap()),
+        // The gateway's keys come through the relay.
+        insecure_http: true,
         ..Options::default()
     }
     .relay(Relay::new("https://name:word@r.example/relay/"))
