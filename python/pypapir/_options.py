@@ -18,13 +18,13 @@ class ConnectOptions(TypedDict, total=False):
         max_age: The most that a signed version may be old. A database that is not signed is refused.
         witnesses: Public keys of witnesses, whose signatures beside the owner's are counted.
         cosignatures: The number of these witnesses that must have signed.
-        pin: Whether the owner's key is remembered from its first use; True by default.
+        pin: True if the owner's key is remembered from its first use; True by default.
         root: The root of a verifiable database, against which every record is verified.
         state: The directory of registered clients, pins and copies of public parts.
         passphrase: The passphrase that encrypts registrations in this directory.
-        cache: Whether public parts are kept in this directory; True by default.
+        cache: True if public parts are kept in this directory; True by default.
         owner_key: The key of an encrypted database: the line in its file.
-        allow_not_private: Whether a scheme that hides nothing is allowed.
+        allow_not_private: True if a scheme that hides nothing is allowed; False by default.
         proxy: The proxy, as `socks5://HOST:PORT` or `http://NAME:PASSWORD@HOST:PORT`, or `none` for direct
             connections. By default it is the one of the variables HTTPS_PROXY, HTTP_PROXY and ALL_PROXY.
         relay: The relay of Oblivious HTTP, as `https://HOST`, through which everything goes. The service then does not
@@ -74,10 +74,10 @@ class ServeSettings(TypedDict, total=False):
         tls_key: A PEM file of its key.
         watch: How often the files are checked for new versions; never by default.
         keep_old: How long a replaced version is still answered.
-        mapped: Whether snapshots stay in their files, in place of memory.
-        metrics: Whether the service has `/metrics`; True by default.
+        mapped: True if snapshots stay in their files, in place of memory.
+        metrics: True if the service has `/metrics`; True by default.
         max_queued: The most requests that wait.
-        allow_not_private: Whether a scheme that hides nothing is allowed.
+        allow_not_private: True if a scheme that hides nothing is allowed; False by default.
     """
 
     listen: str

@@ -272,7 +272,8 @@ pub enum Error {
         /// The reason: the value found, and the value expected.
         reason: String,
     },
-    /// As many lookups wait for slots of the schedule as may wait. The lookup was not submitted.
+    /// The queue of the schedule is full: `most` lookups wait for slots. The lookup was not
+    /// submitted.
     #[error("{most} lookups wait for the schedule's next requests: expected fewer, try later")]
     QueueFull {
         /// The maximum number of waiting lookups.

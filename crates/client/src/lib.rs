@@ -99,7 +99,7 @@ pub mod parsers {
     /// Parses bytes as JSON of a list of databases, an error or a database's description.
     ///
     /// # Errors
-    /// The parser's error for a description, if the bytes are none of the three.
+    /// The parser's error for a description, if the bytes do not parse as any of the three.
     pub fn json(bytes: &[u8]) -> std::result::Result<(), serde_json::Error> {
         let other = serde_json::from_slice::<DatabaseList>(bytes).is_ok()
             || ErrorBody::parse(bytes).is_some();

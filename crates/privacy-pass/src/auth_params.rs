@@ -32,7 +32,7 @@ pub(crate) struct AuthParameter<'a> {
 }
 
 impl AuthScheme<'_> {
-    /// Whether the scheme has this name; case does not count.
+    /// Returns true if the scheme has this name; case does not count.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
@@ -89,7 +89,7 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// Skips spaces and tabs. Returns whether there were any.
+    /// Skips spaces and tabs. Returns true if there were any.
     fn skip_spaces(&mut self) -> bool {
         let rest = self.rest.trim_start_matches([' ', '\t']);
         let skipped = rest.len() < self.rest.len();
@@ -102,7 +102,7 @@ impl<'a> Scanner<'a> {
         self.rest = self.rest.trim_start_matches([' ', '\t', ',']);
     }
 
-    /// Whether an element of the list ends here.
+    /// Returns true if an element of the list ends here.
     fn at_end(&self) -> bool {
         self.rest.is_empty() || self.rest.starts_with(',')
     }
@@ -197,7 +197,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Whether a byte may stand in a token (RFC 9110, section 5.6.2).
+/// Returns true if a byte may stand in a token (RFC 9110, section 5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -76,8 +76,8 @@ impl TokenChallenge {
         &self.origins
     }
 
-    /// Whether the origin may send this challenge (RFC 9577, section 2.1.2). Names are compared
-    /// without regard to case; a port of 443 is not implied.
+    /// Returns true if the origin may send this challenge (RFC 9577, section 2.1.2). Names are
+    /// compared without regard to case; a port of 443 is not implied.
     pub fn is_for(&self, origin: &str) -> bool {
         let mut origins = self.origins.iter();
         self.origins.is_empty() || origins.any(|name| name.eq_ignore_ascii_case(origin))

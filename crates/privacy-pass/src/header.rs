@@ -57,7 +57,7 @@ impl ChallengeOffer {
     /// The public key, if the offer has one.
     ///
     /// # Errors
-    /// Those of [`IssuerPublicKey::parse`].
+    /// The errors of [`IssuerPublicKey::parse`].
     pub fn parse_key(&self) -> Result<Option<IssuerPublicKey>, PassError> {
         let key = self.token_key.as_deref();
         key.map(IssuerPublicKey::parse).transpose()

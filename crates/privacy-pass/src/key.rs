@@ -112,8 +112,8 @@ impl IssuerPublicKey {
         &self.key
     }
 
-    /// Whether `number` is below the modulus. Both have the same length and are big-endian, so that
-    /// their bytes compare as numbers.
+    /// Returns true if `number` is below the modulus. Both have the same length and are big-endian,
+    /// so that their bytes compare as numbers.
     pub(crate) fn is_reduced(&self, number: &[u8; MODULUS_BYTES]) -> bool {
         number[..] < *modulus(&self.spki)
     }

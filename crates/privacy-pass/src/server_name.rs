@@ -18,7 +18,7 @@ pub(crate) fn check(what: &'static str, name: &str) -> Result<(), PassError> {
     Err(PassError::malformed(what, found, FORM))
 }
 
-/// Whether a text has the form `host` or `host:port`.
+/// Returns true if a text has the form `host` or `host:port`.
 fn is_authority(name: &str) -> bool {
     if let Some(inside) = name.strip_prefix('[') {
         let Some((address, port)) = inside.split_once(']') else {
@@ -35,13 +35,13 @@ fn is_authority(name: &str) -> bool {
     !host.is_empty() && host.bytes().all(is_host) && port.is_none_or(is_port)
 }
 
-/// Whether a byte may stand in a host (`reg-name` of RFC 3986), except for the comma, which
+/// Returns true if a byte may stand in a host (`reg-name` of RFC 3986), except for the comma, which
 /// separates origins.
 fn is_host(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=".contains(&byte)
 }
 
-/// Whether a text is a port.
+/// Returns true if a text is a port.
 fn is_port(text: &str) -> bool {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     is_number && text.parse::<u16>().is_ok()

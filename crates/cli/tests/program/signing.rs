@@ -420,7 +420,7 @@ struct Published {
 }
 
 impl Published {
-    /// What the client finds.
+    /// The values that the client prints.
     fn look_up(&self, more: &[&str]) -> String {
         let _service = serve_at(&self.listen, &self.words);
         succeeds(&get(&self.listen, &self.state, more))

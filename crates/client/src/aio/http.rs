@@ -98,7 +98,6 @@ fn build(address: &Address, options: &Options, usage: HttpUse) -> Result<Proxied
         .no_deflate()
         // reqwest ignores variables that it cannot use, and connects directly.
         .no_proxy();
-    // A relay needs nothing that tells clients apart.
     if let Some(chosen) = &proxy {
         builder = builder.proxy(of_reqwest(chosen)?);
     }

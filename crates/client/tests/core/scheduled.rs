@@ -402,7 +402,7 @@ mod over_http {
     /// Indices that users submit at once.
     const USERS: [&[u64]; 3] = [&[], &[3, 7, 20, 49, 11], &[7, 7, 7]];
 
-    /// What the service sees of a schedule, and the values that its user gets.
+    /// The service's view of a schedule, and the values that its user gets.
     #[derive(Debug)]
     struct Outcome {
         seen: Vec<Seen>,

@@ -191,7 +191,7 @@ fn unmet_options() -> [Options; 3] {
     ]
 }
 
-/// Options with keys that are none.
+/// Options with malformed keys.
 fn malformed_options() -> [Options; 3] {
     let base = || stored_in(&Arc::default());
     [

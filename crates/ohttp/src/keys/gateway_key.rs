@@ -10,7 +10,7 @@ use crate::error::Result;
 /// The symmetric algorithms: HKDF-SHA256 with AES-128-GCM, which every implementation has.
 const SUITE: SymmetricSuite = SymmetricSuite::new(Kdf::HkdfSha256, Aead::Aes128Gcm);
 
-/// How a request's key is agreed on.
+/// The key encapsulation mechanism (KEM) of a gateway's key (RFC 9180).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kem {
     /// DHKEM(X25519, HKDF-SHA256), which every implementation has.
@@ -69,7 +69,7 @@ impl GatewayKey {
         self.id
     }
 
-    /// How a request's key is agreed on.
+    /// The key encapsulation mechanism of the key.
     #[must_use]
     pub fn kem(&self) -> Kem {
         self.kem

@@ -4,7 +4,7 @@ use zeroize::Zeroizing;
 
 use super::{InnerHeader, InnerRequest, ResponseHead, headers_bytes, padded_length};
 
-/// How the end of a message's body is known.
+/// The framing of a message's body (RFC 9292, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// The message begins with the body's length in bytes.

@@ -26,7 +26,7 @@ impl ScriptedRng {
         Self { rest: bytes }
     }
 
-    /// Whether all bytes were drawn.
+    /// Returns true if all bytes were drawn.
     pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }

@@ -246,7 +246,7 @@ fn bad_gadgets(good: Literal) -> Vec<Literal> {
     bad
 }
 
-/// Parameters with a ring or an error that is none.
+/// Parameters with an invalid ring or error distribution.
 fn bad_rings(good: Literal) -> [Literal; 6] {
     [
         rlwe(2048, [1_073_692_673, 67_043_329], 6.4),

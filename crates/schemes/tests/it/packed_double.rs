@@ -223,7 +223,7 @@ fn bad_bits(good: Literal) -> [Literal; 5] {
     .map(|bits| Literal { bits, ..good })
 }
 
-/// Parameters whose packing key has a gadget that is none.
+/// Parameters whose packing key has an invalid gadget.
 fn bad_gadgets(good: Literal) -> [Literal; 6] {
     let gadget = |levels, log_base, drop| GadgetParams {
         levels,

@@ -70,7 +70,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .method_not_allowed_fallback(|| async { Problem::WrongMethod })
         .layer(from_fn_with_state(Arc::clone(app), guard::check));
 
-    // What a sealed request contains is guarded, counted and logged like a request of its own.
+    // An opened request is guarded, counted and logged like a request that was not sealed.
     if app.gateway.is_some() {
         let inner = router
             .clone()

@@ -1,7 +1,7 @@
 //! Handlers of the gateway of Oblivious HTTP (RFC 9458, RFC 9540).
 //!
-//! A relay sends sealed requests of its clients. The service learns what is asked, and the relay
-//! who asks. What a sealed request contains goes through the routes like a request of the relay.
+//! A relay sends sealed requests of its clients. The service learns the requests, and the relay the
+//! clients' addresses. An opened request goes through the routes like a request of the relay.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -402,7 +402,7 @@ impl SealedHeader {
     }
 }
 
-/// A header; `None` if its name or its value is none of HTTP.
+/// A header; `None` if HTTP does not allow its name or its value.
 fn parsed(name: &str, value: &str) -> Option<SealedHeader> {
     Some(SealedHeader {
         name: HeaderName::from_bytes(name.as_bytes()).ok()?,

@@ -66,7 +66,7 @@ fn relay(server: &Running, media_type: &str, sealed: &[u8]) -> Reply {
     send("POST", &gateway_url(server), &headers, sealed)
 }
 
-/// What a sealed response contains.
+/// The content of a sealed response.
 struct Inner {
     status: u16,
     body: Vec<u8>,

@@ -56,7 +56,7 @@ impl ScheduledBatch {
         Self { wanted, promises }
     }
 
-    /// What to look up, in order.
+    /// The keys or indices to look up, in order.
     pub fn wanted(&self) -> Vec<Wanted<'_>> {
         self.wanted.iter().map(OwnedWanted::borrowed).collect()
     }
