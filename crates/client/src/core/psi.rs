@@ -269,7 +269,8 @@ impl IntersectionTask<'_> {
     /// The filter of this version, from the storage or fetched.
     async fn filter(&self, info: &PsiInfo, traffic: &mut Traffic) -> Result<Filter, RunError> {
         // Apart from the service's own slot: its database and its set are different things.
-        let slot = self.service.address.identity("") + " set";
+        let set = self.service.address.identity("") + " set";
+        let slot = self.service.unlinked_slot(set);
         let storage = SlotStorage::new(self.io, &slot);
         if let Some(filter) = stored_filter(storage, info).await {
             return Ok(filter);

@@ -2,7 +2,7 @@
 //!
 //! A copy is offered to the server (`If-None-Match`) only if it has the version that the server
 //! describes, and passes every check of a fetched public part. A server therefore learns only if
-//! this client has fetched this version before.
+//! this client has fetched this version before, directly or through the same relay.
 
 use super::service::Service;
 use super::storage::SlotStorage;
@@ -22,9 +22,10 @@ pub(crate) struct PublicCache<'a> {
 impl<'a> PublicCache<'a> {
     /// The stored copy for the database `name`. If `stores` is false, it reads and stores nothing.
     pub(crate) fn new(io: &'a Io, service: &Service, name: &str, stores: bool) -> Self {
+        let slot = stores.then(|| service.address.identity(name));
         Self {
             io,
-            slot: stores.then(|| service.address.identity(name)),
+            slot: slot.map(|slot| service.unlinked_slot(slot)),
         }
     }
 

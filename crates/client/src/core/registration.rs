@@ -26,7 +26,7 @@ const MAX_KEYS_IN_ONE_REQUEST: usize = 64 << 10;
 /// A client's registration with a database. Clones share its state in memory and in storage.
 #[derive(Clone)]
 pub(crate) struct Registration {
-    /// The storage slot. It is also the database's identity.
+    /// The storage slot. It is the database's identity, and names the relay before the service.
     slot: String,
     /// The path of the database's registered clients.
     clients: String,
@@ -105,8 +105,9 @@ impl Registration {
             return Ok(None);
         }
 
+        let identity = context.service.address.identity(name);
         let registration = Self {
-            slot: context.service.address.identity(name),
+            slot: context.service.unlinked_slot(identity),
             clients: path::clients(name),
             ready: ReadyTickets::default(),
             rotation: settings.rotation,

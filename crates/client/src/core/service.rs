@@ -27,6 +27,8 @@ const MAX_LOCATION_BYTES: usize = 200;
 pub struct Service {
     pub(crate) address: Address,
     token: Option<Token>,
+    /// The relay of Oblivious HTTP before the service; `None` for direct requests.
+    relay: Option<String>,
     pub(crate) patience: Duration,
     /// Set once the service has responded. Clones share it.
     responded: Arc<AtomicBool>,
@@ -63,6 +65,7 @@ impl Service {
         Ok(Self {
             address,
             token,
+            relay: None,
             patience: PATIENCE,
             responded: Arc::default(),
             platform,
@@ -74,6 +77,27 @@ impl Service {
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
+    }
+
+    /// Returns the same service, reached through the relay of Oblivious HTTP at this address.
+    /// Registrations, copies of public parts and filters of sets are then stored for this relay:
+    /// their use would link requests through it to others.
+    #[must_use]
+    pub fn with_relay(self, relay: &str) -> Self {
+        Self {
+            relay: Some(relay.to_owned()),
+            ..self
+        }
+    }
+
+    /// Returns the slot for stored data whose use the service can observe, given the slot for
+    /// direct requests. It is another one for each relay: a service knows the address behind a
+    /// direct request, and would recognise the client of a relayed one by an id or a copy.
+    pub(crate) fn unlinked_slot(&self, slot: String) -> String {
+        match &self.relay {
+            Some(relay) => format!("{slot} through {relay}"),
+            None => slot,
+        }
     }
 
     /// The service's address.

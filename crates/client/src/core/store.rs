@@ -17,8 +17,9 @@ use super::record::SavedRegistration;
 /// A request to the storage.
 #[derive(Debug)]
 pub struct StoreRequest {
-    /// The slot's identity, unique to one database of one service, or to the service. It contains
-    /// the service's address, so a storage whose names others can read should hash it.
+    /// The slot's identity, unique to one database of one service, or to the service; for some data
+    /// also to the relay before it. It contains the addresses of service and relay, so a storage
+    /// whose names others can read should hash it.
     pub slot: String,
     /// The action.
     pub action: StoreAction,

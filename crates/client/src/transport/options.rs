@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use papir_core::OwnerKey;
+use papir_core::{OwnerKey, without_passwords};
 use papir_lookup::Root;
 
 use super::identity::Identity;
@@ -149,7 +149,11 @@ impl Options {
         self.check_carried_token(service.address())?;
         self.check_vouched_token()?;
 
-        Ok(service.with_patience(self.usable_patience()))
+        let service = service.with_patience(self.usable_patience());
+        match &self.relay {
+            Some(relay) => Ok(service.with_relay(&without_passwords(relay.address()?.base()))),
+            None => Ok(service),
+        }
     }
 
     /// The patience, limited by the time limits of calls, so that a failure that no retry resolves
@@ -300,6 +304,20 @@ mod tests {
         for options in [allowed, without_token, vouched] {
             assert!(options.service("https://h").is_ok());
         }
+    }
+
+    #[test]
+    fn state_that_the_service_can_recognise_is_stored_for_each_relay() {
+        let slot = |options: &Options| {
+            let service = options.service("https://h").unwrap();
+            service.unlinked_slot("slot".to_owned())
+        };
+
+        let direct = Options::default();
+        assert_eq!(slot(&direct), "slot");
+        let relayed = direct.relay(Relay::new("https://name:word@r.example/relay/"));
+        let expected = "slot through https://name:***@r.example/relay";
+        assert_eq!(slot(&relayed), expected);
     }
 
     #[test]

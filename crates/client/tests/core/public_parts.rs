@@ -83,6 +83,27 @@ fn a_copy_of_the_described_version_is_offered_and_used() {
     assert_eq!(peer.copy, None);
 }
 
+/// A dishonest service could describe another version to each client that asks directly.
+#[test]
+fn a_copy_is_offered_only_through_the_relay_that_it_was_fetched_through() {
+    let first = stored(1);
+    let tag = format!("\"{}\"", first.server.version());
+    let length = first.bundle.len() as u64;
+    let mut peer = Peer::new(first);
+
+    for relay in [
+        None,
+        Some("https://r.example"),
+        Some("https://other.example"),
+    ] {
+        peer.relay = relay;
+        let fetched = offered(&mut peer, Settings::default());
+        assert_eq!(fetched, (None, length), "{relay:?}");
+        let confirmed = offered(&mut peer, Settings::default());
+        assert_eq!(confirmed, (Some(tag.clone()), 0), "{relay:?}");
+    }
+}
+
 /// Opens a session with a copy. `tamper` changes the responses with the public part.
 fn open_tampered(copied: bool, tamper: fn(&mut Response)) -> (Result<Session, Error>, usize) {
     let offer = stored(1);

@@ -24,16 +24,18 @@ pub fn open() -> (Peer, Session) {
 
 pub fn open_with(rotation: Rotation) -> (Peer, Session) {
     let mut peer = Peer::new(prepared(1));
-    let schemes = Schemes::and(vec![&STATEFUL]);
-    let settings = Settings {
-        allow_not_private: true,
-        schemes,
-        rotation,
-        ..Settings::default()
-    };
-    let session = peer.open(settings).unwrap();
+    let session = peer.open(settings(rotation)).unwrap();
     peer.take();
     (peer, session)
+}
+
+fn settings(rotation: Rotation) -> Settings {
+    Settings {
+        allow_not_private: true,
+        schemes: Schemes::and(vec![&STATEFUL]),
+        rotation,
+        ..Settings::default()
+    }
 }
 
 /// Returns the client and the ticket of each query request.
@@ -319,6 +321,41 @@ fn a_refused_replacement_is_tried_again_later() {
         })
         .collect();
     assert_eq!(attempts, [true, false, true, false, true]);
+}
+
+/// The service knows the address behind direct requests, and could recognise the client by its id.
+#[test]
+fn a_registration_is_used_only_through_the_relay_that_it_was_made_through() {
+    let mut peer = Peer::new(prepared(1));
+    let ways = [
+        None,
+        Some("https://r.example"),
+        Some("https://other.example/relay"),
+    ];
+
+    for ticket in ["0", "1"] {
+        for (number, relay) in ways.into_iter().enumerate() {
+            peer.relay = relay;
+            // As in another run of the program, which has only what is stored.
+            let mut session = peer.open(settings(Rotation::default())).unwrap();
+            let values = peer.run(session.get(&[Wanted::Index(4)])).unwrap();
+            assert_eq!(values, [Some(record(1, 4))], "{relay:?}");
+
+            let events = peer.take();
+            let client = number.to_string();
+            assert_eq!(
+                tickets(&events),
+                pairs(&[(client.as_str(), ticket)]),
+                "{relay:?}"
+            );
+            let own = format!("/clients/{client}");
+            for step in short(&events) {
+                let names_client = step.contains("/clients/");
+                assert!(!names_client || step.ends_with(&own), "{relay:?}: {step}");
+            }
+        }
+    }
+    assert_eq!(peer.clients.len(), ways.len());
 }
 
 #[test]

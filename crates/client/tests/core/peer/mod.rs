@@ -26,7 +26,7 @@ pub use offer::Offer;
 pub use platform::FixedPlatform;
 pub use replies::{Reply, json, refusal};
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -46,6 +46,7 @@ use papir_schemes::registry;
 use rand_core::SeedableRng;
 
 use replies::read;
+use storage::RelayedState;
 
 pub const RECORDS: u64 = 50;
 pub const MAX_BATCH: usize = 4;
@@ -107,6 +108,10 @@ pub struct Peer {
     pub delta: Option<DeltaInfo>,
     /// The stored copy of the public part.
     pub copy: Option<Vec<u8>>,
+    /// The relay before the service; `None` for direct requests.
+    pub relay: Option<&'static str>,
+    /// What clients store of requests through relays, by the relay's address.
+    relayed: BTreeMap<String, RelayedState>,
     /// Keys that the client keeps while it uploads them.
     kept: Option<Vec<u8>>,
 }
@@ -135,6 +140,8 @@ impl Peer {
             root: None,
             pinned_name: None,
             copy: None,
+            relay: None,
+            relayed: BTreeMap::new(),
             kept: None,
         }
     }
@@ -153,7 +160,12 @@ impl Peer {
     /// The service, as clients address it.
     pub fn service(&self) -> Result<Service> {
         let token = Some(Token::new("secret").unwrap());
-        Service::new("https://papir.example", token, false, self.platform.clone())
+        let platform = self.platform.clone();
+        let service = Service::new("https://papir.example", token, false, platform)?;
+        Ok(match self.relay {
+            Some(relay) => service.with_relay(relay),
+            None => service,
+        })
     }
 
     /// Runs a task to its end.

@@ -2,19 +2,28 @@
 
 use std::sync::{Arc, Mutex};
 
-use papir_client::core::{StoreAction, StoreLock, StoreRequest, Stored};
+use papir_client::core::{SavedRegistration, StoreAction, StoreLock, StoreRequest, Stored};
 
 use super::{Event, Peer};
+
+/// What a client stores of requests through one relay.
+#[derive(Default)]
+pub(super) struct RelayedState {
+    saved: Option<SavedRegistration>,
+    copy: Option<Vec<u8>>,
+}
 
 impl Peer {
     pub fn store(&mut self, request: StoreRequest) -> Stored {
         if request.slot.trim_end_matches(" set") == "https://papir.example/v1/databases/" {
             return self.store_name(request.action);
         }
-        assert_eq!(
-            request.slot,
-            format!("https://papir.example/v1/databases/{}", self.name)
-        );
+        let database = format!("https://papir.example/v1/databases/{}", self.name);
+        let relayed = format!("{database} through ");
+        if let Some(relay) = request.slot.strip_prefix(&relayed) {
+            return self.store_relayed(relay, request.action);
+        }
+        assert_eq!(request.slot, database);
         let (name, stored) = match request.action {
             StoreAction::Lock => {
                 let lock = StoreLock::new(Unlock(Arc::clone(&self.events))).at(self.place);
@@ -65,6 +74,21 @@ impl Peer {
         };
         self.record(Event::Stored(name));
         stored
+    }
+
+    /// The slot of the database behind a relay. Nothing of it is an event.
+    fn store_relayed(&mut self, relay: &str, action: StoreAction) -> Stored {
+        let state = self.relayed.entry(relay.to_owned()).or_default();
+        match action {
+            StoreAction::Lock => return Stored::Locked(StoreLock::new(()).at(self.place)),
+            StoreAction::Read => return Stored::Registration(state.saved.clone()),
+            StoreAction::Write(saved) => state.saved = Some(saved),
+            StoreAction::Forget => state.saved = None,
+            StoreAction::PublicPart(_) => return Stored::Bytes(state.copy.clone()),
+            StoreAction::KeepPublicPart(copy) => state.copy = Some(copy),
+            other => panic!("{other:?}"),
+        }
+        Stored::Done
     }
 
     /// The slot of the service, or of its set. Its lock is no event.
