@@ -408,7 +408,7 @@ fn sizes(sizes: &Sizes) -> Lines {
 }
 
 /// The exact number of bytes, where the unit rounds it.
-fn exact(count: u64) -> String {
+pub(crate) fn exact(count: u64) -> String {
     if count < 1024 {
         String::new()
     } else {

@@ -6,6 +6,7 @@ mod describe;
 mod failure;
 mod lines;
 mod progress;
+mod relayed_sizes;
 mod service;
 
 use std::io::Write;

@@ -15,9 +15,9 @@ use crate::ready::ready;
 
 /// Bytes of a sealed request before the encapsulated key: the key's identifier, and two for each of
 /// the three mechanisms.
-const HEADER_BYTES: usize = 7;
+pub(crate) const HEADER_BYTES: usize = 7;
 /// Plaintext bytes of a full chunk.
-const CHUNK_BYTES: usize = 1 << 14;
+pub(crate) const CHUNK_BYTES: usize = 1 << 14;
 
 /// The form of sealed messages, which a gateway answers in the form of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

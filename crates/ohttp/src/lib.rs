@@ -11,12 +11,14 @@
 //! Clients send the chunked form (draft-ietf-ohai-chunked-ohttp), of which neither side needs the
 //! whole message in memory twice. A gateway takes both forms.
 //!
-//! Messages are padded with zeros (RFC 9292, section 3.8), see [`padded_length`].
+//! Messages are padded with zeros (RFC 9292, section 3.8), see [`padded_length`]. Their sealed
+//! lengths are those of [`sealed_request_bytes`] and [`sealed_response_bytes`].
 
 mod client;
 mod error;
 mod gateway;
 mod keys;
+mod length;
 mod message;
 mod outbox;
 mod ready;
@@ -25,6 +27,7 @@ pub use client::{Opener, SealedRequest};
 pub use error::{Error, Result};
 pub use gateway::{BodySealer, Gateway, OpenedRequest, ResponseSealer, SealForm};
 pub use keys::{ChosenKey, GatewayKey, Kem, KeyDigest, KeyList};
+pub use length::{sealed_request_bytes, sealed_response_bytes};
 pub use message::{InnerHeader, InnerRequest, InnerResponse, ResponseHead, padded_length};
 
 #[cfg(test)]

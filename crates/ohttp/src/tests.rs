@@ -217,6 +217,51 @@ fn lengths_hide_a_few_bytes_of_the_head() {
     assert_eq!(length("/v1/a"), length("/v1/a-longer-name"));
 }
 
+/// The bytes of a request's message before its padding: all but the padding and the one byte of
+/// its missing trailers are written before the end.
+fn unpadded(request: &InnerRequest, body: &[u8]) -> u64 {
+    let mut message = Vec::new();
+    let mut writer = message::PlainWriter::request(request, body.len() as u64, &mut message);
+    writer.body(body, &mut message);
+    message.len() as u64 + 1
+}
+
+#[test]
+fn sealed_lengths_are_those_of_real_seals() {
+    // Around the lengths of chunks, of their own lengths, and of paddings.
+    let lengths = [
+        0,
+        1,
+        47,
+        100,
+        8_000,
+        16_170,
+        16_300,
+        16_384,
+        33_000,
+        70_000,
+        1 << 20,
+    ];
+    for (gateway, kem) in [(gateway(), Kem::XWing), (x25519(), Kem::X25519)] {
+        for length in lengths {
+            let body = vec![7; length];
+            let sealed = client(&gateway).seal(&request("/v1/a"), &body).unwrap();
+            let expected = sealed_request_bytes(unpadded(&request("/v1/a"), &body), kem);
+            assert_eq!(sealed.body.len() as u64, expected, "{kem:?} {length}");
+
+            let opened = gateway.open(&sealed.body, SealForm::Chunked).unwrap();
+            let mut plain = Vec::new();
+            let framing = message::Framing::Known(length as u64);
+            let mut writer = message::PlainWriter::response(&head(200), framing, &mut plain);
+            writer.body(&body, &mut plain);
+            let expected = sealed_response_bytes(plain.len() as u64 + 1);
+            let response = answer(opened.sealer, &body, Some(length as u64), 5_000);
+            assert_eq!(response.len() as u64, expected, "{kem:?} {length}");
+        }
+    }
+    assert!(sealed_response_bytes(u64::MAX) > 1 << 62);
+}
+
 #[test]
 fn long_heads_are_refused() {
     let gateway = x25519();

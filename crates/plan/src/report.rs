@@ -7,7 +7,7 @@ use crate::Result;
 use crate::changes::{self, ChangesPlan};
 use crate::database::Database;
 use crate::demand::Demand;
-use crate::planner::{self, RankedOffers};
+use crate::planner::{self, Offer, RankedOffers};
 use crate::shards::{self, Machines, ShardsPlan};
 
 /// The plan of a database: offers, deltas and shards.
@@ -64,6 +64,14 @@ impl Plan {
         }
     }
 
+    /// The recommended offer.
+    pub fn recommended(&self) -> &Offer {
+        match &self.divided {
+            Some(divided) => &divided.single,
+            None => &self.choice.best,
+        }
+    }
+
     /// The plan as a JSON object. `rates` is the origin of the rates.
     pub fn as_json(&self, database: &Database, demand: &Demand, rates: &str) -> Value {
         let Self {
@@ -71,11 +79,6 @@ impl Plan {
             changes,
             divided,
         } = self;
-        let recommended = match divided {
-            Some(divided) => &divided.single,
-            None => &choice.best,
-        };
-
         json!({
             "records": demand.shape.records(),
             "record_bits": demand.shape.record_bits(),
@@ -91,7 +94,7 @@ impl Plan {
             "rates": rates,
             "offers": choice.offers().collect::<Vec<_>>(),
             "left_out": choice.left_out,
-            "recommended": recommended.scheme,
+            "recommended": self.recommended().scheme,
             "reason": self.reason(),
             "changes": changes,
             "divided": divided,

@@ -75,7 +75,7 @@ pub use access::{NewToken, Origin, Scope, TokenEntry, TokenFile, TokenSource, Tr
 pub use admission::{ClientLimits, Rate};
 pub use axum::body::Body as RelayBody;
 pub use axum::http::{Request, Response};
-pub use catalog::{Database, DatabaseConfig, Reloaded, Sources};
+pub use catalog::{Database, DatabaseConfig, MessageSizes, Reloaded, SealedSizes, Sources};
 pub use clients::{PostgresConfig, RegistryConfig, RegistryPlace, StoredRegistry};
 pub use duration::parse_duration;
 pub use error::Error;

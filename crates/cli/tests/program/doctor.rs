@@ -35,6 +35,7 @@ fn a_healthy_service_has_no_failures() {
         "ready",
         "token",
         "version",
+        "messages",
         "lookup",
     ] {
         assert_eq!(finding(&found, check)["status"], "ok", "{check}: {found:?}");

@@ -10,7 +10,16 @@ fn a_file_and_its_server_are_described_alike() {
     let words = folder.words(1000, papir::DEFAULT_SCHEME);
     let of_file = succeeds(&["inspect", &words]);
     for name in [
-        "scheme", "version", "records", "lookup", "security", "failure", "query", "answer",
+        "scheme",
+        "version",
+        "records",
+        "lookup",
+        "security",
+        "failure",
+        "query",
+        "answer",
+        "largest request",
+        "largest response",
     ] {
         assert!(
             of_file.lines().any(|line| line.starts_with(name)),
@@ -49,9 +58,17 @@ fn a_file_and_its_server_are_described_alike() {
         "owner",
         "delta_root",
         "sizes",
+        "sealed",
     ] {
         assert_eq!(file[name], served[name], "{name}");
     }
+    // A request has up to 64 queries, and is padded.
+    let most = 64 * file["sizes"]["query"].as_u64().unwrap();
+    let sealed = file["sealed"]["request"].as_u64().unwrap();
+    assert!(
+        sealed > most && sealed < most + most / 16 + 16_384,
+        "{file}"
+    );
     assert_eq!(
         (&file["name"], &file["keyed"], &file["root"]),
         (&"words".into(), &true.into(), &Value::Null)

@@ -15,12 +15,7 @@ use papir_store::{Metadata, OpenOptions, Snapshot, Verifier, parse_timestamp};
 
 use super::checkpoint::{Checkpoint, refused};
 use super::identity::Identity;
-
-/// Maximum number of queries in one request and in one batch, unless a single key needs more.
-const MAX_BATCH: usize = 64;
-/// Limit on the total size of a request's queries, and of its answers: 16 MiB, unless a single key
-/// needs more. The same limit holds for a batch of requests, including their client keys.
-pub(super) const BATCH_BYTES: u64 = 16 << 20;
+use super::message_sizes::{BATCH_BYTES, MAX_BATCH, MessageSizes};
 
 /// The same limits for a batch of requests that a device answers: it takes little longer for many.
 const DEVICE_BATCH: usize = 128;
@@ -34,6 +29,7 @@ pub(super) struct Base {
     commitment_top: Option<[u8; 32]>,
     pub(super) version: Version,
     pub(super) description: Description,
+    pub(super) sizes: MessageSizes,
     pub(super) max_batch: usize,
     pub(super) query_bytes: usize,
     public_part: OnceLock<Bytes>,
@@ -131,21 +127,14 @@ impl Base {
     ) -> Self {
         let description = server.describe();
         let version = server.version();
-        let lookups = keyword.as_ref().map_or(1, KeywordLayout::lookups);
-
-        // Without the scheme's part, whose length is known: a hint takes long to encode.
-        let layout = Bundle {
-            scheme_public: Vec::new(),
-            keyword: keyword.clone(),
-            commitment_top,
-        };
-        let layout_bytes = layout.encode().len() as u64;
+        let sizes = MessageSizes::of(&description, keyword.as_ref(), commitment_top.is_some());
 
         Self {
             name: name.to_owned(),
-            max_batch: max_batch(&description, lookups),
+            max_batch: sizes.max_batch(None),
             query_bytes: description.sizes.query as usize,
-            public_part_bytes: description.sizes.public + layout_bytes,
+            public_part_bytes: sizes.public_part,
+            sizes,
             server,
             keyword,
             commitment_top,
@@ -223,15 +212,4 @@ fn published(metadata: &Metadata, checkpoint: Option<&Checkpoint>) -> Option<Sys
         Some(signed) => UNIX_EPOCH.checked_add(Duration::from_secs(signed.time)),
         None => parse_timestamp(metadata.updated.as_ref().unwrap_or(&metadata.created)),
     }
-}
-
-/// Maximum number of queries in a request: as many as fit into [`BATCH_BYTES`], at most
-/// [`MAX_BATCH`], but enough for one key.
-fn max_batch(description: &Description, lookups_per_key: usize) -> usize {
-    let longest = description.sizes.query.max(description.sizes.answer).max(1);
-    let fitting = usize::try_from(BATCH_BYTES / longest)
-        .unwrap_or(usize::MAX)
-        .clamp(1, MAX_BATCH);
-
-    fitting.max(lookups_per_key.div_ceil(description.limits.batch.max(1)))
 }

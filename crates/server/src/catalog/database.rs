@@ -12,7 +12,7 @@ use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version
 use papir_lookup::KeywordLayout;
 use papir_store::{Delta, OpenOptions, Snapshot, Verify, delta_file};
 
-use super::base::{BATCH_BYTES, Base};
+use super::base::Base;
 use super::checkpoint::{Checkpoint, refused};
 use super::delta::ServedDelta;
 use super::device_slot::DeviceSlot;
@@ -271,16 +271,10 @@ impl Database {
 
     /// Maximum number of queries to the snapshot in one request.
     pub(crate) fn max_batch(&self) -> usize {
-        let Some(delta) = &self.delta else {
-            return self.base.max_batch;
-        };
-
-        // The queries to the delta have the same limit in bytes as those to a snapshot.
-        let lookups = BATCH_BYTES as usize / delta.bytes_of(1).max(1);
-        let fitting = lookups * self.base.records_per_lookup() / self.base.capacity();
-        fitting
-            .min(self.base.max_batch)
-            .max(self.base.queries_of(1))
+        match &self.delta {
+            Some(delta) => self.base.sizes.max_batch(Some(&delta.sizes())),
+            None => self.base.max_batch,
+        }
     }
 
     /// Maximum number of lookups in one request.

@@ -8,6 +8,7 @@ use papir_core::{Description, NoProgress, Result, Version};
 use papir_store::{Delta, parse_timestamp};
 
 use super::checkpoint::Checkpoint;
+use super::message_sizes::MessageSizes;
 
 /// A delta that is served beside its base.
 pub(crate) struct ServedDelta {
@@ -64,6 +65,19 @@ impl ServedDelta {
             description,
             server,
         })
+    }
+
+    /// The lengths of the delta's messages.
+    pub(super) fn sizes(&self) -> MessageSizes {
+        let sizes = &self.description.sizes;
+        MessageSizes {
+            query: sizes.query,
+            answer: sizes.answer,
+            public_part: self.public_part.len() as u64,
+            keys: 0,
+            records_per_lookup: self.queries_per_lookup,
+            records_per_query: 1,
+        }
     }
 
     /// Length of a query in bytes.

@@ -12,6 +12,7 @@ use super::host::{self, HostArguments};
 use super::machine;
 use crate::arguments::network::Network;
 use crate::describe;
+use crate::relayed_sizes;
 
 /// Versions of a database that a service keeps at most while it swaps them.
 const KEPT_VERSIONS: u64 = 3;
@@ -80,16 +81,21 @@ fn database(file: &Path, host: &HostArguments, network: &Network) -> Vec<Finding
     findings
 }
 
-/// Checks the delta beside a file, if it has one.
-fn delta(file: &Path, snapshot: &Snapshot) -> Option<Finding> {
-    match Delta::of(file, snapshot.server.version(), &OpenOptions::default()) {
-        Ok(delta) => delta.map(|delta| Finding::ok("delta", describe::delta(&delta.metadata))),
-        Err(error) => Some(Finding::fail(
-            "delta",
-            error,
-            "restore it, or publish its changes again",
-        )),
-    }
+/// Checks the delta beside a file, if it has one, and reports the lengths of messages.
+fn delta(file: &Path, snapshot: &Snapshot) -> Vec<Finding> {
+    let delta = match Delta::of(file, snapshot.server.version(), &OpenOptions::default()) {
+        Ok(delta) => delta,
+        Err(error) => {
+            let fix = "restore it, or publish its changes again";
+            return vec![Finding::fail("delta", error, fix)];
+        }
+    };
+
+    let sealed = relayed_sizes::of_snapshot(snapshot, delta.as_ref());
+    let described = delta.map(|delta| Finding::ok("delta", describe::delta(&delta.metadata)));
+    let mut findings = Vec::from_iter(described);
+    findings.push(Finding::ok("messages", relayed_sizes::sentence(sealed)));
+    findings
 }
 
 /// The newest signature of a file, if it is signed.

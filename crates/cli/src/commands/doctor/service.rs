@@ -10,6 +10,7 @@ use papir_plan::units;
 use super::finding::{Finding, RENEW_BEFORE};
 use super::machine::days;
 use crate::arguments::connecting;
+use crate::relayed_sizes;
 
 /// Difference of clocks from which on times in tokens and checkpoints go wrong.
 const CLOCK_WARN: Duration = Duration::from_secs(60);
@@ -251,6 +252,8 @@ fn database(connection: &Connection) -> Vec<Finding> {
         "download",
         format!("{} once a version", units::bytes(public)),
     ));
+    let sealed = relayed_sizes::of_service(connection);
+    findings.push(Finding::ok("messages", relayed_sizes::sentence(sealed)));
     findings
 }
 

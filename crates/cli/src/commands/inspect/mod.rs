@@ -17,6 +17,7 @@ use self::facts::Facts;
 use crate::arguments::connecting::{self, Connecting};
 use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
+use crate::relayed_sizes;
 
 /// Describe a prepared database: shape, sizes, security, failure probability, parameters.
 #[derive(Args)]
@@ -96,6 +97,10 @@ fn served(url: &str, options: Options) -> Result<Described, Failure> {
     lines.extend(lookup.root().map(|root| line("root", root)));
     facts.set("root", lookup.root().map(|root| root.to_string()));
 
+    let sealed = relayed_sizes::of_service(&connection);
+    lines.extend(relayed_sizes::lines(sealed));
+    facts.set("sealed", relayed_sizes::json(sealed));
+
     if let Some(accepted) = connection.checkpoint() {
         lines.push(describe::signed(&accepted.leaf));
         lines.push(line("owner", &accepted.owner));
@@ -116,6 +121,11 @@ fn stored(file: &Path) -> Result<Described, Failure> {
 }
 
 fn stored_database(file: &Path) -> Result<Described, Failure> {
+    let snapshot = Snapshot::open(file)?;
+    // A delta of another version is an error: a service would refuse it as well.
+    let delta = Delta::of(file, snapshot.server.version(), &OpenOptions::default())?;
+    let sealed = relayed_sizes::of_snapshot(&snapshot, delta.as_ref());
+
     let Snapshot {
         metadata,
         server,
@@ -123,7 +133,7 @@ fn stored_database(file: &Path) -> Result<Described, Failure> {
         sections,
         file_bytes,
         ..
-    } = Snapshot::open(file)?;
+    } = snapshot;
     let description = server.describe();
 
     let mut facts = Facts::of(
@@ -140,6 +150,8 @@ fn stored_database(file: &Path) -> Result<Described, Failure> {
     ));
     lines.extend(metadata.root.as_ref().map(|root| line("root", root)));
     facts.set("root", &metadata.root);
+    lines.extend(relayed_sizes::lines(sealed));
+    facts.set("sealed", relayed_sizes::json(sealed));
 
     // Read without the owner's key: the file is described, and a client decides whom to trust.
     if let Some(log) = stored_log(file)? {
@@ -147,8 +159,6 @@ fn stored_database(file: &Path) -> Result<Described, Failure> {
         lines.push(line("owner", log.owner()));
         facts.signed(log.newest()?, log.owner());
     }
-    // A delta of another version is an error: a service would refuse it as well.
-    let delta = Delta::of(file, server.version(), &OpenOptions::default())?;
     if let Some(delta) = &delta {
         lines.push(line("delta", describe::delta(&delta.metadata)));
     }

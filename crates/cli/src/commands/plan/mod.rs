@@ -21,6 +21,7 @@ use serde_json::json;
 use crate::describe::{self, line};
 use crate::failure::{Failure, Outcome};
 use crate::progress::Bars;
+use crate::relayed_sizes;
 use papir_plan::database::Database;
 use papir_plan::planner::{Demand, RankedOffers};
 use papir_plan::report::Plan;
@@ -314,7 +315,10 @@ fn plan(
     )?;
 
     if arguments.json {
-        writeln!(out, "{}", plan.as_json(database, &demand, loaded.origin))?;
+        let mut json = plan.as_json(database, &demand, loaded.origin);
+        let sealed = relayed_sizes::of_offer(plan.recommended());
+        json["sealed"] = relayed_sizes::json(sealed);
+        writeln!(out, "{json}")?;
         return Ok(());
     }
 
@@ -332,6 +336,8 @@ fn write_plan(arguments: &Arguments, plan: &Plan, out: &mut dyn Write) -> Result
     }
 
     writeln!(out, "\nRecommended: {}", plan.reason())?;
+    let sealed = relayed_sizes::of_offer(plan.recommended());
+    describe::print(&relayed_sizes::lines(sealed), out)?;
     if let Some(clients) = arguments.clients {
         writeln!(out, "{}", capacity(&plan.choice, clients))?;
     }

@@ -61,6 +61,10 @@ fn the_table_names_every_private_scheme_and_recommends_the_first() {
     );
     assert!(table.contains(" and sends "), "{table}");
     assert!(
+        table.contains("\nlargest request ") && table.contains("\nlargest response "),
+        "{table}"
+    );
+    assert!(
         table.contains("50 lookups per second keep ") && !table.contains("plain"),
         "{table}"
     );
@@ -74,6 +78,9 @@ fn sizes_match_the_schemes_and_the_best_comes_first() {
         .map(|offer| number(offer, "lookup_s"))
         .collect();
     assert!(lookups.is_sorted() && lookups.len() >= 10, "{lookups:?}");
+    let best = &offers(&plan)[0];
+    let sealed = number(&plan["sealed"], "request");
+    assert!(sealed > number(best, "upload_bytes"), "{}", plan["sealed"]);
     let t1 = of_inspire(&plan)
         .find(|offer| offer["parameters"] == "t = 1, 16384 columns")
         .unwrap();
