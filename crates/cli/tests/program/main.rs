@@ -31,6 +31,7 @@ mod proxies;
 mod psi;
 mod registered;
 mod relay;
+mod relayed;
 #[cfg(feature = "cloud")]
 mod remote;
 mod replicas;

@@ -6,7 +6,8 @@ const BUILD: [&str; 9] = [
     "--scheme", "zip", "--key", "word", "--value", "meaning", "--room", "10", "--goal",
 ];
 
-fn build(folder: &Folder) -> String {
+/// Builds a database of 60 keys under `zip`.
+pub(crate) fn build(folder: &Folder) -> String {
     let rows: String = (0..60).map(|i| format!("word {i},meaning {i}\n")).collect();
     let source = folder.write("words.csv", format!("word,meaning\n{rows}"));
     let out = folder.path("words.papir");

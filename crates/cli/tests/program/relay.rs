@@ -118,7 +118,7 @@ fn names(all: &[&str]) -> BTreeSet<String> {
 }
 
 /// A running relay; stopped when dropped.
-struct RunningRelay {
+pub(crate) struct RunningRelay {
     child: GuardedChild,
     address: String,
     folder: Folder,
@@ -126,7 +126,7 @@ struct RunningRelay {
 
 impl RunningRelay {
     /// Forwards to these services, with further arguments.
-    fn start(services: &[&str], more: &[&str]) -> Self {
+    pub(crate) fn start(services: &[&str], more: &[&str]) -> Self {
         let folder = Folder::new();
         let mut command = program();
         command
@@ -145,6 +145,11 @@ impl RunningRelay {
             address: url.strip_prefix("http://").unwrap().to_owned(),
             folder,
         }
+    }
+
+    /// Host and port.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     fn before(gateway: &FakeGateway) -> Self {
