@@ -97,7 +97,20 @@ impl Opener {
     /// # Errors
     /// See [`Opener::read`].
     pub fn open(self, sealed: Vec<u8>) -> Result<InnerResponse> {
-        ready(self.read(Cursor::new(sealed), |_| u64::MAX))
+        self.open_within(sealed, |_| u64::MAX)
+    }
+
+    /// Like [`Opener::read`], for a response in memory, or for its beginning: nothing behind the
+    /// limit needs to be there.
+    ///
+    /// # Errors
+    /// See [`Opener::read`].
+    pub fn open_within(
+        self,
+        sealed: Vec<u8>,
+        limit: impl FnOnce(&ResponseHead) -> u64,
+    ) -> Result<InnerResponse> {
+        ready(self.read(Cursor::new(sealed), limit))
     }
 }
 

@@ -15,9 +15,9 @@ use tokio::time::timeout;
 use super::failures::{failure, timed_out};
 use super::threads::unblocked;
 use super::transport::{Transport, head, response_timeout};
-use crate::core::{Failure, Request, Response};
+use crate::core::{Failure, Oblivious, Relayed, Request, Response};
 use crate::transport::READ_TIMEOUT;
-use crate::transport::oblivious::{Interruption, Oblivious, PLAIN_BYTES, Relayed};
+use crate::transport::relaying::Interruption;
 
 impl Transport {
     /// Sends a request through the relay, and opens its response. If the gateway does not have the
@@ -98,7 +98,7 @@ impl Transport {
     /// The response with its body, which is not sealed.
     async fn plain(&self, received: reqwest::Response) -> Response {
         let head = head(&received);
-        let body = self.read(received, PLAIN_BYTES).await;
+        let body = self.read(received, Oblivious::PLAIN_BYTES).await;
         Response { body, ..head }
     }
 }

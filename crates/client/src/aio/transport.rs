@@ -14,14 +14,16 @@ use super::failures::{failure, timed_out};
 use super::gate::Gate;
 use super::http::{self, ProxiedClient};
 use super::threads::unblocked;
-use crate::core::{Address, Failure, Request, Response, Step, StoreRequest, Stored, Task};
+use crate::core::{
+    Address, Failure, Oblivious, Request, Response, Step, StoreRequest, Stored, Task,
+};
 use crate::error::Result;
 use crate::state::{ClientState, lock_thread_ended, on_lock_thread};
 use crate::transport::READ_TIMEOUT;
 use crate::transport::call::{Call, CallRules};
-use crate::transport::oblivious::Oblivious;
 use crate::transport::options::Options;
 use crate::transport::proxy::failures::through;
+use crate::transport::relaying::relay_of;
 
 /// Slowest upload that a service accepts, in bytes per second.
 const SLOWEST_UPLOAD: u64 = 4 << 10;
@@ -41,7 +43,7 @@ pub(super) struct Transport {
 impl Transport {
     /// A transport to the service at `address`. Connects at the first request.
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
-        let relay = Oblivious::of(address, options)?;
+        let relay = relay_of(address, options)?;
         let peer = relay.as_ref().map_or(address, |relay| relay.relay());
 
         Ok(Self {

@@ -12,8 +12,8 @@ use papir_protocol::{header, media};
 use ureq::{AsSendBody, Body, http};
 
 use super::transport::{Transport, head, read};
-use crate::core::{Failure, Request, Response};
-use crate::transport::oblivious::{Interruption, Oblivious, PLAIN_BYTES, Relayed};
+use crate::core::{Failure, Oblivious, Relayed, Request, Response};
+use crate::transport::relaying::Interruption;
 
 impl Transport {
     /// Sends a request through the relay, and opens its response, within the time left. If the
@@ -98,7 +98,7 @@ impl Transport {
 
     /// The response with its body, which is not sealed.
     fn plain(&self, head: Response, body: Body) -> Response {
-        let body = read(body, PLAIN_BYTES).map_err(|error| self.http.failure(error));
+        let body = read(body, Oblivious::PLAIN_BYTES).map_err(|error| self.http.failure(error));
         Response { body, ..head }
     }
 }

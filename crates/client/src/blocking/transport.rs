@@ -8,12 +8,14 @@ use std::time::Duration;
 use ureq::{AsSendBody, Body, http};
 
 use super::agent::{self, HttpAgent};
-use crate::core::{Address, Failure, Request, Response, Step, StoreRequest, Stored, Task};
+use crate::core::{
+    Address, Failure, Oblivious, Request, Response, Step, StoreRequest, Stored, Task,
+};
 use crate::error::Result;
 use crate::state::ClientState;
 use crate::transport::call::{Call, CallRules};
-use crate::transport::oblivious::Oblivious;
 use crate::transport::options::Options;
+use crate::transport::relaying::relay_of;
 use crate::transport::verifier::Presented;
 
 /// Runs tasks over blocking HTTP. Clones are cheap and share connections.
@@ -41,7 +43,7 @@ impl Transport {
         options: &Options,
         presented: Presented,
     ) -> Result<Self> {
-        let relay = Oblivious::of(address, options)?;
+        let relay = relay_of(address, options)?;
         let peer = match &relay {
             Some(relay) => relay.relay().clone(),
             None => address.clone(),

@@ -30,6 +30,7 @@
 //! | `schedule` | requests of one size at fixed times |
 //! | `psi` | private set intersection |
 //! | `operator` | administration of registered clients, for the operator |
+//! | `oblivious` (feature `relay`) | requests that are sealed for a gateway behind a relay |
 
 mod address;
 mod checkpoints;
@@ -41,6 +42,8 @@ mod identity;
 mod key_sender;
 mod logs;
 mod lookups;
+#[cfg(feature = "relay")]
+mod oblivious;
 mod operator;
 mod owned;
 mod owner_pin;
@@ -70,6 +73,8 @@ pub use costs::Costs;
 pub use identity::Place;
 pub use logs::{ShownLog, fetch_log};
 pub use lookups::FoundValue;
+#[cfg(feature = "relay")]
+pub use oblivious::{GivenKeys, Oblivious, RelayChoice, Relayed};
 #[cfg(feature = "blocking")]
 pub(crate) use operator::readiness;
 pub use operator::{RegisteredClients, detail, ready};

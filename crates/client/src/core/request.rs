@@ -148,6 +148,16 @@ impl Request {
             }
         }
     }
+
+    /// The largest [`Request::body_limit`] over all statuses and versions.
+    #[cfg(feature = "relay")]
+    pub(crate) fn most_bytes(&self) -> u64 {
+        let most = match &self.accepted {
+            Accepted::Nothing => 0,
+            Accepted::UpTo(most) | Accepted::OfVersion(_, most) => bounded(*most),
+        };
+        most.max(limit::JSON_BYTES) + 1
+    }
 }
 
 /// A response, whose body was read up to [`Request::body_limit`].
@@ -161,7 +171,7 @@ pub struct Response {
     pub body: Result<Vec<u8>, Failure>,
 }
 
-#[cfg(feature = "transport")]
+#[cfg(feature = "relay")]
 impl Response {
     /// A response with this status and these headers, and an empty body. A header is left out if
     /// its value is not text, which `None` stands for.

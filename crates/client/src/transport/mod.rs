@@ -8,7 +8,7 @@
 //! | `tls`, `verifier`, `certificate` | trusted certificates, and the one that a server presents |
 //! | `identity` | the client's own certificate |
 //! | `proxy` | the proxy that carries connections |
-//! | `relay`, `oblivious` | the relay; requests that are sealed for a gateway behind it |
+//! | `relay`, `relaying` | the relay; its checks, its file of keys |
 //! | `failures` | failures that no retry resolves |
 //! | `pinned` | pins, shown and removed by the user |
 
@@ -19,7 +19,6 @@ pub(crate) mod identity;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 pub(crate) mod locked;
-pub(crate) mod oblivious;
 #[cfg(any(feature = "aio", feature = "blocking"))]
 pub(crate) mod operations;
 pub(crate) mod options;
@@ -27,6 +26,7 @@ pub(crate) mod pinned;
 mod platform;
 pub(crate) mod proxy;
 pub(crate) mod relay;
+pub(crate) mod relaying;
 pub(crate) mod retry_observer;
 pub(crate) mod tls;
 pub(crate) mod verifier;

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use papir_core::without_passwords;
 
-use crate::core::Address;
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 /// A relay of Oblivious HTTP. The service then does not see the client's address, and the relay
 /// does not see requests and answers, as long as both do not work together.
@@ -38,20 +37,6 @@ impl Relay {
             keys: Some(file.into()),
             ..self
         }
-    }
-
-    /// The relay's parsed address.
-    pub(super) fn address(&self) -> Result<Address> {
-        let address = Address::parse(&self.url).map_err(|error| match error {
-            Error::BadUrl { reason, .. } => self.unusable(reason),
-            other => other,
-        })?;
-
-        // The address of a Unix socket, or of a database of a service, has another base.
-        if address.base() != self.url.trim_end_matches('/') {
-            return Err(self.unusable("expected http:// or https://, and no path of a service"));
-        }
-        Ok(address)
     }
 
     /// The error for a relay that is not used.

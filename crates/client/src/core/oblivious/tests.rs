@@ -2,36 +2,39 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_util::io::Cursor;
 use papir_ohttp::{Gateway, GatewayKey, Kem, SealForm};
-use papir_protocol::{ErrorBody, code};
+use papir_protocol::{ErrorBody, code, header};
 
 use super::*;
-use crate::core::{Step, Token, detail};
-use crate::transport::identity::Identity;
+use crate::core::request::Accepted;
+use crate::error::Error;
 
-const SERVICE: &str = "http://H.example:7470";
+const RELAY: &str = "https://name:word@r.example/relay/";
 
 fn gateway() -> Gateway {
     Gateway::new(vec![GatewayKey::derive(1, Kem::X25519, &[7; 32]).unwrap()])
 }
 
-fn options() -> Options {
-    Options {
-        token: Some(Token::new("secret").unwrap()),
-        // The gateway's keys come through the relay.
-        insecure_http: true,
-        ..Options::default()
+fn choice(url: &str) -> RelayChoice {
+    RelayChoice {
+        url: url.to_owned(),
+        keys: None,
+        is_proxied: false,
+        insecure_http: false,
     }
-    .relay(Relay::new("https://name:word@r.example/relay/"))
 }
 
-/// The relay of the options, with the gateway's key.
-fn relay() -> Arc<Oblivious> {
-    let service = Address::parse(SERVICE).unwrap();
-    let relay = Oblivious::of(&service, &options()).unwrap().unwrap();
+fn service() -> Address {
+    Address::parse("http://H.example:7470").unwrap()
+}
+
+/// A relay, with the gateway's key.
+fn relay() -> Oblivious {
+    let relay = Oblivious::new(&service(), &choice(RELAY)).unwrap();
     assert!(relay.key().is_none() && relay.fetches_keys());
 
     let list = gateway().key_list().unwrap().encode();
@@ -41,14 +44,10 @@ fn relay() -> Arc<Oblivious> {
     relay
 }
 
-/// A request of the core: for the list of databases, with the token.
+/// A request with a token.
 fn request() -> Request {
-    let options = options();
-    let service = options.service(SERVICE).unwrap();
-    match detail(service, options.settings()).start() {
-        Step::Send(request, _) => request,
-        _ => panic!("no request"),
-    }
+    Request::get("/v1/databases", Accepted::UpTo(limit::JSON_BYTES))
+        .with_header(header::AUTHORIZATION, "Bearer secret".to_owned())
 }
 
 fn response(status: u16, media: &str, body: impl Into<Vec<u8>>) -> Response {
@@ -65,8 +64,13 @@ fn ready<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Sends a request, and opens the gateway's response, with its sealed bytes changed by `change`.
-fn exchange(body: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Result<Response, Failure> {
+/// Sends a request, and opens the gateway's response, with its sealed bytes changed by `change`: as
+/// it arrives, or whole.
+fn exchange(
+    is_whole: bool,
+    body: &[u8],
+    change: impl FnOnce(&mut Vec<u8>),
+) -> Result<Response, Failure> {
     let relay = relay();
     let request = request();
     let sealed = relay.seal(&relay.key().unwrap(), &request).unwrap();
@@ -80,7 +84,14 @@ fn exchange(body: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Result<Response, 
     let mut answer = sealer.part(body).unwrap();
     answer.extend(sealer.finish().unwrap());
     change(&mut answer);
-    ready(relay.open(sealed.opener, Cursor::new(answer), &request))
+
+    let again = relay.seal(&relay.key().unwrap(), &request).unwrap();
+    let foreign = relay.open_whole(again.opener, answer.clone(), &request);
+    assert!(foreign.is_err(), "it was sealed for another request");
+    match is_whole {
+        true => relay.open_whole(sealed.opener, answer, &request),
+        false => ready(relay.open(sealed.opener, Cursor::new(answer), &request)),
+    }
 }
 
 fn failure(failure: &Failure) -> &RelayFailure {
@@ -112,14 +123,28 @@ fn within_a_sealed_request_are_the_headers_of_the_core_alone() {
 
 #[test]
 fn a_response_is_opened_up_to_the_limit_of_its_request() {
-    let response = exchange(b"databases", |_| {}).unwrap();
-    assert_eq!(response.status, 200);
-    assert_eq!(response.header(header::VERSION), Some("07"));
-    assert_eq!(response.body.unwrap(), b"databases");
+    for is_whole in [false, true] {
+        let response = exchange(is_whole, b"databases", |_| {}).unwrap();
+        assert_eq!(response.status, 200);
+        assert_eq!(response.header(header::VERSION), Some("07"));
+        assert_eq!(response.body.unwrap(), b"databases");
 
-    let long = vec![1; 2 * usize::try_from(limit::JSON_BYTES).unwrap()];
-    let response = exchange(&long, |_| {}).unwrap();
-    assert_eq!(response.body.unwrap().len() as u64, limit::JSON_BYTES + 1);
+        let long = vec![1; 2 * usize::try_from(limit::JSON_BYTES).unwrap()];
+        let response = exchange(is_whole, &long, |_| {}).unwrap();
+        assert_eq!(response.body.unwrap().len() as u64, limit::JSON_BYTES + 1);
+    }
+}
+
+#[test]
+fn a_response_in_memory_may_end_at_its_limit() {
+    let most = usize::try_from(Oblivious::sealed_limit(&request())).unwrap();
+    let long = vec![1; 2 * most];
+    let response = exchange(true, &long, |answer| {
+        assert!(answer.len() > most);
+        answer.truncate(most);
+    });
+    let body = response.unwrap().body.unwrap();
+    assert_eq!(body.len() as u64, limit::JSON_BYTES + 1);
 }
 
 #[test]
@@ -130,10 +155,12 @@ fn changed_and_cut_off_responses_are_final_failures() {
         |answer: &mut Vec<u8>| answer.clear(),
         |answer: &mut Vec<u8>| answer[40] ^= 1,
     ] {
-        let refused = exchange(b"databases", change).unwrap_err();
-        assert!(!failure(&refused).is_retryable);
-        let text = refused.to_string();
-        assert!(text.contains("unusable response: "), "{text}");
+        for is_whole in [false, true] {
+            let refused = exchange(is_whole, b"databases", change).unwrap_err();
+            assert!(!failure(&refused).is_retryable);
+            let text = refused.to_string();
+            assert!(text.contains("unusable response: "), "{text}");
+        }
     }
 }
 
@@ -228,46 +255,34 @@ fn unusable_keys_are_final_failures() {
 }
 
 #[test]
-fn the_keys_of_a_file_are_used_and_no_others() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("keys");
+fn given_keys_are_used_and_no_others() {
     let list = gateway().key_list().unwrap();
-    std::fs::write(&file, list.encode()).unwrap();
-
-    let service = Address::parse(SERVICE).unwrap();
-    let given = Relay::new("https://r").with_keys(&file);
-    let options = options().relay(given);
-    let relay = Oblivious::of(&service, &options).unwrap().unwrap();
+    let given = RelayChoice {
+        keys: Some(GivenKeys::parse(&list.encode(), "the option").unwrap()),
+        ..choice(RELAY)
+    };
+    let relay = Oblivious::new(&service(), &given).unwrap();
     assert!(!relay.fetches_keys());
     let digest = relay.key().map(|key| key.digest());
     assert_eq!(digest, list.digests().next());
     let refused = relay.unknown_key().to_string();
-    assert!(refused.contains(&*file.to_string_lossy()), "{refused}");
+    assert!(refused.ends_with("the key in the option"), "{refused}");
 
-    std::fs::write(&file, "-----BEGIN").unwrap();
-    let damaged = Oblivious::of(&service, &options).err().unwrap();
-    assert_eq!(damaged.code(), "bad_ohttp_keys");
-    std::fs::remove_file(&file).unwrap();
-    let missing = Oblivious::of(&service, &options).err().unwrap();
-    assert_eq!(missing.code(), "bad_ohttp_keys");
-}
-
-fn of(service: &str, relay: &str, options: Options) -> Result<()> {
-    let options = options.relay(Relay::new(relay));
-    Oblivious::of(&Address::parse(service).unwrap(), &options).map(drop)
+    assert!(GivenKeys::parse(b"-----BEGIN", "the option").is_err());
 }
 
 #[track_caller]
-fn assert_refused(service: &str, relay: &str, options: Options) {
-    let error = of(service, relay, options).unwrap_err();
-    assert_eq!(error.code(), "bad_relay", "{service} {relay}");
+fn assert_refused(service: &str, given: &RelayChoice) {
+    let service = Address::parse(service).unwrap();
+    let error = Oblivious::new(&service, given).err().unwrap();
+    assert!(matches!(error, Error::BadRelay { .. }), "{error}");
     assert!(!error.to_string().contains("secret"), "{error}");
 }
 
 #[test]
 fn relays_that_would_be_passed_by_or_exposed_are_refused() {
     for relay in ["https://r", "http://127.0.0.1:1", "http://[::1]/relay"] {
-        of("http://h", relay, Options::default()).unwrap();
+        Oblivious::new(&service(), &choice(relay)).unwrap();
     }
     for relay in [
         "",
@@ -278,42 +293,26 @@ fn relays_that_would_be_passed_by_or_exposed_are_refused() {
         "https://r?token=secret",
         "http://name:secret@r.example",
     ] {
-        assert_refused("https://h", relay, Options::default());
+        assert_refused("https://h", &choice(relay));
     }
-    assert_refused("https://h/pir", "https://r", Options::default());
+    assert_refused("https://h/pir", &choice("https://r"));
     #[cfg(unix)]
-    assert_refused("unix:/run/papir", "https://r", Options::default());
+    assert_refused("unix:/run/papir", &choice("https://r"));
 
-    let identity = Options {
-        identity: Some(Identity::new("client.pem", "client.key")),
-        ..Options::default()
+    let proxied = RelayChoice {
+        is_proxied: true,
+        ..choice("http://127.0.0.1:1")
     };
-    assert_refused("https://h", "https://r", identity);
-
-    let proxied = Options::default().proxy("socks5://p".parse().unwrap());
-    assert_refused("https://h", "http://127.0.0.1:1", proxied);
-    let plain = Options {
+    assert_refused("https://h", &proxied);
+    let plain = RelayChoice {
         insecure_http: true,
-        ..Options::default()
+        ..choice("http://r.example")
     };
-    of("https://h", "http://r.example", plain).unwrap();
+    Oblivious::new(&service(), &plain).unwrap();
 }
 
 #[test]
-fn a_relay_is_printed_without_its_password() {
-    let shown = format!("{:?}", options());
-    assert!(shown.contains("r.example"), "{shown}");
-    assert!(!shown.contains("word@"), "{shown}");
-}
-
-#[test]
-fn the_failure_of_a_broken_connection_is_kept() {
-    let interruption = Interruption::default();
-    assert!(interruption.take().is_none());
-    let error = interruption.clone().note("it broke");
-    assert_eq!(error.kind(), io::ErrorKind::Other);
-    assert_eq!(interruption.take(), Some("it broke"));
-
+fn a_lost_connection_is_retried_unless_its_failure_is_final() {
     let relay = relay();
     assert!(failure(&relay.lost("it broke".into())).is_retryable);
     let certificate = FinalFailure::NoTls {
