@@ -94,7 +94,8 @@ lint: ## Formatting, clippy, documentation, the lean build, the client on other 
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p papir-cli -p papir-features --no-default-features -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --locked --workspace --no-deps --quiet
-	$(CARGO) clippy --locked --target $(WASM) -p papir-js --features all -- -D warnings
+	@for features in all relay; do RUSTFLAGS='$(WASM_RANDOM)' \
+	  $(CARGO) clippy --locked --target $(WASM) -p papir-js --features $$features -- -D warnings || exit 1; done
 	@if rustup target list --installed 2>/dev/null | grep -q '^aarch64-unknown-linux-gnu$$'; then \
 	  $(CARGO) check --locked --quiet --target aarch64-unknown-linux-gnu -p papir-client --no-default-features; fi
 	@if tools/setup --check arm-target 2>/dev/null; then \
@@ -158,6 +159,9 @@ notebooks: wheel ## Run the notebooks, and store their output in them.
 # Browsers run the client in WebAssembly, with vectors where they have them, and fetch the schemes of few
 # services only when needed.
 WASM := wasm32-unknown-unknown
+# Ciphers draw their random numbers from the page, by a function of papir-js. The crate `getrandom` takes
+# its choice as a flag only.
+WASM_RANDOM := --cfg getrandom_backend="custom"
 JS_PROFILE := wasm
 JS_VECTORS := none simd
 JS_DIST := js/dist
@@ -167,11 +171,11 @@ js: ## The npm package, in js/dist.
 	$(SETUP) build js
 	@rm -rf $(JS_DIST) && mkdir -p $(JS_DIST)
 	@cp js/lib/* js/package.json js/README.md LICENSE-APACHE LICENSE-MIT $(JS_DIST)
-	@set -e; for vectors in $(JS_VECTORS); do for schemes in short all; do \
-	  simd=; test $$vectors = none || simd=-simd; all=; test $$schemes = short || all=-all; \
-	  RUSTFLAGS="$${simd:+-C target-feature=+simd128}" $(CARGO) build --locked --quiet -p papir-js \
-	    --target $(WASM) --profile $(JS_PROFILE) $${all:+--features all}; \
-	  cp target/$(WASM)/$(JS_PROFILE:dev=debug)/papir_js.wasm $(JS_DIST)/papir$$all$$simd.wasm; \
+	@set -e; for vectors in $(JS_VECTORS); do for content in short all relay; do \
+	  simd=; test $$vectors = none || simd=-simd; name=; test $$content = short || name=-$$content; \
+	  RUSTFLAGS='$(WASM_RANDOM)'"$${simd:+ -C target-feature=+simd128}" $(CARGO) build --locked --quiet \
+	    -p papir-js --target $(WASM) --profile $(JS_PROFILE) $${name:+--features $$content}; \
+	  cp target/$(WASM)/$(JS_PROFILE:dev=debug)/papir_js.wasm $(JS_DIST)/papir$$name$$simd.wasm; \
 	done; done
 
 page: js ## The page of `papir serve --page`, in target/page.

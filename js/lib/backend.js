@@ -31,8 +31,9 @@ export class Backend {
 
   /** Opens a database. Returns its number and its description. */
   async open(options, { signal, onProgress, fetch }) {
-    const io = this.#io(options.url, { signal, onProgress, fetch });
-    const modules = modulesOf(this.#place);
+    const peer = peerOf(options);
+    const io = this.#io(peer, { signal, onProgress, fetch });
+    const modules = modulesOf(this.#place, peer.isRelay);
     for (const schemes of modules) {
       const engine = await stoppable(this.#engine(schemes, fetch), signal);
       try {
@@ -41,7 +42,7 @@ export class Backend {
         if (signal?.aborted) engine.close(handle);
         signal?.throwIfAborted();
         const number = this.#next++;
-        this.#databases.set(number, { engine, handle, url: options.url, fetch, turns: new Turns() });
+        this.#databases.set(number, { engine, handle, peer, fetch, turns: new Turns() });
         return { number, database };
       } catch (error) {
         if (schemes === modules.at(-1) || error.code !== "unknown_scheme") throw error;
@@ -53,8 +54,8 @@ export class Backend {
   get(number, wanted, { signal, onProgress }) {
     const database = this.#databases.get(number);
     if (!database) return Promise.reject(new PapirError("the database is closed", { code: "closed" }));
-    const { engine, handle, url, fetch, turns } = database;
-    const io = this.#io(url, { signal, onProgress, fetch });
+    const { engine, handle, peer, fetch, turns } = database;
+    const io = this.#io(peer, { signal, onProgress, fetch });
     const outcome = turns.take(() => {
       signal?.throwIfAborted();
       if (!this.#databases.has(number)) throw new PapirError("the database is closed", { code: "closed" });
@@ -88,12 +89,9 @@ export class Backend {
     return Engine.start(module, { unlock: (lock) => this.#storage.unlock(lock) });
   }
 
-  #io(url, { signal, onProgress, fetch }) {
-    // As the module reads an address.
-    const [before, ...more] = url.split(DATABASES);
-    const base = more.length > 0 ? before : url.replace(/\/+$/, "");
+  #io({ base, isRelay }, { signal, onProgress, fetch }) {
     return {
-      send: (request, bodyLimit) => send(base, request, bodyLimit, { signal, onProgress, fetch }),
+      send: (request, bodyLimit) => send(base, request, bodyLimit, { signal, onProgress, fetch, isRelay }),
       store: (request, body) => this.#store(request, body, signal),
       wait: (milliseconds) => wait(milliseconds, signal),
     };
@@ -108,4 +106,16 @@ export class Backend {
       return { head: { failure: `${error.message}: ${remedy}` } };
     }
   }
+}
+
+/** The address that all requests are sent to, as the module reads it: the relay's, else the service's. */
+function peerOf({ url, relay }) {
+  // An empty address is one that the module refuses.
+  if (typeof relay === "string") return { base: withoutSlashes(relay), isRelay: true };
+  const [before, ...more] = url.split(DATABASES);
+  return { base: more.length > 0 ? before : withoutSlashes(url), isRelay: false };
+}
+
+function withoutSlashes(url) {
+  return url.replace(/\/+$/, "");
 }

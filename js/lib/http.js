@@ -21,12 +21,12 @@ const REPORTED_BYTES = 64 << 10;
 const answered = new Set();
 
 /**
- * Sends a request to a service. Returns the reply that a task is resumed with.
+ * Sends a request to a service, or to a relay if `isRelay`. Returns the reply that a task is resumed with.
  *
  * No request has cookies or the page's path, follows a redirection, or leaves anything in the browser's cache.
  * `given` is the caller's function, by which alone the service is asked; the global `fetch` if it is undefined.
  */
-export async function send(base, request, bodyLimit, { signal, onProgress, fetch: given }) {
+export async function send(base, request, bodyLimit, { signal, onProgress, fetch: given, isRelay }) {
   const abort = new AbortController();
   const stop = () => abort.abort(signal.reason);
   signal?.addEventListener("abort", stop, { once: true });
@@ -47,7 +47,7 @@ export async function send(base, request, bodyLimit, { signal, onProgress, fetch
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof PapirError) throw error;
-    if (reports && !abort.signal.aborted) await refuse(base, reports, timer, abort.signal);
+    if (reports && !abort.signal.aborted) await refuse({ base, isRelay }, reports, timer, abort.signal);
     signal?.throwIfAborted();
     return { head: { failure: reason(error) } };
   } finally {
@@ -79,16 +79,17 @@ function isRedirection({ status, type, body }) {
  * Throws the reason why the browser keeps this page from a service. The browser's own error is the same for a service
  * that is away.
  */
-async function refuse(base, reports, timer, signal) {
+async function refuse({ base, isRelay }, reports, timer, signal) {
   const { origin } = globalThis.location;
-  const service = parsed(base)?.origin;
+  const peer = parsed(base)?.origin;
   timer.start(REACHED_MILLISECONDS, "no response");
-  // The page may not read such a response, but learns that there is one.
-  const isThere = await isAnswered(base, "no-cors", signal);
+  // The page may not read such a response, but learns that there is one. A relay is not asked: the browser would follow
+  // it to the service, which must not see the page's address.
+  const isThere = !isRelay && (await isAnswered(base, "no-cors", signal));
   await reported();
 
-  if (reports.has("connect-src", service)) {
-    const message = `${base}: the page's content security policy forbids to ask it: add ${service} to connect-src`;
+  if (reports.has("connect-src", peer)) {
+    const message = `${base}: the page's content security policy forbids to ask it: add ${peer} to connect-src`;
     throw new NetworkError(message, { code: "policy" });
   }
   // The service may have come up just now.

@@ -11,8 +11,23 @@ export interface ConnectOptions {
   database?: string;
   /** Token for the service. It is sent over HTTPS only, or to this machine. */
   token?: string;
-  /** Sends the token over plain HTTP, too. Anyone on the network path can then read it. */
+  /**
+   * Sends the token over plain HTTP, too, and through a relay without `ohttpKeys`. Anyone on the network path, or the
+   * relay, can then read it. A relay of another machine may be reached over plain HTTP, too.
+   */
   insecureHttp?: boolean;
+  /**
+   * The relay of Oblivious HTTP, as `https://HOST`, through which every request goes, sealed for the service's gateway
+   * (RFC 9458). The service then does not see this machine's address. Nothing is sent to the service itself; without
+   * the relay, a call fails with the code `relay`. Progress is not reported.
+   */
+  relay?: string | URL;
+  /**
+   * The keys of the service's gateway, of type `application/ohttp-keys`, as the service's operator publishes them. By
+   * default they are fetched through the relay, which can then replace them and read everything; a token is refused
+   * then, with the code `bad_relay`.
+   */
+  ohttpKeys?: Uint8Array;
   /** The owner's public key. The database must be signed under it. */
   owner?: string;
   /** The root of a verifiable database, 64 hexadecimal digits. Every record is verified against it. */

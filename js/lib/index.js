@@ -41,7 +41,7 @@ export async function connect(url, given = {}) {
   const { fetch, worker = isPage() && !fetch, module, simd, signal, timeout, onProgress, ...rest } = given;
   const limit = timeoutOf(timeout);
   const checked = options(url, rest, limit);
-  const sending = chosenFetch(checked.url, fetch);
+  const sending = chosenFetch(checked.relay ?? checked.url, fetch);
   if (sending && worker) throw new TypeError("option `fetch`: a worker cannot call it: leave out `worker`");
   const chosen = backend(worker, { simd, place: placeOf(module) });
   const reports = onProgress && reporting(onProgress);

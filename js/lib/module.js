@@ -23,6 +23,8 @@ const ADDRESSES = {
   "papir-simd.wasm": () => new URL("./papir-simd.wasm", import.meta.url),
   "papir-all.wasm": () => new URL("./papir-all.wasm", import.meta.url),
   "papir-all-simd.wasm": () => new URL("./papir-all-simd.wasm", import.meta.url),
+  "papir-relay.wasm": () => new URL("./papir-relay.wasm", import.meta.url),
+  "papir-relay-simd.wasm": () => new URL("./papir-relay-simd.wasm", import.meta.url),
 };
 
 const FILES = "node:fs/promises";
@@ -48,12 +50,19 @@ export function isFolder(place) {
   return typeof place === "string" && new URL(place).pathname.endsWith("/");
 }
 
-/** Which modules are tried, until one has the scheme of a database: one that is given alone has the last word. */
-export function modulesOf(place) {
-  return place === undefined || isFolder(place) ? ["short", "all"] : ["all"];
+/**
+ * Which modules are tried, until one has the scheme of a database: one that is given alone has the last word. Requests
+ * through a relay need a module of their own, with all schemes.
+ */
+export function modulesOf(place, isRelayed = false) {
+  if (place !== undefined && !isFolder(place)) return ["all"];
+  return isRelayed ? ["relay"] : ["short", "all"];
 }
 
-/** The module with the schemes of most services (`short`), or with all (`all`). `fetch` is the caller's function. */
+/**
+ * The module with the schemes of most services (`short`), with all (`all`), or with all and requests through relays
+ * (`relay`). `fetch` is the caller's function.
+ */
 export async function compile(schemes, simd = hasVectors(), place = undefined, fetch = undefined) {
   if (isCompiled(place)) return place;
   const url = addressOf(schemes, simd, place);
@@ -71,7 +80,7 @@ function isCompiled(module) {
 }
 
 function addressOf(schemes, simd, place) {
-  const name = `papir${schemes === "all" ? "-all" : ""}${simd ? "-simd" : ""}.wasm`;
+  const name = `papir${schemes === "short" ? "" : `-${schemes}`}${simd ? "-simd" : ""}.wasm`;
   if (place !== undefined) return isFolder(place) ? new URL(name, place) : new URL(place);
   try {
     return ADDRESSES[name]();

@@ -5,6 +5,8 @@ const SECONDS = "a number of seconds from 0";
 const FLAG = "true or false";
 const COUNT = "a whole number from 0";
 const TEXTS = "an array of strings";
+const ADDRESS = "an address as a string or a URL";
+const BYTES = "a Uint8Array";
 
 const CHECKS = {
   [TEXT]: (value) => typeof value === "string",
@@ -12,6 +14,8 @@ const CHECKS = {
   [FLAG]: (value) => typeof value === "boolean",
   [COUNT]: (value) => Number.isSafeInteger(value) && value >= 0,
   [TEXTS]: (value) => Array.isArray(value) && value.every((one) => typeof one === "string"),
+  [ADDRESS]: (value) => typeof value === "string" || value instanceof URL,
+  [BYTES]: (value) => value instanceof Uint8Array,
 };
 
 /** Each option: its name in the module, its kind, its default. */
@@ -19,6 +23,8 @@ const OPTIONS = {
   database: ["database", TEXT, null],
   token: ["token", TEXT, null],
   insecureHttp: ["insecure_http", FLAG, false],
+  relay: ["relay", ADDRESS, null],
+  ohttpKeys: ["ohttp_keys", BYTES, null],
   owner: ["owner", TEXT, null],
   root: ["root", TEXT, null],
   maxAge: ["max_age", SECONDS, null],
@@ -35,6 +41,8 @@ const OPTIONS = {
 const LONGEST_MILLISECONDS = 2 ** 31 - 1;
 /** Time for which a request is tried again by default. */
 const PATIENCE_SECONDS = 60;
+/** Longest list of a gateway's keys. The module refuses longer ones. */
+const MOST_KEYS_BYTES = 64 << 10;
 
 /** The timeout of the options in milliseconds; undefined for none. */
 export function timeoutOf(seconds) {
@@ -46,7 +54,7 @@ export function timeoutOf(seconds) {
 
 /** The options for the module. `timeout`, in milliseconds, limits retries, so that their failure is the error. */
 export function options(address, given, timeout) {
-  const url = address instanceof URL ? address.href : address;
+  const url = inJson(address);
   if (!CHECKS[TEXT](url)) throw new TypeError(`expected an address as a string or a URL, found ${typeof url}`);
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(OPTIONS, name));
   if (unknown) throw new TypeError(`unknown option \`${unknown}\`: expected one of ${Object.keys(OPTIONS).join(", ")}`);
@@ -56,10 +64,17 @@ export function options(address, given, timeout) {
     if (value !== null && !CHECKS[kind](value)) {
       throw refused(name, kind, value);
     }
-    checked[inModule] = value;
+    checked[inModule] = inJson(value);
   }
+  if (checked.ohttp_keys && checked.relay === null) throw new TypeError("option `ohttpKeys`: it needs the option `relay`");
   if (timeout !== undefined) checked.patience = Math.min(checked.patience ?? PATIENCE_SECONDS, timeout / 1000);
   return checked;
+}
+
+/** A value as the module reads it. */
+function inJson(value) {
+  if (value instanceof URL) return value.href;
+  return value instanceof Uint8Array ? Array.from(value.subarray(0, MOST_KEYS_BYTES + 1)) : value;
 }
 
 function refused(name, kind, value) {

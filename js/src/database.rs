@@ -11,11 +11,16 @@ use zeroize::Zeroizing;
 use crate::event::{Body, Event, Head, description};
 use crate::host::report_panics;
 use crate::memory::take;
-use crate::options::Options;
-use crate::task::{Finish, event};
+use crate::options::{Options, SessionOptions};
+use crate::route::Route;
+use crate::task::{Ending, event};
 
 /// An opened database, which its lookups share.
-type Database = RefCell<Session>;
+struct Database {
+    session: RefCell<Session>,
+    /// The way of its requests.
+    route: Route,
+}
 
 /// The kinds of outcomes of a lookup.
 const ABSENT: u8 = 0;
@@ -35,25 +40,40 @@ unsafe extern "C" fn papir_open(options: *mut u8, length: usize) -> *mut Event {
     report_panics();
     // SAFETY: as the caller promises.
     let options = unsafe { take(options, length) };
-    let parsed = Options::parse(&options).and_then(|options| options.service_and_settings());
+    let parsed = Options::parse(&options).and_then(|options| options.session());
 
     let first = match parsed {
         Err(error) => Event::failed(&error),
-        Ok((service, settings)) => {
-            let finish: Finish<Result<Session>> = Box::new(opened);
-            event(Session::open(service, settings).start(), finish)
-        }
+        Ok(options) => open(options),
     };
     Box::into_raw(first)
 }
 
+/// The first event of `papir_open`.
+fn open(options: SessionOptions) -> Box<Event> {
+    let SessionOptions {
+        service,
+        settings,
+        route,
+    } = options;
+
+    let task = Session::open(service, settings);
+    let kept = route.clone();
+    let ending: Ending<Result<Session>> = Ending {
+        route,
+        finish: Box::new(move |session| opened(session, kept)),
+    };
+    event(task.start(), ending)
+}
+
 /// The last event of `papir_open`.
-fn opened(session: Result<Session>) -> Box<Event> {
+fn opened(session: Result<Session>, route: Route) -> Box<Event> {
     match session {
         Err(error) => Event::failed(&error),
         Ok(session) => {
             let head = json!({ "kind": "opened", "database": describe(&session) });
-            let database: Rc<Database> = Rc::new(RefCell::new(session));
+            let session = RefCell::new(session);
+            let database = Rc::new(Database { session, route });
             Event::new(
                 Head::from(&head),
                 Body::None,
@@ -83,23 +103,29 @@ unsafe extern "C" fn papir_get(
         (Rc::from_raw(database), take(wanted, length))
     };
 
-    let session = database.borrow().clone();
+    let session = database.session.borrow().clone();
     let task = session.get_each_owned(decode(&wanted));
+    let ending: Ending<Looked> = Ending {
+        route: database.route.clone(),
+        finish: Box::new(move |looked| found(&database, looked)),
+    };
+    Box::into_raw(event(task.start(), ending))
+}
 
-    let finish: Finish<Looked> = Box::new(move |(session, found)| {
-        let head = json!({ "kind": "values", "database": describe(&session) });
-        database.replace(session);
-        match found {
-            Ok(found) => Event::new(
-                Head::from(&head),
-                Body::Own(encode(found)),
-                std::ptr::null_mut(),
-            ),
-            Err(error) => Event::failed(&error),
-        }
-    });
+/// The last event of `papir_get`.
+fn found(database: &Database, looked: Looked) -> Box<Event> {
+    let (session, found) = looked;
+    let head = json!({ "kind": "values", "database": describe(&session) });
+    database.session.replace(session);
 
-    Box::into_raw(event(task.start(), finish))
+    match found {
+        Ok(found) => Event::new(
+            Head::from(&head),
+            Body::Own(encode(found)),
+            std::ptr::null_mut(),
+        ),
+        Err(error) => Event::failed(&error),
+    }
 }
 
 /// Closes a database. Lookups that are under way keep what they need of it.

@@ -59,6 +59,22 @@ impl Platform for Page {
     }
 }
 
+/// Fills memory with random bytes of the page: the backend of `getrandom`, with which other
+/// authors' ciphers draw their keys.
+///
+/// # Safety
+/// The memory is valid for writes of `length` bytes.
+#[cfg(feature = "relay")]
+#[unsafe(no_mangle)]
+unsafe extern "Rust" fn __getrandom_v03_custom(
+    start: *mut u8,
+    length: usize,
+) -> Result<(), getrandom::Error> {
+    // SAFETY: as the caller promises. JavaScript fills all of it, or throws.
+    unsafe { random(start, length) };
+    Ok(())
+}
+
 /// Releases a lock when dropped.
 pub(crate) struct Unlock(pub(crate) u32);
 

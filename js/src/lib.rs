@@ -10,15 +10,22 @@
 //! | `memory` | bytes that JavaScript writes and Rust owns |
 //! | `host` | clock and randomness of the page |
 //! | `options`, `schemes` | options of a connection; the schemes in this module |
-//! | `event`, `task`, `store` | events; tasks that wait for JavaScript; requests to the storage |
+//! | `event`, `paused`, `task` | events; tasks that wait for JavaScript; their steps |
+//! | `exchange`, `store` | requests to the network and to the storage |
+//! | `route`, `relayed` (feature `relay`) | the way of requests; requests through a relay |
 //! | `database` | the exported functions: open, look up, close |
 #![cfg(target_arch = "wasm32")]
 
 mod database;
 mod event;
+mod exchange;
 mod host;
 mod memory;
 mod options;
+mod paused;
+#[cfg(feature = "relay")]
+mod relayed;
+mod route;
 mod schemes;
 mod store;
 mod task;

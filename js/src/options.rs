@@ -4,15 +4,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_checkpoint::VerifyingKey;
-use papir_client::Result;
 use papir_client::core::{
     CheckpointSettings, DownloadLimit, Freshness, Pin, Rotation, Service, Settings, Token, Watcher,
 };
+#[cfg(feature = "relay")]
+use papir_client::core::{GivenKeys, Oblivious, RelayChoice};
+use papir_client::{Error, Result};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use crate::host::Page;
+use crate::route::Route;
 use crate::schemes::schemes;
+
+/// The name of the option with the gateway's keys, for messages.
+#[cfg(feature = "relay")]
+const KEYS: &str = "the option `ohttpKeys`";
+/// The reason for refusing a token with a relay but without the gateway's keys.
+const UNVOUCHED_TOKEN: &str = "a token needs the keys of the service's gateway (`ohttpKeys`), since \
+    the relay could serve its own and read the token";
+/// The reason for refusing a relay in a module without the feature `relay`.
+#[cfg(not(feature = "relay"))]
+const NO_RELAY: &str = "this WebAssembly module sends nothing through relays: expected papir-relay.wasm \
+    or papir-relay-simd.wasm in the option `module`";
 
 /// The options of `connect`, as JavaScript has checked them. Times are in seconds.
 #[derive(Deserialize)]
@@ -22,6 +36,9 @@ pub(crate) struct Options {
     database: Option<String>,
     token: Option<Zeroizing<String>>,
     insecure_http: bool,
+    relay: Option<String>,
+    /// Key configurations of the service's gateway (RFC 9458, section 3.2).
+    ohttp_keys: Option<Vec<u8>>,
     owner: Option<String>,
     root: Option<String>,
     max_age: Option<f64>,
@@ -34,6 +51,13 @@ pub(crate) struct Options {
     pin: bool,
 }
 
+/// All that a session is opened with.
+pub(crate) struct SessionOptions {
+    pub(crate) service: Service,
+    pub(crate) settings: Settings,
+    pub(crate) route: Route,
+}
+
 impl Options {
     /// Parses the options.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
@@ -43,20 +67,67 @@ impl Options {
         Ok(options)
     }
 
-    /// The service, and the settings of a session. Fails for a root or a key that does not
-    /// parse.
-    pub(crate) fn service_and_settings(&self) -> Result<(Service, Settings)> {
+    /// The service, the settings of a session, and the way of its requests. Fails for a root or a
+    /// key that does not parse, and for a relay that cannot be used.
+    pub(crate) fn session(&self) -> Result<SessionOptions> {
+        let service = self.service()?;
+        Ok(SessionOptions {
+            route: self.route(&service)?,
+            service,
+            settings: self.settings()?,
+        })
+    }
+
+    fn service(&self) -> Result<Service> {
         let token = self
             .token
             .as_ref()
             .map(|text| Token::new(text))
             .transpose()?;
-        let service = Service::new(&self.url, token, self.insecure_http, Arc::new(Page))?;
-        let service = match self.patience {
+
+        // Sealed for the gateway, the token is in the clear nowhere.
+        let is_allowed = self.insecure_http || self.relay.is_some();
+        let service = Service::new(&self.url, token, is_allowed, Arc::new(Page))?;
+        Ok(match self.patience {
             Some(patience) => service.with_patience(seconds(patience)),
             None => service,
-        };
+        })
+    }
 
+    /// The way of all requests.
+    fn route(&self, service: &Service) -> Result<Route> {
+        let Some(url) = &self.relay else {
+            return Ok(Route::default());
+        };
+        // A relay that lies carries keys of its own, and reads the token.
+        if self.token.is_some() && self.ohttp_keys.is_none() && !self.insecure_http {
+            return Err(bad_relay(url, UNVOUCHED_TOKEN));
+        }
+        self.relayed(service, url)
+    }
+
+    /// The way through the relay at `url`.
+    #[cfg(feature = "relay")]
+    fn relayed(&self, service: &Service, url: &str) -> Result<Route> {
+        let keys = match &self.ohttp_keys {
+            Some(list) => Some(GivenKeys::parse(list, KEYS).map_err(bad_keys)?),
+            None => None,
+        };
+        let choice = RelayChoice {
+            url: url.to_owned(),
+            keys,
+            is_proxied: false,
+            insecure_http: self.insecure_http,
+        };
+        Ok(Route::through(Oblivious::new(service.address(), &choice)?))
+    }
+
+    #[cfg(not(feature = "relay"))]
+    fn relayed(&self, _service: &Service, url: &str) -> Result<Route> {
+        Err(bad_relay(url, NO_RELAY))
+    }
+
+    fn settings(&self) -> Result<Settings> {
         let checkpoint = CheckpointSettings {
             owner: self.owner.as_ref().map(|text| key(text)).transpose()?,
             max_age: self.max_age.map(seconds),
@@ -70,7 +141,7 @@ impl Options {
         };
 
         // Every field is named: the defaults would link all schemes of the registry.
-        let settings = Settings {
+        Ok(Settings {
             database: self.database.clone(),
             allow_not_private: false,
             root: self.root.as_ref().map(|text| text.parse()).transpose()?,
@@ -87,9 +158,24 @@ impl Options {
                 .map_or_else(DownloadLimit::default, DownloadLimit),
             schemes: schemes(),
             watcher: Watcher::default(),
-        };
+        })
+    }
+}
 
-        Ok((service, settings))
+/// The error for a relay that is not used.
+fn bad_relay(url: &str, reason: &str) -> Error {
+    Error::BadRelay {
+        url: url.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+/// The error for keys that are not used.
+#[cfg(feature = "relay")]
+fn bad_keys(error: papir_ohttp::Error) -> Error {
+    Error::BadOhttpKeys {
+        path: KEYS.into(),
+        reason: error.to_string(),
     }
 }
 

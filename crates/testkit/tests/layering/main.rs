@@ -170,6 +170,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-checkpoint",
             "papir-schemes",
             "papir-client",
+            "papir-ohttp",
         ],
     ),
     (

@@ -61,6 +61,8 @@ pub enum Relayed {
 }
 
 impl Oblivious {
+    /// The media type of a sealed request.
+    pub const REQUEST_TYPE: &str = media::OHTTP_CHUNKED_REQUEST;
     /// Number of bytes that are read of a response that is not sealed: keys, or a refusal.
     pub const PLAIN_BYTES: u64 = limit::JSON_BYTES + 1;
 
