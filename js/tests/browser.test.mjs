@@ -7,7 +7,7 @@ import { join } from "node:path";
 import test from "node:test";
 
 import { POLICY, browser, origin, page } from "./browser.mjs";
-import { DIST, LIMIT, PATIENCE_MILLISECONDS, between, folder, fruit, papir, serve } from "./support.mjs";
+import { DIST, LIMIT, PATIENCE_MILLISECONDS, between, folder, fruit, papir, relay, serve } from "./support.mjs";
 
 const ANY = ["--allow-origin", "*"];
 
@@ -158,6 +158,26 @@ test("without a network the error may pass, and the next lookup works", async (t
   assert.deepEqual([failed.name, failed.retryable], ["NetworkError", true]);
   await context.setOffline(false);
   assert.equal(await tab.evaluate(() => get("apple")), "red");
+});
+
+test("a page looks up through a relay, and asks nothing of the service", async (t) => {
+  const path = folder(t);
+  // It allows no page of another origin.
+  const { url } = await serve(t, [fruit(path)], ["--ohttp", join(path, "ohttp.toml")]);
+  const carrier = await relay(t, [url]);
+  const context = await (await browser(t)).newContext();
+  const tab = await page(context, await origin(t));
+  const asked = [];
+  context.on("request", (request) => asked.push(request.url()));
+  for (const worker of [true, false]) {
+    await tab.evaluate(([url, relay, worker]) => open(url, { relay, worker }), [url, carrier.url, worker]);
+    assert.equal(await tab.evaluate(() => get("apple")), "red");
+  }
+  assert(asked.includes(`${carrier.url}/${new URL(url).host}`), asked.join());
+
+  const away = await tab.evaluate((url) => failure(() => open(url, { relay: "http://127.0.0.1:9", patience: 0 })), url);
+  assert.deepEqual([away.name, away.code], ["NetworkError", "relay"], JSON.stringify(away));
+  assert(asked.every((address) => !address.startsWith(`${url}/`)), asked.join());
 });
 
 test("a slow line is waited for", async (t) => {

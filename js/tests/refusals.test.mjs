@@ -94,6 +94,19 @@ test("a policy that forbids the service is named", async (t) => {
   });
 });
 
+test("a page asks a relay that it does not reach in no other way", async (t) => {
+  const report = page(t);
+  const [away, forbidden] = [service(), service()];
+  const fetched = t.mock.method(globalThis, "fetch", (asked) => {
+    if (asked.startsWith(forbidden)) report("connect-src", asked);
+    return failed();
+  });
+  // A request without CORS would follow a redirection, to wherever the relay likes.
+  assert.deepEqual(await send(away, REQUEST, () => 100, { isRelay: true }), { head: { failure: "Failed to fetch" } });
+  assert.deepEqual(fetched.mock.calls.map(({ arguments: [, { mode, redirect }] }) => [mode, redirect]), [["cors", "error"]]);
+  await assert.rejects(send(forbidden, REQUEST, () => 100, { isRelay: true }), { code: "policy" });
+});
+
 test("with the caller's fetch, a page asks no service in another way", async (t) => {
   page(t);
   const url = service();

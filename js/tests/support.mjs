@@ -54,8 +54,18 @@ export function fruit(path, extra = [], colour = "red") {
 }
 
 /** Serves snapshots until the end of the test. Returns the service's address. */
-export async function serve(test, snapshots, extra = []) {
-  const child = spawn(PROGRAM, ["serve", ...snapshots, "--listen", "127.0.0.1:0", ...extra], { env: ENVIRONMENT });
+export function serve(test, snapshots, extra = []) {
+  return listening(test, "serve", [...snapshots, ...extra]);
+}
+
+/** Runs a relay to services until the end of the test. Returns the relay's address. */
+export function relay(test, services, extra = []) {
+  return listening(test, "relay", [...services.flatMap((url) => ["--to", url]), ...extra]);
+}
+
+/** Runs a server of the program until the end of the test. Returns its address, and a function that stops it. */
+async function listening(test, command, args) {
+  const child = spawn(PROGRAM, [command, "--listen", "127.0.0.1:0", ...args], { env: ENVIRONMENT });
   test.after(() => child.kill("SIGTERM"));
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
@@ -66,8 +76,8 @@ export async function serve(test, snapshots, extra = []) {
   for (;;) {
     const address = /listening on (https?:\/\/\S+)\n/.exec(output);
     if (address) return { url: address[1], stop: () => (child.kill("SIGTERM"), ended) };
-    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the service ended: ${output}`);
-    if (Date.now() > deadline) throw new Error(`the service does not listen: ${output}`);
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the server ended: ${output}`);
+    if (Date.now() > deadline) throw new Error(`the server does not listen: ${output}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -89,6 +99,39 @@ export async function between(test, url, change) {
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
   test.after(() => (server.closeAllConnections(), server.close()));
   return `http://127.0.0.1:${server.address().port}`;
+}
+
+/**
+ * A relay before the gateway of the service at `url`, with a record of its requests and of the lengths of its responses.
+ * `reply(request, response)` may respond itself, with `true`, else the request is forwarded.
+ */
+export async function fakeRelay(test, url, reply = () => false) {
+  const requests = [];
+  const server = createServer(async (request, response) => {
+    const record = { method: request.method, path: request.url, headers: request.headers };
+    requests.push(record);
+    const parts = [];
+    for await (const part of request) parts.push(part);
+    record.body = Buffer.concat(parts);
+    if (await reply(record, response)) return;
+
+    const answer = await toGateway(url, record);
+    record.answered = answer.body.length;
+    response.writeHead(answer.status, { "content-type": answer.type }).end(answer.body);
+  });
+  await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+  test.after(() => (server.closeAllConnections(), server.close()));
+  return { url: `http://127.0.0.1:${server.address().port}`, requests };
+}
+
+/** Sends a request on to a gateway. Returns the status, the media type and the body of the response. */
+async function toGateway(url, { method, headers, body }) {
+  const response = await fetch(`${url}/.well-known/ohttp-gateway`, {
+    method,
+    headers: method === "GET" ? {} : { "content-type": headers["content-type"] },
+    body: method === "GET" ? undefined : body,
+  });
+  return { status: response.status, type: response.headers.get("content-type"), body: Buffer.from(await response.arrayBuffer()) };
 }
 
 /** Sends a request on. Returns the status, the headers and the body of the response. */

@@ -31,6 +31,12 @@ export async function lookUpAtFixedTimes(url: URL): Promise<(Uint8Array | null)[
   return scheduled.waiting > 10 ? [record] : Promise.all([scheduled.get("apple"), scheduled.get(new Uint8Array(3))]);
 }
 
+export async function lookUpThroughRelay(url: URL, keys: Uint8Array): Promise<Uint8Array | null> {
+  using database = await connect(url, { relay: "https://relay.example", ohttpKeys: keys });
+  await using other = await connect(url, { relay: new URL("https://relay.example/papir"), ohttpKeys: undefined });
+  return (await database.get("apple")) ?? other.get("apple");
+}
+
 // @ts-expect-error There is no such option.
 void connect("https://lookup.example", { tokn: "a" });
 // @ts-expect-error A key is a string or bytes.

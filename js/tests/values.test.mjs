@@ -191,6 +191,38 @@ test("addresses may be URLs, and lists frozen", () => {
   assert.equal(encodeWanted(Object.freeze(["a"]), "key").length, 6);
 });
 
+test("a relay is an address, and the gateway's keys are bytes for it", () => {
+  const given = options("http://x", { relay: new URL("https://r.example/papir"), ohttpKeys: Buffer.from([0, 1, 255]) });
+  assert.deepEqual([given.relay, given.ohttp_keys], ["https://r.example/papir", [0, 1, 255]]);
+  assert.deepEqual(JSON.parse(JSON.stringify(given)), given);
+  // The module refuses a longer list by its length.
+  assert.equal(options("http://x", { relay: "https://r", ohttpKeys: new Uint8Array(1 << 24) }).ohttp_keys.length, 65_537);
+
+  const refused = (given, pattern) => assert.throws(() => options("http://x", given), pattern);
+  refused({ relay: 7 }, /option `relay`: expected an address as a string or a URL, found 7/);
+  refused({ relay: "https://r", ohttpKeys: "AAEC" }, /option `ohttpKeys`: expected a Uint8Array/);
+  refused({ ohttpKeys: new Uint8Array(3) }, /option `ohttpKeys`: it needs the option `relay`/);
+});
+
+test("requests through a relay have a module of their own", () => {
+  assert.deepEqual(modulesOf(undefined, true), ["relay"]);
+  assert.deepEqual(modulesOf("https://app.example/papir/", true), ["relay"]);
+  assert.deepEqual(modulesOf("https://app.example/papir.wasm", true), ["all"]);
+});
+
+test("the proxy of a variable is that for the relay", async () => {
+  const before = { ...process.env };
+  Object.assign(process.env, { HTTPS_PROXY: "http://127.0.0.1:9", https_proxy: "", ALL_PROXY: "", all_proxy: "", NO_PROXY: "service.invalid", no_proxy: "" });
+  try {
+    await assert.rejects(connect("https://service.invalid", { relay: "https://relay.invalid" }), { code: "bad_proxy" });
+  } finally {
+    for (const name of ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"]) {
+      if (before[name] === undefined) delete process.env[name];
+      else process.env[name] = before[name];
+    }
+  }
+});
+
 test("the place of the modules is a folder, a module's address or a module", async () => {
   const empty = new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));
   for (const [given, place, modules] of [
