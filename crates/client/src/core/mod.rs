@@ -73,6 +73,8 @@ pub use costs::Costs;
 pub use identity::Place;
 pub use logs::{ShownLog, fetch_log};
 pub use lookups::FoundValue;
+#[cfg(feature = "transport")]
+pub(crate) use oblivious::relay_address;
 #[cfg(feature = "relay")]
 pub use oblivious::{GivenKeys, Oblivious, RelayChoice, Relayed};
 #[cfg(feature = "blocking")]

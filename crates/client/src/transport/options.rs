@@ -14,7 +14,7 @@ use super::relay::Relay;
 use super::retry_observer::RetryObserver;
 use crate::core::{
     Address, CheckpointSettings, DownloadLimit, Freshness, PATIENCE, Pin, Rotation, Schemes,
-    Service, Settings, Token, Watcher,
+    Service, Settings, Token, Watcher, relay_address,
 };
 use crate::error::{Error, Result};
 use crate::state::{ClientState, Passphrase, StateStorage};
@@ -151,7 +151,10 @@ impl Options {
 
         let service = service.with_patience(self.usable_patience());
         match &self.relay {
-            Some(relay) => Ok(service.with_relay(&without_passwords(relay.address()?.base()))),
+            Some(relay) => {
+                let address = relay_address(&relay.url)?;
+                Ok(service.with_relay(&without_passwords(address.base())))
+            }
             None => Ok(service),
         }
     }

@@ -47,17 +47,9 @@ impl RelayChoice {
     /// # Errors
     /// [`Error::BadRelay`] if the relay cannot be used for the service.
     pub(super) fn address_for(&self, service: &Address) -> Result<Address> {
-        let address = Address::parse(&self.url).map_err(|error| match error {
-            Error::BadUrl { reason, .. } => self.unusable(reason),
-            other => other,
-        })?;
-
-        // The address of a Unix socket, or of a database of a service, has another base.
-        if address.base() != self.url.trim_end_matches('/') {
-            return Err(self.unusable("expected http:// or https://, and no path of a service"));
-        }
+        let address = relay_address(&self.url)?;
         self.check(service, &address)
-            .map_err(|reason| self.unusable(reason))?;
+            .map_err(|reason| unusable(&self.url, reason))?;
         Ok(address)
     }
 
@@ -77,11 +69,29 @@ impl RelayChoice {
         }
         Ok(())
     }
+}
 
-    fn unusable(&self, reason: &str) -> Error {
-        Error::BadRelay {
-            url: self.url.clone(),
-            reason: reason.to_owned(),
-        }
+/// The parsed address of a relay.
+///
+/// # Errors
+/// [`Error::BadRelay`] if it is the address of no relay.
+pub(crate) fn relay_address(url: &str) -> Result<Address> {
+    let address = Address::parse(url).map_err(|error| match error {
+        Error::BadUrl { reason, .. } => unusable(url, reason),
+        other => other,
+    })?;
+
+    // The address of a Unix socket, or of a database of a service, has another base.
+    if address.base() != url.trim_end_matches('/') {
+        let reason = "expected http:// or https://, and no path of a service";
+        return Err(unusable(url, reason));
+    }
+    Ok(address)
+}
+
+fn unusable(url: &str, reason: &str) -> Error {
+    Error::BadRelay {
+        url: url.to_owned(),
+        reason: reason.to_owned(),
     }
 }

@@ -26,6 +26,8 @@ use super::address::Address;
 use super::request::{Failure, Request, Response};
 use crate::error::{FinalFailure, RelayFailure, Result};
 
+#[cfg(feature = "transport")]
+pub(crate) use self::given::relay_address;
 pub use self::given::{GivenKeys, RelayChoice};
 
 /// The type of the problem that a gateway does not have the key of a request (RFC 9458, section
