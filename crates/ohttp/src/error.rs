@@ -23,6 +23,13 @@ pub enum Error {
         /// The identifier in the message.
         found: u8,
     },
+    /// The beginning of the message does not open under the key that it names: it is sealed for
+    /// another key with the same identifier, or it is damaged.
+    #[error("the beginning of a sealed message does not open under key {found}")]
+    WrongKey {
+        /// The identifier in the message.
+        found: u8,
+    },
     /// The message cannot be opened: it is damaged, cut off, or sealed for somebody else.
     #[error("a sealed message cannot be opened: {0}")]
     Sealed(String),

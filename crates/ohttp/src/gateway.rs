@@ -1,10 +1,12 @@
 //! The gateway's side: opening of requests, sealing of responses.
 
 use std::fmt;
+use std::io;
 use std::mem;
+use std::ops::Range;
 use std::pin::Pin;
 
-use futures_util::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use futures_util::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
@@ -16,6 +18,8 @@ use crate::ready::ready;
 /// Bytes of a sealed request before the encapsulated key: the key's identifier, and two for each of
 /// the three mechanisms.
 pub(crate) const HEADER_BYTES: usize = 7;
+/// The place of the number of the key's mechanism in a sealed request.
+const KEM_PLACE: Range<usize> = 1..3;
 /// Plaintext bytes of a full chunk.
 pub(crate) const CHUNK_BYTES: usize = 1 << 14;
 
@@ -66,19 +70,14 @@ impl Gateway {
     /// Opens a sealed request.
     ///
     /// # Errors
-    /// [`Error::UnknownKey`] if it is sealed under another key, [`Error::Sealed`] if it is damaged
-    /// or cut off, [`Error::Message`] and [`Error::LongHead`] if it contains no usable request.
+    /// [`Error::UnknownKey`] if it is sealed under another key, [`Error::WrongKey`] if that may be
+    /// so, since its first chunk does not open, [`Error::Sealed`] if it is damaged behind that, or
+    /// cut off, [`Error::Message`] and [`Error::LongHead`] if it contains no usable request. A
+    /// request in the whole form is one chunk.
     pub fn open(&self, sealed: &[u8], form: SealForm) -> Result<OpenedRequest> {
-        let found = *sealed
-            .first()
-            .ok_or_else(|| Error::Sealed("it is empty".to_owned()))?;
-        let key = self.keys.iter().find(|key| key.id() == found);
-        let key = key.ok_or(Error::UnknownKey { found })?;
-
+        let key = self.key_of(sealed)?;
         let encapsulated = HEADER_BYTES..HEADER_BYTES + key.kem().encapsulated_bytes();
-        let encapsulated = sealed
-            .get(encapsulated)
-            .ok_or_else(|| Error::Sealed("it is cut off".to_owned()))?;
+        let encapsulated = sealed.get(encapsulated).ok_or_else(cut_off)?;
         let fingerprint = Sha256::digest(encapsulated).into();
 
         let opened = match form {
@@ -97,6 +96,27 @@ impl Gateway {
             fingerprint,
         })
     }
+
+    /// The key that a sealed request names.
+    fn key_of(&self, sealed: &[u8]) -> Result<&GatewayKey> {
+        let found = *sealed
+            .first()
+            .ok_or_else(|| Error::Sealed("it is empty".to_owned()))?;
+        let key = self.keys.iter().find(|key| key.id() == found);
+        let key = key.ok_or(Error::UnknownKey { found })?;
+
+        // An earlier key with this identifier may have been of another kind, whose encapsulated
+        // keys have another length.
+        let kem = sealed.get(KEM_PLACE).ok_or_else(cut_off)?;
+        if kem != key.kem().identifier().to_be_bytes() {
+            return Err(Error::WrongKey { found });
+        }
+        Ok(key)
+    }
+}
+
+fn cut_off() -> Error {
+    Error::Sealed("it is cut off".to_owned())
 }
 
 /// A request in the clear, and the cipher of its response.
@@ -107,7 +127,8 @@ struct OpenedMessage {
 }
 
 fn open_whole(key: &GatewayKey, sealed: &[u8]) -> Result<OpenedMessage> {
-    let (message, response) = key.server()?.decapsulate(sealed)?;
+    let opened = key.server()?.decapsulate(sealed);
+    let (message, response) = opened.map_err(|reason| unopened(key, reason))?;
     let mut reader = PlainReader::new(&message[..]);
     let (request, body) = ready(read(&mut reader))?;
 
@@ -121,7 +142,15 @@ fn open_whole(key: &GatewayKey, sealed: &[u8]) -> Result<OpenedMessage> {
 
 fn open_chunked(key: &GatewayKey, sealed: &[u8]) -> Result<OpenedMessage> {
     let mut opened = Box::pin(key.server()?.decapsulate_stream(sealed));
-    let mut reader = PlainReader::new(&mut opened);
+    // Read by itself: it needs the first chunk and no other.
+    let mut first = [0];
+    let count = ready(async {
+        let read = opened.read(&mut first).await;
+        read.map_err(|error| unread(key, error))
+    })?;
+
+    let rest = (&first[..count]).chain(&mut opened);
+    let mut reader = PlainReader::new(rest);
     let (request, body) = ready(read(&mut reader))?;
 
     let outbox = Outbox::default();
@@ -131,6 +160,23 @@ fn open_chunked(key: &GatewayKey, sealed: &[u8]) -> Result<OpenedMessage> {
         body,
         cipher: Cipher::Chunked { response, outbox },
     })
+}
+
+/// The error of a message of which not even the first byte is read.
+fn unread(key: &GatewayKey, error: io::Error) -> Error {
+    match error.downcast::<ohttp::Error>() {
+        Ok(reason) => unopened(key, reason),
+        Err(other) => other.into(),
+    }
+}
+
+/// The error of a message whose first chunk the library does not open.
+fn unopened(key: &GatewayKey, reason: ohttp::Error) -> Error {
+    match reason {
+        // The cipher cannot tell another key from damage.
+        ohttp::Error::Hpke(_) => Error::WrongKey { found: key.id() },
+        other => other.into(),
+    }
 }
 
 /// Reads a request, up to the end of the message: one that is cut off is refused.

@@ -196,6 +196,44 @@ fn a_request_under_an_unknown_key_names_it() {
     );
 }
 
+#[track_caller]
+fn assert_wrong_key(gateway: &Gateway, sealed: &[u8], form: SealForm) {
+    let refused = gateway.open(sealed, form).unwrap_err();
+    assert!(matches!(refused, Error::WrongKey { .. }), "{refused}");
+}
+
+#[test]
+fn another_key_of_the_same_identifier_is_told_apart_from_damage() {
+    let newer = x25519();
+    for (kem, seed) in [(Kem::X25519, [8; 32]), (Kem::XWing, SEED)] {
+        let older = Gateway::new(vec![GatewayKey::derive(1, kem, &seed).unwrap()]);
+        let sealed = client(&older).seal(&request("/v1/a"), b"").unwrap().body;
+        assert_wrong_key(&newer, &sealed, SealForm::Chunked);
+
+        let bytes = older.key_list().unwrap().encode();
+        let key = ohttp::ClientRequest::from_encoded_config_list(&bytes).unwrap();
+        let (whole, _) = key.encapsulate(b"a message").unwrap();
+        assert_wrong_key(&newer, &whole, SealForm::Whole);
+    }
+    // Shorter than what its identifier says.
+    let older = Gateway::new(vec![GatewayKey::derive(2, Kem::X25519, &SEED).unwrap()]);
+    let sealed = client(&older).seal(&request("/v1/a"), b"").unwrap().body;
+    assert_wrong_key(&gateway(), &sealed, SealForm::Chunked);
+
+    // The second chunk, and the end. The first chunk may be either.
+    let long = client(&newer).seal(&request("/v1/a"), &[7; 40_000]);
+    let sealed = long.unwrap().body;
+    for place in [30_000, sealed.len() - 1] {
+        let mut damaged = sealed.clone();
+        damaged[place] ^= 1;
+        let refused = newer.open(&damaged, SealForm::Chunked).unwrap_err();
+        assert!(matches!(refused, Error::Sealed(_)), "{place}: {refused}");
+    }
+    let mut damaged = sealed;
+    damaged[100] ^= 1;
+    assert_wrong_key(&newer, &damaged, SealForm::Chunked);
+}
+
 #[test]
 fn copies_of_a_request_have_its_fingerprint() {
     let gateway = gateway();

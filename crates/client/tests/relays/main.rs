@@ -74,9 +74,13 @@ impl Unvisited {
 }
 
 fn gateway(seed: u8) -> Gateway {
-    Gateway::new(vec![
-        GatewayKey::derive(seed, Kem::X25519, &[seed; 32]).unwrap(),
-    ])
+    gateway_with(seed, seed)
+}
+
+/// A gateway whose key has this identifier.
+fn gateway_with(id: u8, seed: u8) -> Gateway {
+    let key = GatewayKey::derive(id, Kem::X25519, &[seed; 32]).unwrap();
+    Gateway::new(vec![key])
 }
 
 fn keys(gateway: &Gateway) -> Reply {
@@ -106,7 +110,7 @@ fn serve(gateway: &Gateway, service: &mut Peer, received: &Received) -> Reply {
 
     let opened = match gateway.open(&received.body, SealForm::Chunked) {
         Ok(opened) => opened,
-        Err(OhttpError::UnknownKey { .. }) => {
+        Err(OhttpError::UnknownKey { .. } | OhttpError::WrongKey { .. }) => {
             let problem = format!(r#"{{"type":"{UNKNOWN_KEY}","title":"unknown key"}}"#);
             return Reply::new(422, media::PROBLEM, problem);
         }
@@ -215,32 +219,36 @@ fn all_requests_of_a_lookup_arrive_at_the_relay() {
     }
 }
 
+/// Keys `old` are carried once. Those of the gateway are then fetched, and no more often.
+fn assert_fetched_again(name: &str, look_up: Client, old: fn() -> Gateway) {
+    let relay = FakeRelay::start(move || {
+        let current = gateway(2);
+        let mut service = Peer::new(simple(1));
+        let mut list = Some(keys(&old()));
+        move |received: &Received| match list.take() {
+            Some(old) => old,
+            None => serve(&current, &mut service, received),
+        }
+    });
+    let service = Unvisited::new();
+    let options = options(Relay::new(&relay.url));
+    let found = look_up(&service.url, &options).unwrap();
+    assert_eq!(found, record(1, 3), "{name}");
+
+    let targets = targets(&relay);
+    let get = service.target("GET");
+    let post = service.target("POST");
+    assert_eq!(targets[..4], [&*get, &*post, &*get, &*post], "{name}");
+    assert_eq!(targets.iter().filter(|one| **one == get).count(), 2);
+    service.assert_unvisited();
+}
+
 #[test]
 fn keys_that_the_gateway_no_longer_has_are_fetched_again_once() {
     for (name, look_up) in CLIENTS {
-        let relay = FakeRelay::start(|| {
-            let current = gateway(2);
-            let mut service = Peer::new(simple(1));
-            let mut list = Some(keys(&gateway(1)));
-            move |received: &Received| match list.take() {
-                Some(old) => old,
-                None => serve(&current, &mut service, received),
-            }
-        });
-        let service = Unvisited::new();
-        let options = options(Relay::new(&relay.url));
-        assert_eq!(
-            look_up(&service.url, &options).unwrap(),
-            record(1, 3),
-            "{name}"
-        );
-
-        let targets = targets(&relay);
-        let get = service.target("GET");
-        let post = service.target("POST");
-        assert_eq!(targets[..4], [&*get, &*post, &*get, &*post], "{name}");
-        assert_eq!(targets.iter().filter(|one| **one == get).count(), 2);
-        service.assert_unvisited();
+        assert_fetched_again(name, *look_up, || gateway(1));
+        // A gateway that lost its keys begins with the same identifiers.
+        assert_fetched_again(name, *look_up, || gateway_with(2, 1));
     }
 }
 

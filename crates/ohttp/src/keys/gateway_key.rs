@@ -27,7 +27,7 @@ impl Kem {
     }
 
     /// The number of the mechanism in the registry of HPKE.
-    pub(super) fn identifier(self) -> u16 {
+    pub(crate) fn identifier(self) -> u16 {
         self.of_ohttp().into()
     }
 
