@@ -43,7 +43,7 @@ pub struct Gateway {
 pub struct OpenedRequest {
     /// The head.
     pub request: InnerRequest,
-    /// The body.
+    /// The body. It has no more memory than the sealed request had bytes.
     pub body: Vec<u8>,
     /// Seals the response.
     pub sealer: ResponseSealer,
@@ -129,7 +129,7 @@ struct OpenedMessage {
 fn open_whole(key: &GatewayKey, sealed: &[u8]) -> Result<OpenedMessage> {
     let opened = key.server()?.decapsulate(sealed);
     let (message, response) = opened.map_err(|reason| unopened(key, reason))?;
-    let mut reader = PlainReader::new(&message[..]);
+    let mut reader = PlainReader::new(&message[..]).within(message.len());
     let (request, body) = ready(read(&mut reader))?;
 
     let message = Vec::new();
@@ -150,7 +150,7 @@ fn open_chunked(key: &GatewayKey, sealed: &[u8]) -> Result<OpenedMessage> {
     })?;
 
     let rest = (&first[..count]).chain(&mut opened);
-    let mut reader = PlainReader::new(rest);
+    let mut reader = PlainReader::new(rest).within(sealed.len());
     let (request, body) = ready(read(&mut reader))?;
 
     let outbox = Outbox::default();

@@ -72,6 +72,7 @@ proptest! {
         let opened = gateway.open(&sealed.body, SealForm::Chunked).unwrap();
         prop_assert_eq!(&opened.request, &request("/v1/a"));
         prop_assert!(opened.body == sent);
+        prop_assert!(opened.body.capacity() <= sealed.body.len());
         prop_assert_eq!(opened.sealer.form(), SealForm::Chunked);
 
         let length = is_length_known.then_some(answered.len() as u64);
@@ -95,6 +96,7 @@ fn a_body_in_very_many_parts_is_read_in_one_pass() {
 
     let opened = gateway.open(&sealed, SealForm::Whole).unwrap();
     assert!(opened.body == vec![b'x'; count]);
+    assert!(opened.body.capacity() <= sealed.len());
 }
 
 #[test]

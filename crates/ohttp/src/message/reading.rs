@@ -24,6 +24,8 @@ pub(crate) struct PlainReader<R> {
     /// Bytes of the head that may still be read.
     left: u64,
     is_length_known: bool,
+    /// Bytes that are reserved for the body at most.
+    reserved: usize,
 }
 
 /// A body, up to a limit.
@@ -39,6 +41,16 @@ impl<R: AsyncRead + Unpin> PlainReader<R> {
             input,
             left: HEAD_BYTES,
             is_length_known: false,
+            reserved: 0,
+        }
+    }
+
+    /// Reads a message that is in memory and has at most `bytes` bytes. The memory of its body is
+    /// reserved, and has no more bytes.
+    pub(crate) fn within(self, bytes: usize) -> Self {
+        Self {
+            reserved: bytes,
+            ..self
         }
     }
 
@@ -92,6 +104,9 @@ impl<R: AsyncRead + Unpin> PlainReader<R> {
 
             let room = limit - bytes.len() as u64;
             let taken = length.min(room);
+            if bytes.is_empty() {
+                self.reserve(taken, &mut bytes);
+            }
             self.append(taken, &mut bytes).await?;
             if taken < length {
                 let is_whole = false;
@@ -104,6 +119,19 @@ impl<R: AsyncRead + Unpin> PlainReader<R> {
 
         let is_whole = true;
         Ok(ReadBody { bytes, is_whole })
+    }
+
+    /// Reserves the memory of a body whose first part has `first` bytes. A body that only grows may
+    /// have twice the memory of its bytes.
+    fn reserve(&self, first: u64, bytes: &mut Vec<u8>) {
+        let first = usize::try_from(first).unwrap_or(usize::MAX);
+        // Of a body in parts, only the message's length bounds what follows.
+        let most = if self.is_length_known {
+            first.min(self.reserved)
+        } else {
+            self.reserved
+        };
+        bytes.reserve_exact(most);
     }
 
     /// Appends `count` bytes, a piece at a time: the memory grows with what arrives, whatever is
