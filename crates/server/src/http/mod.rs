@@ -12,7 +12,8 @@
 //! | `guard` | middleware: tokens and per-client limits |
 //! | `authorization`, `forwarded` | permissions of a request; the client behind a proxy |
 //! | `connection`, `tracked_body` | HTTP on one connection |
-//! | `oblivious`, `sealed_body` | the gateway of Oblivious HTTP; bodies within its messages |
+//! | `oblivious` | the gateway of Oblivious HTTP |
+//! | `sealed_head`, `sealed_body` | heads and bodies within its messages |
 //! | `unread` | memory of responses that their clients have not read |
 
 mod authorization;
@@ -35,6 +36,7 @@ mod query;
 mod request_id;
 mod routes;
 mod sealed_body;
+mod sealed_head;
 mod tracked_body;
 mod unread;
 

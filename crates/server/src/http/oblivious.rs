@@ -9,21 +9,21 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Extension, State};
-use axum::http::response::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Request, header};
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
-use papir_ohttp::{InnerHeader, OpenedRequest, ResponseHead, ResponseSealer, SealForm};
+use papir_ohttp::{OpenedRequest, ResponseHead, ResponseSealer, SealForm};
 use papir_protocol::limit::PART_BYTES;
-use papir_protocol::{ErrorBody, header as names, media};
+use papir_protocol::{ErrorBody, media};
 use tokio::task::{JoinError, spawn_blocking};
 
 use super::body::{self, FULL_ADVICE, Whole};
 use super::problem::Problem;
 use super::routes::Routes;
 use super::sealed_body::{OpenedBody, SealedBody};
+use super::sealed_head::{request_head, response_head};
 use super::tracked_body::{PIECE, ResponseMemory};
 use super::unread::{BodyMemory, STREAM_BYTES, response_on};
 use super::{forwarded, psi};
@@ -33,8 +33,6 @@ use crate::gateway::{ObliviousGateway, UnsealError};
 use crate::listen::{Activity, Peer};
 use crate::service::App;
 
-/// Start of the paths that a sealed request may name.
-const INNER_PATHS: &str = "/v1/";
 /// Longest response that is sealed as a whole, in bytes. It is in memory until it is sent.
 const WHOLE_BYTES: u64 = 16 << 20;
 /// Bytes of a sealed request besides its body: the head, the encapsulated key, and the padding of a
@@ -45,31 +43,6 @@ const FRAME_BYTES: usize = 128 << 10;
 const FRAME_PARTS: usize = 8;
 /// Time for which a list of keys may be kept. It is far shorter than the overlap of two keys.
 const KEYS_CACHED: HeaderValue = HeaderValue::from_static("public, max-age=3600");
-
-/// Headers about one connection, which say nothing about the message (RFC 9110, section 7.6.1).
-const HOP_BY_HOP: [&str; 8] = [
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
-/// Headers of sealed requests that are left out. Those that name a client or a trace are the
-/// relay's or a proxy's to set, and the others belong to the connection.
-const LEFT_OUT_OF_REQUESTS: [&str; 7] = [
-    "host",
-    "forwarded",
-    "x-forwarded-for",
-    names::REQUEST_ID,
-    names::TRACE_PARENT,
-    "content-length",
-    "expect",
-];
-/// Headers of responses that are left out.
-const LEFT_OUT_OF_RESPONSES: [&str; 2] = [names::REQUEST_ID, "date"];
 
 /// The routes for what sealed requests contain.
 #[derive(Clone)]
@@ -274,21 +247,8 @@ impl RelayedExchange {
         held: HeldBytes,
     ) -> Result<Request<Body>, Problem> {
         let length = body.len();
-        let mut inner = Request::new(Body::new(OpenedBody::new(body, held)));
-        *inner.method_mut() =
-            Method::from_bytes(request.method.as_bytes()).map_err(|_| Problem::WrongMethod)?;
-        *inner.uri_mut() = inner_path(&request.path).ok_or(Problem::UnknownRoute)?;
-
-        for (name, value) in &request.headers {
-            let header = parsed(name, value).ok_or(Problem::BadHeader {
-                name: "a sealed header",
-                expected: "a name and a value of HTTP",
-            })?;
-            let Some(kept) = header.unless_among(&LEFT_OUT_OF_REQUESTS) else {
-                continue;
-            };
-            inner.headers_mut().append(kept.name, kept.value);
-        }
+        let head = request_head(request)?;
+        let mut inner = head.map(|()| Body::new(OpenedBody::new(body, held)));
         inner
             .headers_mut()
             .insert(header::CONTENT_LENGTH, HeaderValue::from(length));
@@ -379,58 +339,6 @@ fn outer(media_type: &'static str, body: Body, memory: Option<ResponseMemory>) -
     response
 }
 
-/// The path of a sealed request, if it may name it.
-fn inner_path(path: &str) -> Option<Uri> {
-    // Of the text: an address with a scheme and a host has a path, too.
-    if !path.starts_with(INNER_PATHS) {
-        return None;
-    }
-    path.parse().ok()
-}
-
-/// A header of a sealed request.
-struct SealedHeader {
-    name: HeaderName,
-    value: HeaderValue,
-}
-
-impl SealedHeader {
-    /// The header, unless it is left out.
-    fn unless_among(self, left_out: &[&str]) -> Option<Self> {
-        let is_left_out = is_among(&self.name, left_out);
-        (!is_left_out).then_some(self)
-    }
-}
-
-/// A header; `None` if HTTP does not allow its name or its value.
-fn parsed(name: &str, value: &str) -> Option<SealedHeader> {
-    Some(SealedHeader {
-        name: HeaderName::from_bytes(name.as_bytes()).ok()?,
-        value: HeaderValue::from_str(value).ok()?,
-    })
-}
-
-/// Returns whether a header is about one connection, or one of these.
-fn is_among(name: &HeaderName, left_out: &[&str]) -> bool {
-    HOP_BY_HOP.contains(&name.as_str()) || left_out.contains(&name.as_str())
-}
-
-/// The head of a response as it is sealed.
-fn response_head(parts: &Parts) -> ResponseHead {
-    let kept = parts
-        .headers
-        .iter()
-        .filter(|(name, _)| !is_among(name, &LEFT_OUT_OF_RESPONSES));
-    let headers: Vec<InnerHeader> = kept
-        .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
-        .collect();
-
-    ResponseHead {
-        status: parts.status.as_u16(),
-        headers,
-    }
-}
-
 /// A task that panicked, or was cancelled as the service ends.
 fn aborted(error: &JoinError) -> Problem {
     if !error.is_cancelled() {
@@ -448,8 +356,6 @@ fn not_sealed(error: &papir_ohttp::Error) -> Problem {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use axum::http::StatusCode;
-
     use super::*;
 
     #[test]
@@ -468,42 +374,5 @@ mod tests {
             assert_eq!(of(other), None, "{other}");
         }
         assert!(form(&HeaderMap::new()).is_err());
-    }
-
-    #[test]
-    fn only_paths_of_the_interface_are_relayed() {
-        let good = inner_path("/v1/databases/words?version=7").unwrap();
-        assert_eq!(good, "/v1/databases/words?version=7");
-        for other in [
-            "",
-            "/metrics",
-            "/v1",
-            "//v1/databases",
-            "http://other.example/v1/databases",
-            "/v1/a b",
-        ] {
-            assert_eq!(inner_path(other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn responses_are_sealed_without_what_belongs_to_the_connection() {
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = StatusCode::NOT_FOUND;
-        for (name, value) in [
-            ("etag", "a"),
-            ("date", "now"),
-            ("x-request-id", "7"),
-            ("transfer-encoding", "chunked"),
-        ] {
-            let value = HeaderValue::from_static(value);
-            response
-                .headers_mut()
-                .insert(HeaderName::from_static(name), value);
-        }
-
-        let head = response_head(&response.into_parts().0);
-        assert_eq!(head.status, 404);
-        assert_eq!(head.headers, [("etag".to_owned(), "a".to_owned())]);
     }
 }
