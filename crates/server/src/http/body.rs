@@ -17,6 +17,8 @@ const DRAINED: usize = 16 << 20;
 const GRACE: Duration = Duration::from_secs(5);
 /// Slowest accepted rate of a body, in bytes a second.
 const MIN_RATE: f64 = 4096.0;
+/// The memory of a body of unknown length grows by one part in this number.
+const GROWTH_PARTS: usize = 4;
 /// Advised retry delay while bodies or answers fill the memory.
 pub(super) const FULL_ADVICE: Duration = Duration::from_secs(1);
 
@@ -26,7 +28,8 @@ pub(super) struct Whole {
     pub(super) held: HeldBytes,
 }
 
-/// Reads a body of at most `limit` bytes within `time`, and counts its bytes in `held`.
+/// Reads a body of at most `limit` bytes within `time`, and counts in `held` the memory that it
+/// takes: its bytes and, while it arrives, up to a quarter more.
 pub(super) async fn read(
     mut body: Body,
     limit: usize,
@@ -61,6 +64,10 @@ impl Whole {
         time: Duration,
     ) -> Result<(), Problem> {
         let begin = Instant::now();
+        let announced = body.size_hint().exact();
+        let most = announced.and_then(|bytes| usize::try_from(bytes).ok());
+        let most = most.unwrap_or(limit);
+
         loop {
             // What has arrived buys time for the rest: a large body has enough, and a trickle has
             // not.
@@ -78,11 +85,26 @@ impl Whole {
             if part.len() > limit - self.bytes.len() {
                 return Err(Problem::TooLong { limit });
             }
-            if !self.held.grow(part.len()) {
+            self.append(&part, most)?;
+        }
+    }
+
+    /// Appends a part of a body that has at most `most` bytes. Fails if there is no memory for it.
+    fn append(&mut self, part: &[u8], most: usize) -> Result<(), Problem> {
+        let reserved = self.bytes.capacity();
+        let needed = self.bytes.len() + part.len();
+        if needed > reserved {
+            // A vector that grows by itself doubles its memory, of which its bytes may be half.
+            let grown = reserved.saturating_add(reserved / GROWTH_PARTS);
+            let grown = grown.min(most).max(needed);
+            if !self.held.grow(grown - reserved) {
                 return Err(Problem::Busy { after: FULL_ADVICE });
             }
-            self.bytes.extend_from_slice(&part);
+            self.bytes.reserve_exact(grown - self.bytes.len());
         }
+
+        self.bytes.extend_from_slice(part);
+        Ok(())
     }
 }
 
@@ -155,6 +177,32 @@ mod tests {
             read_into(&uploads, Body::empty(), 8).await.unwrap(),
             Vec::<u8>::new()
         );
+    }
+
+    #[test]
+    fn the_memory_of_a_body_is_counted_and_not_only_its_bytes() {
+        const PARTS: usize = 50;
+        for is_length_known in [true, false] {
+            let uploads = Memory::new(1 << 20);
+            let mut whole = Whole {
+                bytes: Vec::new(),
+                held: uploads.begin(ClientKey::Local),
+            };
+            let most = if is_length_known {
+                PARTS * 100
+            } else {
+                1 << 20
+            };
+
+            for part in 1..=PARTS {
+                whole.append(&[7; 100], most).unwrap();
+                let counted = uploads.bytes();
+                assert_eq!(counted, whole.bytes.capacity());
+                assert!(counted <= part * 125, "{part}: {counted}");
+            }
+            assert_eq!(whole.bytes, [7; PARTS * 100]);
+            assert!(!is_length_known || uploads.bytes() == PARTS * 100);
+        }
     }
 
     #[tokio::test]
