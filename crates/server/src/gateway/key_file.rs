@@ -12,7 +12,7 @@ use papir_store::{open_regular, parse_timestamp, timestamp};
 use serde::Deserialize;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::keys::{KeySeed, SeededKey, ids, rotated};
+use super::keys::{KeySeed, SeededKey, ids, rotated, without_ended};
 use crate::error::Error;
 use crate::private_file::{self, from_toml};
 
@@ -58,7 +58,8 @@ struct WrittenKey {
 ///
 /// # Errors
 /// [`Error::GatewayKeys`] if the file cannot be read or made. A file with keys that cannot be
-/// replaced is an entry of the log only: the older keys are good for requests that are under way.
+/// replaced is an entry of the log only: the older keys are good for requests that are under way,
+/// until their own end.
 pub(super) fn open(path: &Path, now: SystemTime) -> Result<Vec<SeededKey>, Error> {
     match read(path)? {
         Some(keys) => maintained(path, keys, now),
@@ -84,7 +85,7 @@ fn maintained(path: &Path, keys: Vec<SeededKey>, now: SystemTime) -> Result<Vec<
     match change(path, now) {
         Err(error) if !keys.is_empty() => {
             tracing::error!(%error, "gateway keys not rotated");
-            Ok(keys)
+            Ok(without_ended(keys, now))
         }
         changed => changed,
     }
@@ -292,6 +293,30 @@ mod tests {
         let rotated = open(&path, later).unwrap();
         assert_eq!(ids(&rotated)[2..], ids(&made));
         assert_eq!(ids(&open(&path, later).unwrap()), ids(&rotated));
+    }
+
+    /// The folder cannot be written to, also by root: a folder has the name of the new file.
+    #[test]
+    fn ended_keys_are_left_out_of_a_file_that_cannot_be_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ohttp.toml");
+        let day = Duration::from_secs(24 * 60 * 60);
+        let begin = SystemTime::now();
+        open(&path, begin).unwrap();
+        let both = ids(&open(&path, begin + day * 31).unwrap());
+        assert_eq!(both.len(), 4);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::create_dir(folder.path().join(".ohttp.toml.partial")).unwrap();
+
+        let late = begin + day * 39;
+        for found in [open(&path, late).unwrap(), reopen(&path, late).unwrap()] {
+            assert_eq!(ids(&found), both[..2]);
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+
+        // Without a successor, a key has no end.
+        let kept = reopen(&path, begin + day * 400).unwrap();
+        assert_eq!(ids(&kept), both[..2]);
     }
 
     #[test]

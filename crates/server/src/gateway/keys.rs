@@ -57,9 +57,47 @@ pub(super) fn rotated<E>(
         keys.insert(0, key);
     }
 
-    let ended: Vec<u8> = ids_ended(&keys, now);
-    keys.retain(|key| !ended.contains(&key.id));
-    Ok(keys)
+    Ok(without_ended(keys, now))
+}
+
+/// The end of a key that has a successor.
+pub(super) struct KeyEnd {
+    pub(super) id: u8,
+    /// The last time at which it may be used.
+    last: SystemTime,
+}
+
+impl KeyEnd {
+    /// Returns true if the key must not be used any more.
+    pub(super) fn has_passed(&self, now: SystemTime) -> bool {
+        now > self.last
+    }
+}
+
+/// The ends of the keys that have a successor.
+pub(super) fn ends(keys: &[SeededKey]) -> Vec<KeyEnd> {
+    let mut ends = Vec::new();
+    for (place, key) in keys.iter().enumerate() {
+        let newer = keys.iter().take(place).rev();
+        let mut of_its_kind = newer.filter(|other| other.kem == key.kem);
+
+        let successor = of_its_kind.next();
+        // No clock reaches a time that cannot be written.
+        if let Some(last) = successor.and_then(|successor| successor.created.checked_add(OVERLAP)) {
+            ends.push(KeyEnd { id: key.id, last });
+        }
+    }
+    ends
+}
+
+/// The keys that may be used at the time `now`. Each kind keeps its newest key.
+pub(super) fn without_ended(mut keys: Vec<SeededKey>, now: SystemTime) -> Vec<SeededKey> {
+    let ends = ends(&keys);
+    keys.retain(|key| {
+        let mut own = ends.iter().filter(|end| end.id == key.id);
+        !own.any(|end| end.has_passed(now))
+    });
+    keys
 }
 
 /// The age of a key. One that was made later than `now`, by another clock, is new.
@@ -73,21 +111,6 @@ fn free_id(keys: &[SeededKey]) -> Option<u8> {
     (1..=u8::MAX)
         .map(|step| newest.wrapping_add(step))
         .find(|id| keys.iter().all(|key| key.id != *id))
-}
-
-/// The identifiers of the keys whose successor was made more than the overlap ago.
-fn ids_ended(keys: &[SeededKey], now: SystemTime) -> Vec<u8> {
-    let mut ended = Vec::new();
-    for (place, key) in keys.iter().enumerate() {
-        let newer = keys.iter().take(place).rev();
-        let mut of_its_kind = newer.filter(|other| other.kem == key.kem);
-
-        let successor = of_its_kind.next();
-        if successor.is_some_and(|successor| age(successor, now) > OVERLAP) {
-            ended.push(key.id);
-        }
-    }
-    ended
 }
 
 #[cfg(test)]
