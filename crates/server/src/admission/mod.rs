@@ -27,7 +27,7 @@ pub(crate) use executor::{Capacity, Executor, Ongoing, Work, answer_pool, catch_
 pub(crate) use limiter::{ClientLimiter, ClientSlot};
 pub(crate) use limits::ClientKey;
 pub use limits::{ClientLimits, Rate};
-pub(crate) use memory::{HeldBytes, Memory};
+pub(crate) use memory::{HeldBytes, Memory, Relief};
 pub(crate) use permit::{JobError, Permit};
 pub(crate) use queue::Batchable;
-pub(crate) use turns::WorkTurns;
+pub(crate) use turns::{Turn, WorkTurns};

@@ -9,8 +9,14 @@ use super::semaphore::TakenAmount;
 /// Permission for a request to wait and be answered. Released when dropped.
 pub(crate) struct Permit {
     _place: TakenAmount,
-    _held: Option<(ClientSlot, HeldBytes)>,
+    held: Option<HeldRequest>,
     _pending: Option<Arc<()>>,
+}
+
+/// What a permit holds besides its place.
+struct HeldRequest {
+    _client: ClientSlot,
+    body: HeldBytes,
 }
 
 impl Permit {
@@ -18,7 +24,7 @@ impl Permit {
     pub(super) fn of(place: TakenAmount) -> Self {
         Self {
             _place: place,
-            _held: None,
+            held: None,
             _pending: None,
         }
     }
@@ -26,10 +32,19 @@ impl Permit {
     /// Holds the client's slot and the memory of the body as long as the permit. A client that
     /// disconnects therefore cannot exceed its limits.
     pub(crate) fn holding(self, client: ClientSlot, body: HeldBytes) -> Self {
+        let held = HeldRequest {
+            _client: client,
+            body,
+        };
         Self {
-            _held: Some((client, body)),
+            held: Some(held),
             ..self
         }
+    }
+
+    /// Releases the place, and returns the memory of the body; `None` without one.
+    pub(crate) fn into_body(self) -> Option<HeldBytes> {
+        self.held.map(|held| held.body)
     }
 
     /// Holds a clone of `pending` as long as the permit.

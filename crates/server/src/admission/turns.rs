@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 use super::limits::ClientKey;
+use super::memory::Relief;
 use super::permit::{JobError, Permit};
 use super::queue::{Batchable, Queue};
 use super::semaphore::{FairSemaphore, TakenAmount};
@@ -97,6 +98,12 @@ impl WorkTurns {
         drop(permit);
         let _ = send.send(Err(JobError::Shed));
         true
+    }
+
+    /// Refuses waiting requests, which free what their permits hold.
+    pub(crate) fn relief(self: &Arc<Self>) -> Relief {
+        let turns = Arc::clone(self);
+        Box::new(move |client: &ClientKey| turns.shed(client))
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue<WaitingTurn>> {

@@ -5,6 +5,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
@@ -29,7 +30,7 @@ use super::unread::{BodyMemory, STREAM_BYTES, response_on};
 use super::{forwarded, psi};
 use crate::access::Grant;
 use crate::admission::{ClientKey, HeldBytes};
-use crate::gateway::{ObliviousGateway, UnsealError};
+use crate::gateway::{ObliviousGateway, UnsealError, UnsealedRequest};
 use crate::listen::{Activity, Peer};
 use crate::service::App;
 
@@ -86,8 +87,9 @@ async fn gateway_keys(State(app): State<Arc<App>>) -> Result<Response, Problem> 
     request_body(content_type = "message/ohttp-chunked-req", description = "a sealed request"),
     responses(
         (status = 200, description = "the sealed response", content_type = "message/ohttp-chunked-res"),
-        (status = 400, description = "`ohttp_key`: sealed under a key that the gateway does not have; `malformed`: it cannot be opened, \
-            or its content type is neither form; `interrupted`: the body ended early", body = ErrorBody),
+        (status = 400, description = "`ohttp_key`: sealed under a key that the gateway does not have, or its first chunk does not open; \
+            `malformed`: a later chunk does not open, it contains no request, or its content type is neither form; \
+            `interrupted`: the body ended early", body = ErrorBody),
         (status = 408, description = "`too_slow`: the body did not arrive in time", body = ErrorBody),
         (status = 409, description = "`replayed`: the same sealed request has arrived before", body = ErrorBody),
         (status = 413, description = "`too_long`: no request is as long", body = ErrorBody),
@@ -122,30 +124,8 @@ async fn relayed(
 
     let held = app.uploads.begin(exchange.client.clone());
     let sealed = body::read(body, longest(&app), app.body_timeout, held).await?;
-    let Unsealed { opened, held } = unseal(gateway, sealed, form).await?;
-    let OpenedRequest {
-        request,
-        body,
-        sealer,
-        ..
-    } = opened;
-
-    // Before the request has an effect: a response without room is refused, and its request would
-    // not be sent again.
-    let memory = exchange.hold(&app, PIECE);
-    let inner = match &memory {
-        Some(_) => exchange.inner_request(&request, body, held),
-        None => Err(Problem::Busy { after: FULL_ADVICE }),
-    };
-    let response = match inner {
-        Ok(inner) => respond(router, inner).await,
-        Err(problem) => problem.into_response(),
-    };
-
-    match form {
-        SealForm::Chunked => Ok(seal_in_chunks(sealer, response, memory)),
-        SealForm::Whole => exchange.seal_whole(&app, sealer, response, memory).await,
-    }
+    let unsealed = unseal(gateway, sealed, form, exchange.client.clone()).await?;
+    exchange.answer(&app, router, unsealed).await
 }
 
 /// A sealed request whose body may be read.
@@ -192,23 +172,31 @@ fn longest(app: &App) -> usize {
 /// An opened request, and the memory that it holds.
 struct Unsealed {
     opened: OpenedRequest,
-    held: HeldBytes,
+    /// See [`UnsealedRequest::refused`].
+    refused: Option<Duration>,
+    held: Option<HeldBytes>,
 }
 
-/// Opens a request on a blocking thread, in its turn.
+/// Opens a request on a blocking thread, in its relay's turn.
 async fn unseal(
     gateway: &Arc<ObliviousGateway>,
     sealed: Whole,
     form: SealForm,
+    relay: ClientKey,
 ) -> Result<Unsealed, Problem> {
-    let turn = gateway.turn().await.map_err(|_| Problem::Internal)?;
+    let Whole { bytes, held } = sealed;
+    // The turn is held until the end, even if nobody waits for it any more.
+    let turn = gateway.turn(&relay, held).await?;
     let gateway = Arc::clone(gateway);
     let opening = spawn_blocking(move || {
-        // Held until the end, even if nobody waits for it any more.
-        let _turn = turn;
-        let Whole { bytes, held } = sealed;
-        let opened = gateway.unseal(&bytes, form)?;
-        Ok::<_, UnsealError>(Unsealed { opened, held })
+        let UnsealedRequest { opened, refused } = gateway.unseal(&bytes, form, &relay)?;
+        // What was counted for it is enough for the opened body.
+        drop(bytes);
+        Ok::<_, UnsealError>(Unsealed {
+            opened,
+            refused,
+            held: turn.end(),
+        })
     });
 
     Ok(opening.await.map_err(|error| aborted(&error))??)
@@ -222,7 +210,7 @@ async fn respond(router: Router, request: Request<Body>) -> Response {
     response
 }
 
-/// The relay that a sealed request comes from.
+/// A sealed request's way through this service.
 struct RelayedExchange {
     relay: Peer,
     client: ClientKey,
@@ -231,6 +219,41 @@ struct RelayedExchange {
 }
 
 impl RelayedExchange {
+    /// Answers an opened request. From here on refusals are sealed.
+    async fn answer(
+        self,
+        app: &App,
+        router: Router,
+        unsealed: Unsealed,
+    ) -> Result<Response, Problem> {
+        let OpenedRequest {
+            request,
+            body,
+            sealer,
+            ..
+        } = unsealed.opened;
+        let head = request_head(&request);
+
+        // Before the request has an effect: a response without room is refused, and its request
+        // would not be sent again.
+        let memory = self.hold(app, PIECE);
+        let full = memory.is_none().then_some(FULL_ADVICE);
+        let inner = match unsealed.refused.or(full) {
+            None => head.and_then(|head| self.inner_request(head, body, unsealed.held)),
+            Some(after) => Err(Problem::Busy { after }),
+        };
+
+        let response = match inner {
+            Ok(inner) => respond(router, inner).await,
+            Err(problem) => problem.into_response(),
+        };
+
+        match sealer.form() {
+            SealForm::Chunked => Ok(seal_in_chunks(sealer, response, memory)),
+            SealForm::Whole => self.seal_whole(app, sealer, response, memory).await,
+        }
+    }
+
     /// Counts the memory of a sealed response; `None` if there is no room.
     fn hold(&self, app: &App, bytes: usize) -> Option<ResponseMemory> {
         let pending = response_on(self.activity.clone(), app.body_timeout);
@@ -242,12 +265,11 @@ impl RelayedExchange {
     /// The request that was sealed, as one of the relay.
     fn inner_request(
         &self,
-        request: &papir_ohttp::InnerRequest,
+        head: Request<()>,
         body: Vec<u8>,
-        held: HeldBytes,
+        held: Option<HeldBytes>,
     ) -> Result<Request<Body>, Problem> {
         let length = body.len();
-        let head = request_head(request)?;
         let mut inner = head.map(|()| Body::new(OpenedBody::new(body, held)));
         inner
             .headers_mut()

@@ -188,7 +188,7 @@ impl Problem {
             Self::Unauthorized => code::UNAUTHORIZED,
             Self::Forbidden { .. } => code::FORBIDDEN,
             Self::TooMany { .. } => code::TOO_MANY,
-            Self::Busy { .. } => code::BUSY,
+            Self::Busy { .. } | Self::Unseal(UnsealError::Busy { .. }) => code::BUSY,
 
             Self::Query(error) => query_code(error),
             Self::Client(error) => client_code(error),
@@ -229,7 +229,9 @@ impl Problem {
                     after.as_secs()
                 )
             }
-            Self::Busy { after } => format!("the server is busy: retry in {} s", after.as_secs()),
+            Self::Busy { after } | Self::Unseal(UnsealError::Busy { after }) => {
+                format!("the server is busy: retry in {} s", after.as_secs())
+            }
 
             Self::Database(error) => error.to_string(),
             Self::Query(error) => error.to_string(),
@@ -242,7 +244,8 @@ impl Problem {
             Self::Client(error) => error.to_string(),
 
             Self::Unseal(UnsealError::UnknownKey) => {
-                "sealed under a key that this gateway does not have: fetch its keys again".into()
+                "sealed under a key that this gateway does not have, or damaged: fetch its keys again"
+                    .into()
             }
             Self::Unseal(UnsealError::Damaged) => "the sealed request cannot be opened".into(),
             Self::Unseal(UnsealError::Replayed) => {
@@ -277,6 +280,7 @@ impl Problem {
             }
 
             Self::Busy { after }
+            | Self::Unseal(UnsealError::Busy { after })
             | Self::TooMany { after }
             | Self::Client(ClientError::Full { retry_after: after }) => {
                 Some((header::RETRY_AFTER, HeaderValue::from(after.as_secs())))

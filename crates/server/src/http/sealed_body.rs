@@ -21,10 +21,10 @@ pub(super) struct OpenedBody {
 }
 
 impl OpenedBody {
-    pub(super) fn new(bytes: Vec<u8>, held: HeldBytes) -> Self {
+    pub(super) fn new(bytes: Vec<u8>, held: Option<HeldBytes>) -> Self {
         Self {
             bytes: bytes.into(),
-            held: Some(held),
+            held,
         }
     }
 }
@@ -270,7 +270,7 @@ mod tests {
         let uploads = Memory::new(1000);
         let mut held = uploads.begin(ClientKey::Local);
         assert!(held.grow(900));
-        let mut body = OpenedBody::new(vec![7; 900], held);
+        let mut body = OpenedBody::new(vec![7; 900], Some(held));
         assert_eq!(
             (uploads.bytes(), body.size_hint().exact()),
             (900, Some(900))

@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use super::answering::QueryService;
 use super::config::ServerConfig;
 use super::protection::Guard;
-use crate::admission::{Answers, Capacity, Memory, WorkTurns};
+use crate::admission::{Answers, Capacity, ClientKey, Memory, Relief, WorkTurns};
 use crate::catalog::{Catalog, MAX_PREVIOUS};
 use crate::clients::Registry;
 use crate::error::Error;
@@ -72,7 +72,7 @@ impl App {
         };
 
         let gateway = match &config.ohttp {
-            Some(file) => Some(Arc::new(ObliviousGateway::open(file)?)),
+            Some(file) => Some(Arc::new(ObliviousGateway::open(file, config.max_queued)?)),
             None => None,
         };
 
@@ -90,10 +90,10 @@ impl App {
         )?;
 
         // Waiting requests hold both kinds of memory, so the executor frees it for clients that
-        // hold less.
+        // hold less. Sealed requests wait before, with their bodies.
         let uploads = Memory::new(config.max_upload_bytes);
         let answers = Answers::new(config.max_upload_bytes.saturating_mul(ANSWERS));
-        uploads.relieved_by(queries.executor.relief_of_bodies());
+        uploads.relieved_by(relief_of_bodies(&queries, gateway.as_deref()));
         answers.relieved_by(queries.executor.relief_of_answers());
 
         Ok(Self {
@@ -115,6 +115,17 @@ impl App {
             show_metrics: config.metrics,
             page: config.page.clone(),
         })
+    }
+}
+
+/// Refuses waiting requests, first those that are still sealed: no work was done for them.
+fn relief_of_bodies(queries: &QueryService, gateway: Option<&ObliviousGateway>) -> Relief {
+    let of_queries = queries.executor.relief_of_bodies();
+    match gateway.map(ObliviousGateway::relief_of_bodies) {
+        Some(of_sealed) => {
+            Box::new(move |client: &ClientKey| of_sealed(client) || of_queries(client))
+        }
+        None => of_queries,
     }
 }
 

@@ -307,7 +307,6 @@ fn what_cannot_be_opened_is_refused_in_the_clear() {
         (CHUNKED, &damaged[..]),
         (CHUNKED, cut_off),
         (CHUNKED, &b""[..]),
-        (WHOLE, &sealed[..]),
         ("application/octet-stream", &sealed[..]),
     ] {
         let refused = relay(&server, media_type, bytes);
@@ -317,6 +316,11 @@ fn what_cannot_be_opened_is_refused_in_the_clear() {
             "{media_type}"
         );
     }
+
+    // The cipher cannot tell damage of the only chunk from another key.
+    let other_form = relay(&server, WHOLE, &sealed);
+    assert_eq!(other_form.status, 400);
+    assert_eq!(other_form.json()["code"], "ohttp_key");
 
     assert_eq!(relay(&server, CHUNKED, &sealed).status, 200);
     let again = relay(&server, CHUNKED, &sealed);
@@ -400,6 +404,30 @@ fn keys_survive_a_restart_and_a_rotation() {
         assert_eq!(reply.status, 200);
         assert_eq!(sealed.opener.open(reply.body).unwrap().head.status, 200);
     }
+}
+
+/// A new file begins with the same identifiers, and its clients must fetch the keys again.
+#[test]
+fn keys_of_a_lost_file_are_unknown() {
+    let folder = TempDir::new().unwrap();
+    let start = || Running::start(with_gateway(&folder), vec![indexed("table", "plain", 9)]);
+    let first = start();
+    let bytes = key_bytes(&first);
+    let old = client_key(&first);
+    first.finish();
+
+    fs::remove_file(key_file(&folder)).unwrap();
+    let second = start();
+    let asked = request("GET", "/v1/databases");
+    let chunked = old.seal(&asked, b"").unwrap().body;
+    let whole = ::ohttp::ClientRequest::from_encoded_config_list(&bytes).unwrap();
+    let (whole, _) = whole.encapsulate(b"a message").unwrap();
+    for (media_type, sealed) in [(CHUNKED, chunked), (WHOLE, whole)] {
+        let refused = relay(&second, media_type, &sealed);
+        assert_eq!(refused.status, 400, "{media_type}");
+        assert_eq!(refused.json()["code"], "ohttp_key", "{media_type}");
+    }
+    assert_eq!(ask_in_chunks(&second, &asked, b"").status, 200);
 }
 
 #[test]
