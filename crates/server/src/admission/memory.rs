@@ -70,6 +70,21 @@ impl HeldBytes {
             .grow_or(bytes, |client| relief.is_some_and(|relief| relief(client)))
     }
 
+    /// Counts the same bytes for another client, as if it had sent them. Returns `None`, and counts
+    /// nothing any more, if that client has no room for them.
+    pub(crate) fn charged_to(self, client: &ClientKey) -> Option<Self> {
+        if self.taken.client() == client {
+            return Some(self);
+        }
+
+        let bytes = self.taken.amount();
+        let memory = Arc::clone(&self.memory);
+        // Given back first: the memory may be too full for the same bytes twice.
+        drop(self);
+        let mut held = memory.begin(client.clone());
+        held.grow(bytes).then_some(held)
+    }
+
     /// Counts any number of bytes if nothing else is held. Otherwise returns false, and counts
     /// nothing.
     pub(super) fn grow_alone(&mut self, bytes: usize) -> bool {
@@ -109,6 +124,27 @@ mod tests {
 
         drop((second, other, third));
         assert_eq!(uploads.bytes(), 0);
+        assert!(uploads.held.is_empty());
+    }
+
+    #[test]
+    fn bytes_are_charged_to_another_client_in_place_of_the_first() {
+        let uploads = Memory::new(1000);
+        let hold = |client: u32, bytes: usize| {
+            let mut held = uploads.begin(key(client));
+            held.grow(bytes).then_some(held)
+        };
+        let of = |client: u32| uploads.bytes_of(&key(client));
+
+        let first = hold(1, 200).and_then(|held| held.charged_to(&key(2)));
+        assert_eq!((of(1), of(2)), (0, 200));
+        let same = hold(2, 40).and_then(|held| held.charged_to(&key(2)));
+        assert_eq!((of(2), same.is_some()), (240, true));
+
+        let refused = hold(1, 20).and_then(|held| held.charged_to(&key(2)));
+        assert!(refused.is_none(), "the share of the second is used up");
+        assert_eq!((of(1), of(2)), (0, 240));
+        drop((first, same));
         assert!(uploads.held.is_empty());
     }
 

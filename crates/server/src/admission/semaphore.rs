@@ -95,6 +95,16 @@ impl FairSemaphore {
 }
 
 impl TakenAmount {
+    /// The client that has taken it.
+    pub(super) fn client(&self) -> &ClientKey {
+        &self.client
+    }
+
+    /// The amount.
+    pub(super) fn amount(&self) -> usize {
+        self.amount
+    }
+
     /// Takes more. If there is no room, calls `shed` with clients that have more than this one
     /// would have, the one with the most first, until one gives some up. Returns false, and takes
     /// nothing, if none does, or if the client has its share with other takings.

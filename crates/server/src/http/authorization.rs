@@ -45,9 +45,7 @@ pub(super) fn authorize(
         return Ok(Grant::everything());
     };
 
-    let grant = bearer(headers)
-        .and_then(|token| tokens.find(token))
-        .ok_or(Problem::Unauthorized)?;
+    let grant = granted(tokens, headers).ok_or(Problem::Unauthorized)?;
     // An operator who may list the clients may also see the database, and see and remove each
     // client.
     let operates = scope == Scope::Query && grant.has(Scope::Admin) && !path.ends_with("/query");
@@ -63,6 +61,11 @@ pub(super) fn authorize(
         }),
         _ => Ok(grant),
     }
+}
+
+/// The permissions of the token in these headers; `None` without a valid one.
+pub(super) fn granted(tokens: &Tokens, headers: &HeaderMap) -> Option<Grant> {
+    bearer(headers).and_then(|token| tokens.find(token))
 }
 
 /// The token in `Authorization: Bearer`.

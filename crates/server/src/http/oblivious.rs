@@ -2,6 +2,15 @@
 //!
 //! A relay sends sealed requests of its clients. The service learns the requests, and the relay the
 //! clients' addresses. An opened request goes through the routes like a request of the relay.
+//!
+//! Until a request is opened, nothing but its relay is known. So its body counts for the relay while
+//! it arrives, and it is opened in the relay's turn: no private key is used before. Then the token
+//! within names the client, for whom the body, the response, the rate and the places count, as
+//! without a relay. A request without a valid token counts for its relay throughout.
+//!
+//! Once a request is opened, refusals are sealed. A request that is refused as `busy` has had no
+//! effect. One in the whole form may have had it when it is refused as `too_long`, since only its
+//! response shows how long that is: the same queries in chunks get the same answers.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -10,7 +19,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Extension, State};
-use axum::http::{HeaderMap, HeaderValue, Request, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, header};
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use hyper::service::Service;
@@ -20,6 +29,7 @@ use papir_protocol::limit::PART_BYTES;
 use papir_protocol::{ErrorBody, media};
 use tokio::task::{JoinError, spawn_blocking};
 
+use super::authorization::granted;
 use super::body::{self, FULL_ADVICE, Whole};
 use super::problem::Problem;
 use super::routes::Routes;
@@ -28,7 +38,7 @@ use super::sealed_head::{request_head, response_head};
 use super::tracked_body::{PIECE, ResponseMemory};
 use super::unread::{BodyMemory, STREAM_BYTES, response_on};
 use super::{forwarded, psi};
-use crate::access::Grant;
+use crate::access::{Grant, Tokens};
 use crate::admission::{ClientKey, HeldBytes};
 use crate::gateway::{ObliviousGateway, UnsealError, UnsealedRequest};
 use crate::listen::{Activity, Peer};
@@ -202,6 +212,21 @@ async fn unseal(
     Ok(opening.await.map_err(|error| aborted(&error))??)
 }
 
+/// The client of an opened request: the one that its token names, else the relay. The guard counts
+/// rates and places for the same client.
+fn sender(tokens: Option<&Tokens>, headers: &HeaderMap, relay: Peer) -> ClientKey {
+    let grant = tokens.and_then(|tokens| granted(tokens, headers));
+    ClientKey::of(&grant.unwrap_or_else(Grant::everything), relay)
+}
+
+/// The room for a response that a request needs before it may have an effect.
+struct ResponseRoom {
+    /// Its memory; `None` if there is no room.
+    memory: Option<ResponseMemory>,
+    /// Set if the request only reads, so that it may be refused afterwards, too.
+    is_read: bool,
+}
+
 /// The response to what a sealed request contains.
 async fn respond(router: Router, request: Request<Body>) -> Response {
     let responded: Result<Response, Infallible> =
@@ -213,6 +238,7 @@ async fn respond(router: Router, request: Request<Body>) -> Response {
 /// A sealed request's way through this service.
 struct RelayedExchange {
     relay: Peer,
+    /// The client that memory is counted for: the relay until the request is opened.
     client: ClientKey,
     /// Its connection; `None` for a service without a listener.
     activity: Option<Arc<Activity>>,
@@ -221,7 +247,7 @@ struct RelayedExchange {
 impl RelayedExchange {
     /// Answers an opened request. From here on refusals are sealed.
     async fn answer(
-        self,
+        mut self,
         app: &App,
         router: Router,
         unsealed: Unsealed,
@@ -233,6 +259,10 @@ impl RelayedExchange {
             ..
         } = unsealed.opened;
         let head = request_head(&request);
+        if let Ok(head) = &head {
+            let tokens = app.guard.tokens.as_deref();
+            self.client = sender(tokens, head.headers(), self.relay);
+        }
 
         // Before the request has an effect: a response without room is refused, and its request
         // would not be sent again.
@@ -243,6 +273,7 @@ impl RelayedExchange {
             Some(after) => Err(Problem::Busy { after }),
         };
 
+        let is_read = inner.as_ref().map_or(true, only_reads);
         let response = match inner {
             Ok(inner) => respond(router, inner).await,
             Err(problem) => problem.into_response(),
@@ -250,7 +281,10 @@ impl RelayedExchange {
 
         match sealer.form() {
             SealForm::Chunked => Ok(seal_in_chunks(sealer, response, memory)),
-            SealForm::Whole => self.seal_whole(app, sealer, response, memory).await,
+            SealForm::Whole => {
+                let room = ResponseRoom { memory, is_read };
+                self.seal_whole(app, sealer, response, room).await
+            }
         }
     }
 
@@ -262,15 +296,21 @@ impl RelayedExchange {
         held.map(ResponseMemory::from)
     }
 
-    /// The request that was sealed, as one of the relay.
+    /// The request that was sealed, as one of the relay. From now on its body counts for the client
+    /// that its token names, as if it had come without a relay.
     fn inner_request(
         &self,
         head: Request<()>,
         body: Vec<u8>,
         held: Option<HeldBytes>,
     ) -> Result<Request<Body>, Problem> {
+        let charged = held.and_then(|held| held.charged_to(&self.client));
+        if charged.is_none() {
+            return Err(Problem::Busy { after: FULL_ADVICE });
+        }
+
         let length = body.len();
-        let mut inner = head.map(|()| Body::new(OpenedBody::new(body, held)));
+        let mut inner = head.map(|()| Body::new(OpenedBody::new(body, charged)));
         inner
             .headers_mut()
             .insert(header::CONTENT_LENGTH, HeaderValue::from(length));
@@ -282,13 +322,15 @@ impl RelayedExchange {
         Ok(inner)
     }
 
-    /// Seals a response as a whole. One that is too long becomes a refusal.
+    /// Seals a response as a whole. One that is too long becomes a refusal, and so does one to a
+    /// request that only reads, without memory for it. The response to any other request stays: the
+    /// request has had its effect.
     async fn seal_whole(
         &self,
         app: &App,
         sealer: ResponseSealer,
         mut response: Response,
-        mut memory: Option<ResponseMemory>,
+        mut room: ResponseRoom,
     ) -> Result<Response, Problem> {
         let length = response.body().size_hint().exact();
         match length.filter(|length| *length <= WHOLE_BYTES) {
@@ -297,10 +339,8 @@ impl RelayedExchange {
                 response = Problem::TooLongToSeal { limit }.into_response();
             }
             Some(length) if length > PIECE as u64 => {
-                // In place of the room for a piece. Its body is freed once it is sealed.
-                drop(memory.take());
-                memory = self.hold(app, usize::try_from(length).unwrap_or(usize::MAX));
-                if memory.is_none() {
+                room = self.make_room(app, room, &mut response, length);
+                if room.memory.is_none() {
                     response = Problem::Busy { after: FULL_ADVICE }.into_response();
                 }
             }
@@ -315,8 +355,40 @@ impl RelayedExchange {
 
         let sealed = sealing.await.map_err(|error| aborted(&error))?;
         let sealed = sealed.map_err(|error| not_sealed(&error))?;
-        Ok(outer(media::OHTTP_RESPONSE, Body::from(sealed), memory))
+        let sealed = Body::from(sealed);
+        Ok(outer(media::OHTTP_RESPONSE, sealed, room.memory))
     }
+
+    /// The room for a response of `length` bytes in one piece.
+    fn make_room(
+        &self,
+        app: &App,
+        mut room: ResponseRoom,
+        response: &mut Response,
+        length: u64,
+    ) -> ResponseRoom {
+        // An answer is counted with all its bytes. They are freed once they are sealed, and what is
+        // sealed takes their place.
+        let is_counted = response.extensions().get::<BodyMemory>().is_none();
+        let counted: Option<ResponseMemory> = response.extensions_mut().remove();
+        if let Some(counted) = counted.filter(|_| is_counted) {
+            room.memory = Some(counted);
+            return room;
+        }
+
+        // Other responses to requests with an effect are short.
+        if room.is_read {
+            // In place of the room for a piece.
+            drop(room.memory.take());
+            room.memory = self.hold(app, usize::try_from(length).unwrap_or(usize::MAX));
+        }
+        room
+    }
+}
+
+/// Returns true if a request has no effect.
+fn only_reads(request: &Request<Body>) -> bool {
+    [Method::GET, Method::HEAD].contains(request.method())
 }
 
 /// Seals a response that is in memory.
@@ -379,6 +451,28 @@ fn not_sealed(error: &papir_ohttp::Error) -> Problem {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::access::{NewToken, Scope, TokenFile, TokenSource};
+
+    #[test]
+    fn a_request_counts_for_the_client_that_its_token_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.toml");
+        let token = TokenFile::add(&path, NewToken::new("all", [Scope::Query])).unwrap();
+        let tokens = Tokens::open(&[TokenSource::new(&path)]).unwrap();
+        let address = std::net::Ipv4Addr::new(192, 0, 2, 1).into();
+        let relay = Peer::Address(address);
+        let of = |tokens: Option<&Tokens>, value: &str| {
+            let header = (header::AUTHORIZATION, value.parse().unwrap());
+            sender(tokens, &HeaderMap::from_iter([header]), relay)
+        };
+
+        let good = format!("Bearer {}", token.as_str());
+        assert_eq!(of(Some(&tokens), &good), ClientKey::Token("all".into()));
+        let unnamed = ClientKey::Address(address);
+        assert_eq!(of(Some(&tokens), "Bearer papir_other"), unnamed);
+        assert_eq!(of(None, &good), unnamed);
+        assert_eq!(sender(Some(&tokens), &HeaderMap::new(), relay), unnamed);
+    }
 
     #[test]
     fn content_types_name_the_form() {

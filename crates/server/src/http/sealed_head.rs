@@ -78,7 +78,7 @@ impl SealedHeader {
     }
 }
 
-/// A header; `None` if its name or its value is none of HTTP.
+/// A header; `None` if HTTP does not allow its name or its value.
 fn parsed(name: &str, value: &str) -> Option<SealedHeader> {
     Some(SealedHeader {
         name: HeaderName::from_bytes(name.as_bytes()).ok()?,

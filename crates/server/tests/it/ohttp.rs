@@ -1,14 +1,18 @@
 //! The gateway of Oblivious HTTP, with the client's side of `papir_ohttp` and of another library.
 
 use std::fs;
-use std::io::Cursor;
+use std::io::{Cursor, Read, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::support::secured::{source, token};
-use crate::support::{Reply, Running, config, get, indexed, keyed, lookup, record, rng, send};
+use crate::support::secured::{dial, source, token};
+use crate::support::{
+    Reply, Running, config, get, indexed, keyed, lookup, prepared, record, rng, send,
+};
+use papir_core::RecordBuffer;
 use papir_ohttp::{ChosenKey, GatewayKey, InnerRequest, Kem, KeyList, SealForm};
 use papir_protocol::path::OHTTP_GATEWAY;
-use papir_server::{ClientLimits, Protection, Scope, ServerConfig};
+use papir_server::{ClientLimits, Database, Protection, Scope, ServerConfig};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -106,8 +110,12 @@ fn ask_in_chunks(server: &Running, request: &InnerRequest, body: &[u8]) -> Inner
     }
 }
 
-/// Asks in the whole form, by the client of another library.
-fn ask_whole(server: &Running, request: &InnerRequest, body: &[u8]) -> Inner {
+/// Seals in the whole form, by the client of another library.
+fn seal_whole(
+    server: &Running,
+    request: &InnerRequest,
+    body: &[u8],
+) -> (Vec<u8>, ::ohttp::ClientResponse) {
     let mut message = bhttp::Message::request(
         request.method.clone().into_bytes(),
         request.scheme.clone().into_bytes(),
@@ -124,7 +132,12 @@ fn ask_whole(server: &Running, request: &InnerRequest, body: &[u8]) -> Inner {
         .unwrap();
 
     let client = ::ohttp::ClientRequest::from_encoded_config_list(&key_bytes(server)).unwrap();
-    let (sealed, opener) = client.encapsulate(&plain).unwrap();
+    client.encapsulate(&plain).unwrap()
+}
+
+/// Asks in the whole form.
+fn ask_whole(server: &Running, request: &InnerRequest, body: &[u8]) -> Inner {
+    let (sealed, opener) = seal_whole(server, request, body);
     let reply = relay(server, WHOLE, &sealed);
     assert_sealed(&reply, "message/ohttp-res");
 
@@ -215,6 +228,50 @@ fn a_response_that_is_too_long_for_the_whole_form_is_refused() {
     assert_eq!((refused.status, refused.code().as_str()), (413, "too_long"));
     let text = String::from_utf8(refused.body).unwrap();
     assert!(text.contains(CHUNKED), "{text}");
+}
+
+/// The second answer would not fit into the memory of other responses beside the first, which nobody
+/// receives. Its queries have had their effect by then.
+#[test]
+fn an_answer_in_the_whole_form_is_not_refused_once_it_is_computed() {
+    let folder = TempDir::new().unwrap();
+    let settings = ServerConfig {
+        max_upload_bytes: 64 << 20,
+        // No stall of this machine may cut off the client that receives nothing.
+        body_timeout: Duration::from_secs(300),
+        ..with_gateway(&folder)
+    };
+    let records = RecordBuffer::from_records((0..2).map(|_| vec![7; 256 << 10])).unwrap();
+    let table = Database::new("table", prepared("plain", &records), None);
+    let server = Running::start(settings, vec![table]);
+
+    let info = get(&format!("{}/v1/databases/table", server.url())).json();
+    let answer = info["sizes"]["answer"].as_u64().unwrap() as usize;
+    let batch = info["max_batch"].as_u64().unwrap() as usize;
+    let count = batch.min((15 << 20) / answer);
+    assert!(count * answer > 12 << 20, "{count}");
+    let pending = lookup(&server.url(), "table")
+        .prepare_index(1, &mut rng())
+        .unwrap();
+    let queries = pending.queries().concat().repeat(count);
+
+    let asked = request("POST", "/v1/databases/table/query");
+    let (sealed, _) = seal_whole(&server, &asked, &queries);
+    let head = format!(
+        "POST {OHTTP_GATEWAY} HTTP/1.1\r\nhost: x\r\ncontent-type: {WHOLE}\r\ncontent-length: {}\r\n\r\n",
+        sealed.len()
+    );
+    // More than the buffers of both sides hold.
+    let mut unread = dial(server.address);
+    unread
+        .write_all(&[head.as_bytes(), &sealed].concat())
+        .unwrap();
+    let mut status = [0; 12];
+    unread.read_exact(&mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 200");
+
+    let second = ask_whole(&server, &asked, &queries);
+    assert_eq!((second.status, second.body.len()), (200, count * answer));
 }
 
 #[test]
