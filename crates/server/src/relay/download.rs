@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
     use crate::listen::Peer;
-    use crate::relay::limits::RelayLimits;
+    use crate::relay::limits::{GatewayPlaces, RelayLimits};
 
     /// A body that never continues.
     struct Paused;
@@ -150,8 +150,10 @@ mod tests {
     const PAUSE: Duration = Duration::from_secs(2);
 
     fn download(body: Body) -> RelayDownload {
-        let place = RelayLimits::new(None).admit(Peer::Local).unwrap();
-        RelayDownload::new(body, "gateway.example".into(), PAUSE, place)
+        let authority: Arc<str> = "gateway.example".into();
+        let places = GatewayPlaces::new(Arc::clone(&authority), 1);
+        let place = RelayLimits::new(None).admit(Peer::Local, &places).unwrap();
+        RelayDownload::new(body, authority, PAUSE, place)
     }
 
     #[tokio::test(start_paused = true)]

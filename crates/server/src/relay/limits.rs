@@ -11,6 +11,9 @@ use crate::listen::Peer;
 
 /// Most requests at once. Each has the buffers of two connections, up to about a megabyte.
 const MAX_REQUESTS: usize = 512;
+/// Part of the requests that one of several gateways may have at once: a half. One that hangs then
+/// leaves places for the others.
+const GATEWAY_SHARE: usize = 2;
 /// Most requests of one address at once. An address may be that of a whole office.
 const PER_CLIENT: usize = 64;
 /// Requests that an address may send at once after a pause, where rates are limited.
@@ -25,7 +28,35 @@ pub(super) struct RelayLimits {
 /// The place of a running request. Given back when dropped.
 pub(super) struct RelayPlace {
     _client: ClientSlot,
+    _of_gateway: OwnedSemaphorePermit,
     _place: OwnedSemaphorePermit,
+}
+
+/// The places of requests to one gateway, a part of all.
+pub(super) struct GatewayPlaces {
+    authority: Arc<str>,
+    places: Arc<Semaphore>,
+}
+
+impl GatewayPlaces {
+    /// The places of one of `gateways` gateways: all of them for the only one, else a share.
+    pub(super) fn new(authority: Arc<str>, gateways: usize) -> Self {
+        let most = match gateways {
+            0 | 1 => MAX_REQUESTS,
+            _ => (MAX_REQUESTS / GATEWAY_SHARE).max(1),
+        };
+        Self {
+            authority,
+            places: Arc::new(Semaphore::new(most)),
+        }
+    }
+
+    fn take(&self) -> Result<OwnedSemaphorePermit, RelayProblem> {
+        let taken = Arc::clone(&self.places).try_acquire_owned();
+        taken.map_err(|_| RelayProblem::GatewayBusy {
+            authority: Arc::clone(&self.authority),
+        })
+    }
 }
 
 impl RelayLimits {
@@ -41,9 +72,14 @@ impl RelayLimits {
         }
     }
 
-    /// Takes a place for a request from `peer`.
-    pub(super) fn admit(&self, peer: Peer) -> Result<RelayPlace, RelayProblem> {
+    /// Takes a place for a request from `peer` to a gateway.
+    pub(super) fn admit(
+        &self,
+        peer: Peer,
+        gateway: &GatewayPlaces,
+    ) -> Result<RelayPlace, RelayProblem> {
         // First: a request that finds no place is not charged to its client.
+        let of_gateway = gateway.take()?;
         let place = Arc::clone(&self.places)
             .try_acquire_owned()
             .map_err(|_| RelayProblem::Busy)?;
@@ -55,6 +91,7 @@ impl RelayLimits {
 
         Ok(RelayPlace {
             _client: client.into(),
+            _of_gateway: of_gateway,
             _place: place,
         })
     }
@@ -77,33 +114,59 @@ mod tests {
         Peer::Address([192, 0, 2, last].into())
     }
 
+    /// The places of one of some gateways.
+    fn gateway(gateways: usize) -> GatewayPlaces {
+        GatewayPlaces::new("gateway.example".into(), gateways)
+    }
+
     #[test]
     fn one_address_has_a_part_of_the_places() {
         let limits = RelayLimits::new(None);
+        let gateway = gateway(1);
         let mut held: Vec<RelayPlace> = (0..PER_CLIENT)
-            .map(|_| limits.admit(peer(1)).unwrap())
+            .map(|_| limits.admit(peer(1), &gateway).unwrap())
             .collect();
 
-        let refused = limits.admit(peer(1)).err();
+        let refused = limits.admit(peer(1), &gateway).err();
         assert!(matches!(refused, Some(RelayProblem::TooMany { .. })));
-        assert!(limits.admit(peer(2)).is_ok());
+        assert!(limits.admit(peer(2), &gateway).is_ok());
 
         held.pop();
-        assert!(limits.admit(peer(1)).is_ok());
+        assert!(limits.admit(peer(1), &gateway).is_ok());
     }
 
     #[test]
     fn all_addresses_together_have_the_places_and_no_more() {
         let limits = RelayLimits::new(None);
+        let gateways = [gateway(2), gateway(2), gateway(2)];
         let held: Vec<RelayPlace> = (0..MAX_REQUESTS)
-            .map(|number| limits.admit(peer(number as u8)).unwrap())
+            .map(|number| limits.admit(peer(number as u8), &gateways[number % 2]))
+            .collect::<Result<_, _>>()
+            .unwrap();
+
+        assert_eq!(
+            limits.admit(peer(0), &gateways[2]).err(),
+            Some(RelayProblem::Busy)
+        );
+        drop(held);
+        assert!(limits.admit(peer(0), &gateways[2]).is_ok());
+    }
+
+    #[test]
+    fn one_of_several_gateways_has_a_part_of_the_places() {
+        let limits = RelayLimits::new(None);
+        let hanging = gateway(2);
+        let share = MAX_REQUESTS / GATEWAY_SHARE;
+        let mut held: Vec<RelayPlace> = (0..share)
+            .map(|number| limits.admit(peer(number as u8), &hanging).unwrap())
             .collect();
 
-        assert!(matches!(
-            limits.admit(peer(0)).err(),
-            Some(RelayProblem::Busy)
-        ));
-        drop(held);
-        assert!(limits.admit(peer(0)).is_ok());
+        let refused = limits.admit(peer(0), &hanging).err().unwrap();
+        assert_eq!((refused.code(), refused.status()), ("busy", 429));
+        assert!(refused.to_string().contains("gateway.example"), "{refused}");
+        assert!(limits.admit(peer(0), &gateway(2)).is_ok());
+
+        held.pop();
+        assert!(limits.admit(peer(0), &hanging).is_ok());
     }
 }

@@ -54,6 +54,15 @@ pub enum RelayProblem {
     /// The relay is at capacity.
     #[error("the relay is busy: retry in {} s", BUSY_ADVICE)]
     Busy,
+    /// As many requests to the gateway run as may at once.
+    #[error(
+        "too many requests to the gateway {authority} are running: retry in {} s",
+        BUSY_ADVICE
+    )]
+    GatewayBusy {
+        /// The gateway's host and port.
+        authority: Arc<str>,
+    },
     /// The gateway cannot be reached, or the connection to it broke.
     #[error("the gateway {authority} cannot be reached")]
     Away {
@@ -90,7 +99,7 @@ impl RelayProblem {
             Self::TooSlow => code::TOO_SLOW,
             Self::Interrupted => code::INTERRUPTED,
             Self::TooMany { .. } => code::TOO_MANY,
-            Self::Busy => code::BUSY,
+            Self::Busy | Self::GatewayBusy { .. } => code::BUSY,
 
             Self::Away { .. } | Self::NoGateway { .. } => code::BAD_GATEWAY,
             Self::TimedOut { .. } => code::GATEWAY_TIMEOUT,
@@ -107,7 +116,7 @@ impl RelayProblem {
     fn retry_after(&self) -> Option<u64> {
         match self {
             Self::TooMany { after } => Some(after.as_secs()),
-            Self::Busy => Some(BUSY_ADVICE),
+            Self::Busy | Self::GatewayBusy { .. } => Some(BUSY_ADVICE),
             _ => None,
         }
     }

@@ -19,7 +19,7 @@ use super::config::{RelayConfig, RelayGateway, RelayTransport};
 use super::content_type::{self, REQUESTS, RESPONSES};
 use super::download::RelayDownload;
 use super::keys::RelayKeyCache;
-use super::limits::{RelayLimits, RelayPlace};
+use super::limits::{GatewayPlaces, RelayLimits, RelayPlace};
 use super::problem::RelayProblem;
 use super::upload::{RelayUpload, UploadFault, UploadLimits};
 use crate::http::drain;
@@ -44,14 +44,17 @@ struct ListedGateway {
     authority: Arc<str>,
     transport: Arc<dyn RelayTransport>,
     keys: Arc<RelayKeyCache>,
+    places: GatewayPlaces,
 }
 
 impl ListedGateway {
-    fn new(given: &RelayGateway) -> Self {
+    /// A gateway, one of `gateways`.
+    fn new(given: &RelayGateway, gateways: usize) -> Self {
         let authority: Arc<str> = given.authority.to_ascii_lowercase().into();
         let transport = Arc::clone(&given.transport);
         let keys = RelayKeyCache::new(Arc::clone(&authority), Arc::clone(&transport));
         Self {
+            places: GatewayPlaces::new(Arc::clone(&authority), gateways),
             authority,
             transport,
             keys: Arc::new(keys),
@@ -77,7 +80,7 @@ impl RelayState {
     pub(super) fn new(config: &RelayConfig) -> Self {
         let mut gateways = HashMap::new();
         for given in &config.gateways {
-            let gateway = ListedGateway::new(given);
+            let gateway = ListedGateway::new(given, config.gateways.len());
             gateways.insert(gateway.authority.to_string(), Arc::new(gateway));
         }
 
@@ -116,10 +119,11 @@ impl RelayState {
         }
 
         // Last: a request that is refused for another reason is not charged.
+        let place = self.limits.admit(peer(request), &gateway.places)?;
         Ok(AdmittedRequest {
             gateway,
             media,
-            place: self.limits.admit(peer(request))?,
+            place,
         })
     }
 
@@ -166,7 +170,6 @@ impl RelayState {
         let Some(media) = known.filter(|_| is_final(status)) else {
             return Err(RelayProblem::NoGateway { authority });
         };
-
         let body = response.into_body();
         let download = RelayDownload::new(body, authority, self.upload.time, place);
         let mut passed_on = Response::new(Body::new(download));
@@ -235,7 +238,7 @@ async fn keys(
     request: Request,
 ) -> Result<Response, RelayProblem> {
     let gateway = relay.gateway(named)?;
-    let place = relay.limits.admit(peer(&request))?;
+    let place = relay.limits.admit(peer(&request), &gateway.places)?;
 
     // A task of its own: a client that leaves must not end a fetch that others wait for.
     let cache = Arc::clone(&gateway.keys);
@@ -276,8 +279,82 @@ fn is_final(status: StatusCode) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use std::convert::Infallible;
+    use std::future::{pending, ready};
+
+    use hyper::service::Service;
+    use hyper_util::service::TowerToHyperService;
+    use tokio::task::JoinSet;
+
     use super::*;
+    use crate::relay::config::RelayExchange;
+
+    /// A gateway that never responds, or responds at once.
+    struct FakeGateway {
+        is_hanging: bool,
+    }
+
+    impl RelayTransport for FakeGateway {
+        fn send(&self, _: Request<RelayUpload>) -> RelayExchange {
+            if self.is_hanging {
+                return Box::pin(pending());
+            }
+            let mut response = Response::new(Body::from("sealed"));
+            content_type::set(response.headers_mut(), media::OHTTP_RESPONSE);
+            Box::pin(ready(Ok(response)))
+        }
+    }
+
+    fn listed(authority: &str, is_hanging: bool) -> RelayGateway {
+        RelayGateway {
+            authority: authority.to_owned(),
+            transport: Arc::new(FakeGateway { is_hanging }),
+        }
+    }
+
+    /// The status of a sealed request of a client to a gateway.
+    async fn post(router: Router, authority: &str, client: u8) -> StatusCode {
+        let mut request = Request::new(Body::from("sealed"));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = format!("/{authority}").parse().unwrap();
+        content_type::set(request.headers_mut(), media::OHTTP_REQUEST);
+        let peer = Peer::Address([192, 0, 2, client].into());
+        request.extensions_mut().insert(peer);
+
+        let responded: Result<Response, Infallible> =
+            TowerToHyperService::new(router).call(request).await;
+        let Ok(response) = responded;
+        response.status()
+    }
+
+    #[tokio::test]
+    async fn a_gateway_that_hangs_leaves_places_for_others() {
+        let config = RelayConfig {
+            gateways: vec![
+                listed("hanging.example", true),
+                listed("healthy.example", false),
+            ],
+            ..RelayConfig::default()
+        };
+        let router = routes(Arc::new(RelayState::new(&config)));
+
+        let mut hanging = JoinSet::new();
+        for _ in 0..2 {
+            for client in 0..=u8::MAX {
+                hanging.spawn(post(router.clone(), "hanging.example", client));
+            }
+        }
+        for _ in 0..256 {
+            let refused = hanging.join_next().await.unwrap().unwrap();
+            assert_eq!(refused, StatusCode::TOO_MANY_REQUESTS);
+        }
+        assert_eq!(hanging.len(), 256, "they wait for the gateway");
+
+        let found = post(router, "healthy.example", 0).await;
+        assert_eq!(found, StatusCode::OK);
+    }
 
     #[test]
     fn redirections_are_not_passed_on() {
