@@ -1,4 +1,14 @@
 //! Key configurations of the gateways, the same for all clients.
+//!
+//! A gateway that gave each client a key of its own would know its requests by them. Between two
+//! fetches, all clients of a relay receive the same bytes, and a relay fetches once a minute at
+//! most, whatever the gateway says and clients do. So a gateway with other keys at each fetch tells
+//! apart in which minute its clients asked for them, and no more. Each change is in the log: an
+//! honest gateway has a few in a month.
+//!
+//! When a gateway refuses a request, its keys may have changed. They are then fetched a minute after
+//! the last fetch instead of at the end of their life, so that the clients of a gateway that lost
+//! its keys wait for a minute and not for an hour.
 
 use std::fmt;
 use std::sync::Arc;
@@ -53,6 +63,7 @@ struct FreshKeys {
 /// Keys as the gateway sent them.
 struct LastKeys {
     bytes: Bytes,
+    fetched: Instant,
     fresh_until: Instant,
 }
 
@@ -79,7 +90,11 @@ impl RelayKeyCache {
 
         if state.next.is_none_or(|next| Instant::now() >= next) {
             match self.fetch().await {
-                Ok(fresh) => state.learn(fresh),
+                Ok(fresh) => {
+                    if state.learn(fresh) {
+                        tracing::info!(gateway = &*self.authority, "keys changed");
+                    }
+                }
                 Err(failure) => {
                     tracing::warn!(gateway = &*self.authority, %failure, "keys not fetched");
                     state.next = Some(Instant::now() + RETRY);
@@ -90,6 +105,14 @@ impl RelayKeyCache {
         state.served(Instant::now()).ok_or(RelayProblem::Away {
             authority: Arc::clone(&self.authority),
         })
+    }
+
+    /// Notes that the gateway refused a request: it may have other keys.
+    pub(super) fn doubt(&self) {
+        // Locked during a fetch, whose keys are new.
+        if let Ok(mut state) = self.state.try_lock() {
+            state.doubt();
+        }
     }
 
     /// Fetches the keys and their lifetime.
@@ -130,14 +153,34 @@ impl RelayKeyCache {
 }
 
 impl FetchedKeys {
-    /// Stores fetched keys.
-    fn learn(&mut self, fresh: FreshKeys) {
-        let fresh_until = Instant::now() + fresh.life;
-        self.keys = Some(LastKeys {
+    /// Stores fetched keys. Returns true if they differ from those before.
+    fn learn(&mut self, fresh: FreshKeys) -> bool {
+        let now = Instant::now();
+        let fresh_until = now + fresh.life;
+        let keys = LastKeys {
             bytes: fresh.bytes,
+            fetched: now,
             fresh_until,
-        });
+        };
+
+        let has_changed = self
+            .keys
+            .as_ref()
+            .is_some_and(|old| old.bytes != keys.bytes);
+        self.keys = Some(keys);
         self.next = Some(fresh_until);
+        has_changed
+    }
+
+    /// Ends the life of the keys early. After a failed fetch the pause stays as it is.
+    fn doubt(&mut self) {
+        let Some(keys) = &mut self.keys else { return };
+        if self.next != Some(keys.fresh_until) {
+            return;
+        }
+
+        keys.fresh_until = keys.fresh_until.min(keys.fetched + SHORTEST_LIFE);
+        self.next = Some(keys.fresh_until);
     }
 
     /// The keys for a client; `None` if there are none, or if they are too old.
@@ -189,8 +232,110 @@ impl fmt::Display for KeyFailure {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use std::future::ready;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use axum::body::Body;
+    use axum::http::Response;
+    use tokio::time::advance;
+
     use super::*;
+    use crate::relay::config::RelayExchange;
+
+    /// A gateway with other keys at each fetch, which it would have kept for an hour. Its keys are
+    /// the number of the fetch.
+    #[derive(Default)]
+    struct ChangingGateway {
+        fetches: AtomicUsize,
+        is_away: AtomicBool,
+    }
+
+    impl RelayTransport for ChangingGateway {
+        fn send(&self, _: Request<RelayUpload>) -> RelayExchange {
+            let number = self.fetches.fetch_add(1, Ordering::SeqCst);
+            let response = Response::builder()
+                .header(header::CONTENT_TYPE, media::OHTTP_KEYS)
+                .header(header::CACHE_CONTROL, "max-age=3600")
+                .body(Body::from(number.to_string()));
+
+            let outcome = if self.is_away.load(Ordering::SeqCst) {
+                Err(GatewayFailure::from("connection refused"))
+            } else {
+                Ok(response.unwrap())
+            };
+            Box::pin(ready(outcome))
+        }
+    }
+
+    fn cache(gateway: &Arc<ChangingGateway>) -> RelayKeyCache {
+        let transport = Arc::clone(gateway) as Arc<dyn RelayTransport>;
+        RelayKeyCache::new("gateway.example".into(), transport)
+    }
+
+    async fn bytes(cache: &RelayKeyCache) -> Bytes {
+        cache.current().await.unwrap().bytes
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn keys_that_change_are_the_same_for_all_clients_of_their_time() {
+        let gateway = Arc::<ChangingGateway>::default();
+        let cache = cache(&gateway);
+        let second = Duration::from_secs(1);
+
+        for _ in 0..60 {
+            assert_eq!(bytes(&cache).await, "0");
+            advance(second * 59).await;
+        }
+        advance(LONGEST_LIFE).await;
+        assert_eq!(bytes(&cache).await, "1");
+
+        // Refusals end their life after a minute, and not before.
+        for _ in 0..59 {
+            cache.doubt();
+            assert_eq!(bytes(&cache).await, "1");
+            advance(second).await;
+        }
+        advance(second).await;
+        assert_eq!(bytes(&cache).await, "2");
+        cache.doubt();
+        assert_eq!(bytes(&cache).await, "2");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refusals_do_not_shorten_the_pause_after_a_failed_fetch() {
+        let gateway = Arc::<ChangingGateway>::default();
+        let cache = cache(&gateway);
+        assert_eq!(bytes(&cache).await, "0");
+
+        cache.doubt();
+        advance(SHORTEST_LIFE).await;
+        gateway.is_away.store(true, Ordering::SeqCst);
+        for _ in 0..5 {
+            cache.doubt();
+            assert_eq!(bytes(&cache).await, "0", "stale keys are served");
+        }
+        assert_eq!(gateway.fetches.load(Ordering::SeqCst), 2);
+
+        advance(RETRY).await;
+        gateway.is_away.store(false, Ordering::SeqCst);
+        assert_eq!(bytes(&cache).await, "2");
+    }
+
+    #[test]
+    fn a_change_of_keys_is_noticed() {
+        let mut state = FetchedKeys::default();
+        let mut learn = |bytes: &'static str| {
+            let bytes = Bytes::from_static(bytes.as_bytes());
+            let life = SHORTEST_LIFE;
+            state.learn(FreshKeys { bytes, life })
+        };
+        assert_eq!(
+            ["a", "a", "b", "a"].map(&mut learn),
+            [false, false, true, true]
+        );
+    }
 
     fn life(value: &'static str) -> u64 {
         let mut headers = HeaderMap::new();

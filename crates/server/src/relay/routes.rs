@@ -170,6 +170,11 @@ impl RelayState {
         let Some(media) = known.filter(|_| is_final(status)) else {
             return Err(RelayProblem::NoGateway { authority });
         };
+        if status.is_client_error() {
+            // Its key may be unknown. The relay does not read which refusal it is.
+            gateway.keys.doubt();
+        }
+
         let body = response.into_body();
         let download = RelayDownload::new(body, authority, self.upload.time, place);
         let mut passed_on = Response::new(Body::new(download));
