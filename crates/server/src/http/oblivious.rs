@@ -8,9 +8,9 @@
 //! within names the client, for whom the body, the response, the rate and the places count, as
 //! without a relay. A request without a valid token counts for its relay throughout.
 //!
-//! Once a request is opened, refusals are sealed. A request that is refused as `busy` has had no
-//! effect. One in the whole form may have had it when it is refused as `too_long`, since only its
-//! response shows how long that is: the same queries in chunks get the same answers.
+//! Once a request is opened, refusals are sealed. `busy` comes before a request has an effect, or if
+//! it only reads. One in the whole form may have had its effect when it is refused as `too_long`,
+//! since only its response shows how long that is: the same queries in chunks get the same answers.
 
 use std::convert::Infallible;
 use std::sync::Arc;
