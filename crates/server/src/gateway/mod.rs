@@ -56,16 +56,7 @@ impl OpeningTurn {
     }
 }
 
-/// A request that is no copy of an earlier one.
-#[derive(Debug)]
-pub(crate) struct UnsealedRequest {
-    pub(crate) opened: OpenedRequest,
-    /// The advised retry delay if the request is refused. It must then have no effect: it is not
-    /// remembered, so that a copy of it may arrive later.
-    pub(crate) refused: Option<Duration>,
-}
-
-/// Why a sealed request is not opened.
+/// Why a sealed request is not opened, or not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnsealError {
     /// It is sealed under a key that the gateway does not have, or no longer, or its beginning is
@@ -75,7 +66,7 @@ pub(crate) enum UnsealError {
     Damaged,
     /// It has arrived before.
     Replayed,
-    /// Too many requests wait for a turn.
+    /// Too many requests wait for a turn, or are remembered.
     Busy {
         /// The advised retry delay.
         after: Duration,
@@ -207,14 +198,13 @@ impl ObliviousGateway {
         self.openings.relief()
     }
 
-    /// Opens a request of a relay in its turn, on a blocking thread: it may have a hundred
-    /// megabytes.
+    /// Opens a request in its turn, on a blocking thread: it may have a hundred megabytes. It may be
+    /// a copy of an earlier one.
     pub(crate) fn unseal(
         &self,
         sealed: &[u8],
         form: SealForm,
-        relay: &ClientKey,
-    ) -> Result<UnsealedRequest, UnsealError> {
+    ) -> Result<OpenedRequest, UnsealError> {
         let now = SystemTime::now();
         let mut opened = self.served().open(sealed, form, now);
 
@@ -225,22 +215,31 @@ impl ObliviousGateway {
             opened = self.served().open(sealed, form, now);
         }
 
-        let opened = opened.map_err(|error| {
+        opened.map_err(|error| {
             if is_of_other_key(&error) {
                 UnsealError::UnknownKey
             } else {
                 UnsealError::Damaged
             }
-        })?;
+        })
+    }
 
-        // After the opening: what cannot be opened fills no memory.
-        let arrival = lock(&self.replays).admit(&opened.fingerprint, relay, Instant::now());
-        let refused = match arrival {
-            Arrival::New => None,
-            Arrival::Full { after } => Some(after),
-            Arrival::Copy => return Err(UnsealError::Replayed),
-        };
-        Ok(UnsealedRequest { opened, refused })
+    /// Remembers an opened request of a client, before it has an effect.
+    ///
+    /// # Errors
+    /// [`UnsealError::Replayed`] if it has arrived before, [`UnsealError::Busy`] if there is no room
+    /// for it. It must then have no effect: a copy of it may arrive later.
+    pub(crate) fn remember(
+        &self,
+        fingerprint: &[u8; 32],
+        client: &ClientKey,
+    ) -> Result<(), UnsealError> {
+        let arrival = lock(&self.replays).admit(fingerprint, client, Instant::now());
+        match arrival {
+            Arrival::New => Ok(()),
+            Arrival::Copy => Err(UnsealError::Replayed),
+            Arrival::Full { after } => Err(UnsealError::Busy { after }),
+        }
     }
 
     /// Reads the file again, and rotates keys that are due. A file that cannot be read leaves the
@@ -373,9 +372,8 @@ mod tests {
         let gateway = open(&file);
         let sealed = seal(&gateway).body;
 
-        let found = unseal(&gateway, &sealed).unwrap();
-        assert_eq!(found.opened.request.path, "/v1/databases");
-        assert_eq!(found.refused, None);
+        let opened = unseal(&gateway, &sealed).unwrap();
+        assert_eq!(opened.request.path, "/v1/databases");
         assert_eq!(refusal(&gateway, &sealed), UnsealError::Replayed);
 
         let mut damaged = seal(&gateway).body;

@@ -4,9 +4,9 @@
 //! one more, a request is refused, and no other is forgotten for it. So no flood makes a copy of an
 //! earlier request pass.
 //!
-//! Relays share the room: each may have as much as is free. Of `k` relays that flood, each has one
-//! part in `k + 1`, and as much is left for all others. One relay alone may send 2²⁰ requests in
-//! twelve minutes, 1,456 a second.
+//! Clients, which are tokens or else relays, share the room: each may have as much as is free. Of
+//! `k` clients that flood, each has one part in `k + 1`, and as much is left for all others. One
+//! client alone may send 2²⁰ requests in twelve minutes, 1,456 a second.
 
 use std::collections::{HashSet, VecDeque};
 use std::mem;
@@ -29,7 +29,7 @@ const MARK_BYTES: usize = 8;
 
 type Mark = [u8; MARK_BYTES];
 
-/// The requests of the last ten minutes, and the relays that sent them.
+/// The requests of the last ten minutes, and the clients that they count for.
 pub(super) struct Replays {
     /// Those that are complete, the oldest first.
     former: VecDeque<ReplayGeneration>,
@@ -41,7 +41,7 @@ pub(super) struct Replays {
 struct ReplayGeneration {
     began: Instant,
     marks: HashSet<Mark>,
-    relays: Shares<ClientKey>,
+    clients: Shares<ClientKey>,
 }
 
 /// A request among those that are remembered.
@@ -51,7 +51,7 @@ pub(super) enum Arrival {
     New,
     /// It has arrived before.
     Copy,
-    /// Its relay has no room. It is not remembered, and must have no effect.
+    /// Its client has no room. It is not remembered, and must have no effect.
     Full {
         /// The time until some requests are forgotten.
         after: Duration,
@@ -63,7 +63,7 @@ impl ReplayGeneration {
         Self {
             began,
             marks: HashSet::new(),
-            relays: Shares::default(),
+            clients: Shares::default(),
         }
     }
 
@@ -86,11 +86,11 @@ impl Replays {
         }
     }
 
-    /// Remembers a request of a relay, unless it is a copy or there is no room for it.
+    /// Remembers a request of a client, unless it is a copy or there is no room for it.
     pub(super) fn admit(
         &mut self,
         fingerprint: &[u8; 32],
-        relay: &ClientKey,
+        client: &ClientKey,
         now: Instant,
     ) -> Arrival {
         self.advance(now);
@@ -100,13 +100,13 @@ impl Replays {
         if self.generations().any(|one| one.marks.contains(&mark)) {
             return Arrival::Copy;
         }
-        if !self.has_room(relay) {
+        if !self.has_room(client) {
             let after = self.until_room(now);
             return Arrival::Full { after };
         }
 
         self.current.marks.insert(mark);
-        self.current.relays.take(relay, 1);
+        self.current.clients.take(client, 1);
         Arrival::New
     }
 
@@ -114,7 +114,7 @@ impl Replays {
     fn advance(&mut self, now: Instant) {
         if now.saturating_duration_since(self.current.began) >= GENERATION {
             let complete = mem::replace(&mut self.current, ReplayGeneration::new(now));
-            if complete.relays.total() > 0 {
+            if complete.clients.total() > 0 {
                 self.former.push_back(complete);
             }
         }
@@ -126,10 +126,10 @@ impl Replays {
         }
     }
 
-    /// Returns true if the relay has sent fewer requests than there is room for.
-    fn has_room(&self, relay: &ClientKey) -> bool {
-        let all: usize = self.generations().map(|one| one.relays.total()).sum();
-        let own: usize = self.generations().map(|one| one.relays.of(relay)).sum();
+    /// Returns true if the client has sent fewer requests than there is room for.
+    fn has_room(&self, client: &ClientKey) -> bool {
+        let all: usize = self.generations().map(|one| one.clients.total()).sum();
+        let own: usize = self.generations().map(|one| one.clients.of(client)).sum();
         own < self.most.saturating_sub(all)
     }
 
@@ -151,7 +151,7 @@ mod tests {
 
     const MOMENT: Duration = Duration::from_millis(1);
 
-    fn relay(number: u32) -> ClientKey {
+    fn client(number: u32) -> ClientKey {
         ClientKey::Address(std::net::Ipv4Addr::from(number).into())
     }
 
@@ -162,7 +162,7 @@ mod tests {
     }
 
     fn admit(replays: &mut Replays, number: usize, sender: u32, now: Instant) -> Arrival {
-        replays.admit(&fingerprint(number), &relay(sender), now)
+        replays.admit(&fingerprint(number), &client(sender), now)
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn relays_leave_room_for_each_other() {
+    fn clients_leave_room_for_each_other() {
         let begin = Instant::now();
         let mut replays = Replays::with_most(1000, begin);
         let mut admitted = [0; 10];
@@ -225,7 +225,7 @@ mod tests {
                 admitted[sender] += 1;
             }
         }
-        // Nine relays that flood leave a tenth each, and a tenth for others.
+        // Nine clients that flood leave a tenth each, and a tenth for others.
         assert!(admitted[..9].iter().all(|count| *count == 100));
 
         for number in 30_000..30_500 {

@@ -5,8 +5,8 @@
 //!
 //! Until a request is opened, nothing but its relay is known. So its body counts for the relay while
 //! it arrives, and it is opened in the relay's turn: no private key is used before. Then the token
-//! within names the client, for whom the body, the response, the rate and the places count, as
-//! without a relay. A request without a valid token counts for its relay throughout.
+//! within names the client, as without a relay: body, response, rate, places, and the room in the
+//! window against copies count for it. A request without a valid token counts for its relay.
 //!
 //! Once a request is opened, refusals are sealed. `busy` comes before a request has an effect, or if
 //! it only reads. One in the whole form may have had its effect when it is refused as `too_long`,
@@ -14,7 +14,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
@@ -40,7 +39,7 @@ use super::unread::{BodyMemory, STREAM_BYTES, response_on};
 use super::{forwarded, psi};
 use crate::access::{Grant, Tokens};
 use crate::admission::{ClientKey, HeldBytes};
-use crate::gateway::{ObliviousGateway, UnsealError, UnsealedRequest};
+use crate::gateway::{ObliviousGateway, UnsealError};
 use crate::listen::{Activity, Peer};
 use crate::service::App;
 
@@ -134,8 +133,8 @@ async fn relayed(
 
     let held = app.uploads.begin(exchange.client.clone());
     let sealed = body::read(body, longest(&app), app.body_timeout, held).await?;
-    let unsealed = unseal(gateway, sealed, form, exchange.client.clone()).await?;
-    exchange.answer(&app, router, unsealed).await
+    let unsealed = unseal(gateway, sealed, form, &exchange.client).await?;
+    exchange.answer(&app, gateway, router, unsealed).await
 }
 
 /// A sealed request whose body may be read.
@@ -182,8 +181,6 @@ fn longest(app: &App) -> usize {
 /// An opened request, and the memory that it holds.
 struct Unsealed {
     opened: OpenedRequest,
-    /// See [`UnsealedRequest::refused`].
-    refused: Option<Duration>,
     held: Option<HeldBytes>,
 }
 
@@ -192,21 +189,18 @@ async fn unseal(
     gateway: &Arc<ObliviousGateway>,
     sealed: Whole,
     form: SealForm,
-    relay: ClientKey,
+    relay: &ClientKey,
 ) -> Result<Unsealed, Problem> {
     let Whole { bytes, held } = sealed;
     // The turn is held until the end, even if nobody waits for it any more.
-    let turn = gateway.turn(&relay, held).await?;
+    let turn = gateway.turn(relay, held).await?;
     let gateway = Arc::clone(gateway);
     let opening = spawn_blocking(move || {
-        let UnsealedRequest { opened, refused } = gateway.unseal(&bytes, form, &relay)?;
+        let opened = gateway.unseal(&bytes, form)?;
         // What was counted for it is enough for the opened body.
         drop(bytes);
-        Ok::<_, UnsealError>(Unsealed {
-            opened,
-            refused,
-            held: turn.end(),
-        })
+        let held = turn.end();
+        Ok::<_, UnsealError>(Unsealed { opened, held })
     });
 
     Ok(opening.await.map_err(|error| aborted(&error))??)
@@ -245,19 +239,21 @@ struct RelayedExchange {
 }
 
 impl RelayedExchange {
-    /// Answers an opened request. From here on refusals are sealed.
+    /// Answers an opened request. From here on refusals are sealed, except that of a copy.
     async fn answer(
         mut self,
         app: &App,
+        gateway: &ObliviousGateway,
         router: Router,
         unsealed: Unsealed,
     ) -> Result<Response, Problem> {
+        let Unsealed { opened, held } = unsealed;
         let OpenedRequest {
             request,
             body,
             sealer,
-            ..
-        } = unsealed.opened;
+            fingerprint,
+        } = opened;
         let head = request_head(&request);
         if let Ok(head) = &head {
             let tokens = app.guard.tokens.as_deref();
@@ -267,10 +263,15 @@ impl RelayedExchange {
         // Before the request has an effect: a response without room is refused, and its request
         // would not be sent again.
         let memory = self.hold(app, PIECE);
-        let full = memory.is_none().then_some(FULL_ADVICE);
-        let inner = match unsealed.refused.or(full) {
-            None => head.and_then(|head| self.inner_request(head, body, unsealed.held)),
-            Some(after) => Err(Problem::Busy { after }),
+        let admitted = match &memory {
+            Some(_) => gateway.remember(&fingerprint, &self.client),
+            None => Err(UnsealError::Busy { after: FULL_ADVICE }),
+        };
+        let inner = match admitted {
+            Ok(()) => head.and_then(|head| self.inner_request(head, body, held)),
+            // Not sealed: it is the answer to whoever copied the request.
+            Err(copy @ UnsealError::Replayed) => return Err(copy.into()),
+            Err(full) => Err(full.into()),
         };
 
         let is_read = inner.as_ref().map_or(true, only_reads);
