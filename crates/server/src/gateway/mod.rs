@@ -198,8 +198,8 @@ impl ObliviousGateway {
         self.openings.relief()
     }
 
-    /// Opens a request in its turn, on a blocking thread: it may have a hundred megabytes. It may be
-    /// a copy of an earlier one.
+    /// Opens a request in its turn. It may be a copy of an earlier one. Runs on a blocking thread,
+    /// since a request may have a hundred megabytes.
     pub(crate) fn unseal(
         &self,
         sealed: &[u8],
@@ -227,7 +227,7 @@ impl ObliviousGateway {
     /// Remembers an opened request of a client, before it has an effect.
     ///
     /// # Errors
-    /// [`UnsealError::Replayed`] if it has arrived before, [`UnsealError::Busy`] if there is no room
+    /// [`UnsealError::Replayed`] if it has arrived before, and [`UnsealError::Busy`] without room
     /// for it. It must then have no effect: a copy of it may arrive later.
     pub(crate) fn remember(
         &self,

@@ -3,14 +3,15 @@
 //! A relay sends sealed requests of its clients. The service learns the requests, and the relay the
 //! clients' addresses. An opened request goes through the routes like a request of the relay.
 //!
-//! Until a request is opened, nothing but its relay is known. So its body counts for the relay while
+//! Until a request is opened, nothing but its relay is known. Its body counts for the relay while
 //! it arrives, and it is opened in the relay's turn: no private key is used before. Then the token
 //! within names the client, as without a relay: body, response, rate, places, and the room in the
 //! window against copies count for it. A request without a valid token counts for its relay.
 //!
-//! Once a request is opened, refusals are sealed. `busy` comes before a request has an effect, or if
-//! it only reads. One in the whole form may have had its effect when it is refused as `too_long`,
-//! since only its response shows how long that is: the same queries in chunks get the same answers.
+//! Once a request is opened, refusals are sealed. `busy` comes before a request has an effect, or
+//! if it only reads. One in the whole form may have had its effect when it is refused as
+//! `too_long`, since only its response shows how long that is: the same queries in chunks get the
+//! same answers.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -6,9 +6,9 @@
 //! apart in which minute its clients asked for them, and no more. Each change is in the log: an
 //! honest gateway has a few in a month.
 //!
-//! When a gateway refuses a request, its keys may have changed. They are then fetched a minute after
-//! the last fetch instead of at the end of their life, so that the clients of a gateway that lost
-//! its keys wait for a minute and not for an hour.
+//! When a gateway refuses a request, its keys may have changed. They are then fetched a minute
+//! after the last fetch instead of at the end of their life, so that the clients of a gateway that
+//! lost its keys wait for a minute and not for an hour.
 
 use std::fmt;
 use std::sync::Arc;

@@ -230,8 +230,8 @@ fn a_response_that_is_too_long_for_the_whole_form_is_refused() {
     assert!(text.contains(CHUNKED), "{text}");
 }
 
-/// The second answer would not fit into the memory of other responses beside the first, which nobody
-/// receives. Its queries have had their effect by then.
+/// The second answer would not fit into the memory of other responses beside the first, which
+/// nobody receives. Its queries have had their effect by then.
 #[test]
 fn an_answer_in_the_whole_form_is_not_refused_once_it_is_computed() {
     let folder = TempDir::new().unwrap();
