@@ -19,6 +19,9 @@ const GRACE: Duration = Duration::from_secs(5);
 const MIN_RATE: f64 = 4096.0;
 /// The memory of a body of unknown length grows by one part in this number.
 const GROWTH_PARTS: usize = 4;
+/// A first part of this length in bytes is taken and not copied. Connections read shorter parts. An
+/// opened request has its whole body in one, of which a copy would take as much memory again.
+const TAKEN_PART: usize = 1 << 20;
 /// Advised retry delay while bodies or answers fill the memory.
 pub(super) const FULL_ADVICE: Duration = Duration::from_secs(1);
 
@@ -85,12 +88,16 @@ impl Whole {
             if part.len() > limit - self.bytes.len() {
                 return Err(Problem::TooLong { limit });
             }
-            self.append(&part, most)?;
+            self.append(part, most)?;
         }
     }
 
     /// Appends a part of a body that has at most `most` bytes. Fails if there is no memory for it.
-    fn append(&mut self, part: &[u8], most: usize) -> Result<(), Problem> {
+    fn append(&mut self, part: Bytes, most: usize) -> Result<(), Problem> {
+        if self.bytes.is_empty() && part.len() >= TAKEN_PART {
+            return self.take(part);
+        }
+
         let reserved = self.bytes.capacity();
         let needed = self.bytes.len() + part.len();
         if needed > reserved {
@@ -103,7 +110,18 @@ impl Whole {
             self.bytes.reserve_exact(grown - self.bytes.len());
         }
 
-        self.bytes.extend_from_slice(part);
+        self.bytes.extend_from_slice(&part);
+        Ok(())
+    }
+
+    /// Takes the memory of the first part. Only if it has other owners, it is copied.
+    fn take(&mut self, part: Bytes) -> Result<(), Problem> {
+        let bytes = Vec::from(part);
+        if !self.held.grow(bytes.capacity()) {
+            return Err(Problem::Busy { after: FULL_ADVICE });
+        }
+
+        self.bytes = bytes;
         Ok(())
     }
 }
@@ -195,7 +213,7 @@ mod tests {
             };
 
             for part in 1..=PARTS {
-                whole.append(&[7; 100], most).unwrap();
+                whole.append(Bytes::from_static(&[7; 100]), most).unwrap();
                 let counted = uploads.bytes();
                 assert_eq!(counted, whole.bytes.capacity());
                 assert!(counted <= part * 125, "{part}: {counted}");
@@ -203,6 +221,29 @@ mod tests {
             assert_eq!(whole.bytes, [7; PARTS * 100]);
             assert!(!is_length_known || uploads.bytes() == PARTS * 100);
         }
+    }
+
+    #[test]
+    fn a_long_first_part_is_not_copied() {
+        let uploads = Memory::new(2 * TAKEN_PART);
+        let mut whole = Whole {
+            bytes: Vec::new(),
+            held: uploads.begin(ClientKey::Local),
+        };
+        let part = vec![7; TAKEN_PART];
+        let place = part.as_ptr();
+
+        whole.append(part.into(), TAKEN_PART + 1).unwrap();
+        assert_eq!(whole.bytes.as_ptr(), place);
+        assert_eq!(uploads.bytes(), TAKEN_PART);
+        whole
+            .append(Bytes::from_static(&[7]), TAKEN_PART + 1)
+            .unwrap();
+        assert_eq!(uploads.bytes(), TAKEN_PART + 1);
+
+        let refused = whole.append(vec![7; TAKEN_PART].into(), usize::MAX);
+        assert!(matches!(refused, Err(Problem::Busy { .. })));
+        assert_eq!(uploads.bytes(), TAKEN_PART + 1);
     }
 
     #[tokio::test]

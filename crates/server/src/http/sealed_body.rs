@@ -14,7 +14,8 @@ use crate::admission::HeldBytes;
 /// The body of an opened request, in one piece.
 ///
 /// Its memory is counted until its handler takes it, who counts it from then on. Counted twice, one
-/// long body would be two of its client, and exceed the share of a client.
+/// long body would be two of its client, and exceed the share of a client. A long body is passed on
+/// without a copy.
 pub(super) struct OpenedBody {
     bytes: Bytes,
     held: Option<HeldBytes>,
