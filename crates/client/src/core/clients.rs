@@ -25,7 +25,7 @@ impl Service {
             request = request.with_header(header::VERSION, version.to_string());
         }
         let response = self.send(io, self.authorized(request)).await?;
-        self.unless_gone(path, response)
+        self.unless_gone(path, response, None)
     }
 
     /// Registers a client: sends all its keys in one request.
@@ -36,11 +36,12 @@ impl Service {
         version: Version,
         keys: Arc<Vec<u8>>,
     ) -> Result<ClientStatus> {
+        let sent = keys.len();
         let request = request(Method::Post, path)
             .with_header(header::VERSION, version.to_string())
             .with_body(keys);
         let response = self.send(io, self.authorized(request)).await?;
-        self.status(path, response)
+        self.status(path, response, Some(sent))
     }
 
     /// Registers a client whose keys, of `length` bytes, follow in parts.
@@ -57,7 +58,7 @@ impl Service {
             // Empty, and not absent: some proxies refuse a POST without a length.
             .with_body(Arc::default());
         let response = self.send(io, self.authorized(request)).await?;
-        self.status(path, response)
+        self.status(path, response, None)
     }
 
     /// Sends the part of the keys from `offset` on; `None` if the service has no such client.
@@ -72,7 +73,7 @@ impl Service {
             .with_header(header::UPLOAD_OFFSET, offset.to_string())
             .with_body(Arc::new(part.to_vec()));
         let response = self.send(io, self.authorized(request)).await?;
-        self.unless_gone(path, response)
+        self.unless_gone(path, response, Some(part.len()))
     }
 
     /// The status of all clients of a database.
@@ -96,16 +97,23 @@ impl Service {
         }
     }
 
-    fn unless_gone(&self, path: &str, response: Response) -> Result<Option<ClientStatus>> {
+    /// The status in a response to a request with `sent` bytes of keys; `None` if the service has
+    /// no such client.
+    fn unless_gone(
+        &self,
+        path: &str,
+        response: Response,
+        sent: Option<usize>,
+    ) -> Result<Option<ClientStatus>> {
         if response.status == 410 {
             Ok(None)
         } else {
-            self.status(path, response).map(Some)
+            self.status(path, response, sent).map(Some)
         }
     }
 
-    fn status(&self, path: &str, response: Response) -> Result<ClientStatus> {
-        self.checked(path, self.success(path, response)?)
+    fn status(&self, path: &str, response: Response, sent: Option<usize>) -> Result<ClientStatus> {
+        self.checked(path, self.success(path, response, sent)?)
     }
 
     /// Checks the id in a status, because it becomes a part of paths and headers.
@@ -121,11 +129,16 @@ impl Service {
         Err(unexpected(&self.url(path), reason))
     }
 
-    fn success<T: DeserializeOwned>(&self, path: &str, response: Response) -> Result<T> {
+    fn success<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        response: Response,
+        sent: Option<usize>,
+    ) -> Result<T> {
         if response.is_success() {
             self.decode(path, response, limit::JSON_BYTES)
         } else {
-            Err(self.refusal(path, response))
+            Err(self.refusal_of(path, response, sent))
         }
     }
 }

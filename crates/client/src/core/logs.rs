@@ -45,7 +45,7 @@ pub fn fetch_log(service: Service, settings: Settings) -> Task<'static, Result<S
 
 async fn fetch(io: &Io, service: &Service, name: &str, path: &str, limit: u64) -> Result<Vec<u8>> {
     match service.get(io, path, Accepted::UpTo(limit)).await {
-        Ok(response) => service.body(path, response, limit),
+        Ok(response) => service.binary(path, response, limit),
         Err(error) if error.code() == code::NO_CHECKPOINT => Err(Error::NoCheckpoint {
             url: service.url(&path::database(name)),
         }),

@@ -21,6 +21,7 @@
 //! | `task` | tasks and their steps |
 //! | `platform`, `settings`, `address` | clock and randomness; settings; addresses |
 //! | `service`, `retries`, `queries`, `clients` | single calls, with their retries |
+//! | `foreign` | responses of proxies and other servers |
 //! | `fetch`, `public_cache`, `pins` | choice and download of a database; stored copies; pins |
 //! | `checkpoints`, `owner_pin`, `logs` | signed checkpoints, the pinned owner's key, whole logs |
 //! | `registration`, `key_sender` | registered clients, and the upload of their keys |
@@ -38,6 +39,7 @@ mod clients;
 mod costs;
 mod fetch;
 mod first_version;
+mod foreign;
 mod identity;
 mod key_sender;
 mod logs;

@@ -59,7 +59,7 @@ impl Service {
             match response.status {
                 200 => {
                     return self
-                        .body(path, response, query.limit)
+                        .binary(path, response, query.limit)
                         .map(QueryReply::Answers);
                 }
                 409 => return Ok(QueryReply::WrongVersion(self.refusal(path, response))),

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use papir_protocol::{ErrorBody, code, header, limit};
+use papir_protocol::{ErrorBody, header, limit};
 use serde::de::DeserializeOwned;
 
 use super::address::Address;
+use super::foreign::{ForeignHead, is_html};
 use super::platform::Platform;
 use super::request::{Accepted, Request, Response, bounded};
 use super::retries::{PATIENCE, Retries, is_repeatable, is_retryable};
@@ -17,10 +18,6 @@ use crate::error::{Error, Result, is_final, unexpected};
 
 /// The HTTP status of a response that confirms the client's copy.
 const NOT_MODIFIED: u16 = 304;
-/// The header with the target of a redirection.
-const LOCATION: &str = "location";
-/// Longest target of a redirection that an error names, in bytes.
-const MAX_LOCATION_BYTES: usize = 200;
 
 /// A service and the token for it. Cheap to clone.
 #[derive(Clone)]
@@ -199,7 +196,7 @@ impl Service {
         if !self.is_of_version(path, version, &response)? {
             return Ok(None);
         }
-        self.body(path, response, limit).map(Some)
+        self.binary(path, response, limit).map(Some)
     }
 
     /// Asks the server to confirm the client's copy of one version. Returns
@@ -227,7 +224,7 @@ impl Service {
         if unchanged {
             return Ok(Some(FetchOutcome::Unchanged));
         }
-        let bytes = self.body(path, response, limit)?;
+        let bytes = self.binary(path, response, limit)?;
         Ok(Some(FetchOutcome::Fetched(bytes)))
     }
 
@@ -236,7 +233,11 @@ impl Service {
         match response.header(header::VERSION) {
             Some(found) => Ok(found == version),
             None => {
-                let reason = format!("no {} header", header::VERSION);
+                let found = match is_html(response) {
+                    true => "an HTML page without a",
+                    false => "no",
+                };
+                let reason = format!("{found} {} header", header::VERSION);
                 Err(unexpected(&self.url(path), reason))
             }
         }
@@ -249,13 +250,26 @@ impl Service {
         response: Response,
         limit: u64,
     ) -> Result<T> {
+        let head = ForeignHead::of(&response);
         let bytes = self.body(path, response, limit)?;
         serde_json::from_slice(&bytes).map_err(|error| {
-            unexpected(
-                &self.url(path),
-                format!("{error}: expected JSON of a papir service"),
-            )
+            let found = match head.holds_page(&bytes) {
+                true => "an HTML page".to_owned(),
+                false => error.to_string(),
+            };
+            let reason = format!("{found}: expected JSON of a papir service");
+            unexpected(&self.url(path), reason)
         })
+    }
+
+    /// The body of a successful response with bytes of a papir service. An HTML page is an error
+    /// before its bytes are decoded.
+    pub(crate) fn binary(&self, path: &str, response: Response, limit: u64) -> Result<Vec<u8>> {
+        if is_html(&response) {
+            let reason = "an HTML page: expected bytes of a papir service";
+            return Err(unexpected(&self.url(path), reason.to_owned()));
+        }
+        self.body(path, response, limit)
     }
 
     /// The body of a response. More than `limit` bytes are an error.
@@ -285,7 +299,7 @@ impl Service {
         let url = self.url(path);
         let status = response.status;
         // Taken out first, since reading the body consumes the response.
-        let location = response.header(LOCATION).map(str::to_owned);
+        let head = ForeignHead::of(&response);
         let body = self
             .body(path, response, limit::JSON_BYTES)
             .unwrap_or_default();
@@ -298,81 +312,7 @@ impl Service {
                 message: problem.detail,
                 current: problem.version.and_then(|text| text.parse().ok()),
             },
-            None => foreign(url, status, location.as_deref(), sent),
-        }
-    }
-}
-
-/// The error for a refusal that does not come from a papir service but from a proxy or another
-/// server.
-fn foreign(url: String, status: u16, location: Option<&str>, sent: Option<usize>) -> Error {
-    let reason = match status {
-        // Redirections are not followed: the next server would get the token and the queries.
-        300..=399 => Foreign::redirect(location),
-        401 => Foreign::new(
-            code::UNAUTHORIZED,
-            "a server or proxy before the service asks for another login",
-        ),
-        407 => Foreign::new(
-            "proxy_login",
-            "the proxy asks for a login, or refuses the one of its address",
-        ),
-        413 => Foreign::too_long(sent),
-        _ => Foreign::new("unknown", "not a response of a papir service"),
-    };
-
-    Error::Http {
-        url,
-        status,
-        code: reason.code.to_owned(),
-        message: reason.message,
-        current: None,
-    }
-}
-
-/// Code and message for a refusal that does not come from a papir service.
-struct Foreign {
-    code: &'static str,
-    message: String,
-}
-
-impl Foreign {
-    fn new(code: &'static str, message: &str) -> Self {
-        Self {
-            code,
-            message: message.to_owned(),
-        }
-    }
-
-    /// The reason for a request that is too long. A refusal names no limit, so the message states
-    /// the length of the request as a hint.
-    fn too_long(sent: Option<usize>) -> Self {
-        let bytes = sent.map(|sent| format!(" of {sent} bytes"));
-        Self {
-            code: code::TOO_LONG,
-            message: format!(
-                "the request{} exceeds the limit of a server or proxy before the service",
-                bytes.unwrap_or_default()
-            ),
-        }
-    }
-
-    /// The reason for a redirection. It is not followed, since it could send a token or a query to
-    /// another machine.
-    fn redirect(location: Option<&str>) -> Self {
-        // From the network: a terminal must not be controlled by it.
-        let shown = location.filter(|text| {
-            text.len() <= MAX_LOCATION_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic())
-        });
-        let message = match shown {
-            Some(target) => {
-                format!("it redirects to {target}: expected the address of the service itself")
-            }
-            None => "it redirects: expected the address of the service itself".to_owned(),
-        };
-        Self {
-            code: "redirect",
-            message,
+            None => head.refusal(url, &body, sent),
         }
     }
 }
