@@ -32,12 +32,23 @@ pub(super) fn failure(error: reqwest::Error, base: &str) -> Failure {
 
     // The outer errors only say that a request failed.
     match deepest {
-        Some(cause) => match cause.downcast_ref::<io::Error>() {
-            Some(error) => io::Error::new(error.kind(), error.to_string()).into(),
+        Some(cause) => match kind(cause) {
+            Some(kind) => io::Error::new(kind, cause.to_string()).into(),
             None => cause.to_string().into(),
         },
         None => error.without_url().into(),
     }
+}
+
+/// The kind of an error of the connection; `None` for another error.
+fn kind(cause: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
+    let is_incomplete = cause
+        .downcast_ref::<hyper::Error>()
+        .is_some_and(hyper::Error::is_incomplete_message);
+    if is_incomplete {
+        return Some(io::ErrorKind::UnexpectedEof);
+    }
+    cause.downcast_ref::<io::Error>().map(io::Error::kind)
 }
 
 /// The failure for a timeout. `part` names the part of the request that took too long.

@@ -20,6 +20,7 @@ use crate::core::{
 use crate::error::Result;
 use crate::state::{ClientState, lock_thread_ended, on_lock_thread};
 use crate::transport::READ_TIMEOUT;
+use crate::transport::broken::SentRequest;
 use crate::transport::call::{Call, CallRules};
 use crate::transport::options::Options;
 use crate::transport::proxy::failures::through;
@@ -130,10 +131,13 @@ impl Transport {
             return self.send_sealed(relay, &request).await;
         }
 
-        let bytes = request.body.as_ref().map_or(0, |body| body.len() as u64);
+        let length = request.body.as_ref().map_or(0, |body| body.len());
         let encoded = self.encode(&request)?;
-        let received = self.execute(encoded, response_timeout(bytes)).await?;
-        Ok(self.receive(&request, received).await)
+
+        let sent = SentRequest::now(length);
+        let received = self.execute(encoded, response_timeout(length as u64)).await;
+        let received = received.map_err(|failure| sent.without_response(failure))?;
+        Ok(self.receive(&request, &sent, received).await)
     }
 
     /// Sends a request, and returns its response without the body.
@@ -183,10 +187,20 @@ impl Transport {
     }
 
     /// Reads a response and the part of its body that the core requests.
-    async fn receive(&self, request: &Request, received: reqwest::Response) -> Response {
+    async fn receive(
+        &self,
+        request: &Request,
+        sent: &SentRequest,
+        received: reqwest::Response,
+    ) -> Response {
         let mut response = head(&received);
         if let Some(limit) = response.limit(request) {
-            response.body = self.read(received, limit).await;
+            let mut bytes = Vec::new();
+            let read = self.read_into(&mut bytes, received, limit).await;
+            response.body = match read {
+                Ok(()) => Ok(bytes),
+                Err(failure) => Err(sent.in_body(&response, bytes.len(), failure)),
+            };
         }
         response
     }
@@ -195,11 +209,22 @@ impl Transport {
     /// within them.
     pub(super) async fn read(
         &self,
-        mut received: reqwest::Response,
+        received: reqwest::Response,
         limit: u64,
     ) -> Result<Vec<u8>, Failure> {
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
+        self.read_into(&mut bytes, received, limit).await?;
+        Ok(bytes)
+    }
+
+    /// Like [`Transport::read`], into `bytes`. After an error they have what arrived before it.
+    async fn read_into(
+        &self,
+        bytes: &mut Vec<u8>,
+        mut received: reqwest::Response,
+        limit: u64,
+    ) -> Result<(), Failure> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
 
         while bytes.len() < limit {
             let part = timeout(READ_TIMEOUT, received.chunk())
@@ -210,7 +235,7 @@ impl Transport {
                 None => break,
             }
         }
-        Ok(bytes)
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ use crate::core::{
 };
 use crate::error::Result;
 use crate::state::ClientState;
+use crate::transport::broken::SentRequest;
 use crate::transport::call::{Call, CallRules};
 use crate::transport::options::Options;
 use crate::transport::relaying::relay_of;
@@ -117,6 +118,8 @@ impl Transport {
             builder = builder.header(header.name, header.value.as_str());
         }
 
+        let length = request.body.as_ref().map_or(0, |body| body.len());
+        let sent = SentRequest::now(length);
         // An empty body and no body differ: only the former sends `content-length: 0`.
         let response = match &request.body {
             Some(body) => {
@@ -125,8 +128,8 @@ impl Transport {
             }
             None => self.perform(builder.body(()).map_err(ureq::Error::from)?, left),
         };
-        let response = response.map_err(|error| self.http.failure(error))?;
-        Ok(receive(&request, response))
+        let response = response.map_err(|error| sent.without_response(self.http.failure(error)))?;
+        Ok(receive(&request, &sent, response))
     }
 
     /// Sends a request. The time left includes the resolution of the host's name and the response's
@@ -148,10 +151,15 @@ impl Transport {
 }
 
 /// Reads a response and the part of its body that the core requests.
-fn receive(request: &Request, response: http::Response<Body>) -> Response {
+fn receive(request: &Request, sent: &SentRequest, response: http::Response<Body>) -> Response {
     let (mut response, body) = head(response);
     if let Some(limit) = response.limit(request) {
-        response.body = read(body, limit).map_err(Into::into);
+        let mut bytes = Vec::new();
+        let read = read_into(&mut bytes, body, limit);
+        response.body = match read {
+            Ok(()) => Ok(bytes),
+            Err(error) => Err(sent.in_body(&response, bytes.len(), error.into())),
+        };
     }
     response
 }
@@ -168,8 +176,14 @@ pub(super) fn head(response: http::Response<Body>) -> (Response, Body) {
 /// them.
 pub(super) fn read(body: Body, limit: u64) -> Result<Vec<u8>, ureq::Error> {
     let mut bytes = Vec::new();
-    body.into_reader().take(limit).read_to_end(&mut bytes)?;
+    read_into(&mut bytes, body, limit)?;
     Ok(bytes)
+}
+
+/// Like [`read`], into `bytes`. After an error they have what arrived before it.
+fn read_into(bytes: &mut Vec<u8>, body: Body, limit: u64) -> Result<(), ureq::Error> {
+    body.into_reader().take(limit).read_to_end(bytes)?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -9,9 +9,11 @@
 //! | `identity` | the client's own certificate |
 //! | `proxy` | the proxy that carries connections |
 //! | `relay`, `relaying` | the relay; its checks, its file of keys |
-//! | `failures` | failures that no retry resolves |
+//! | `failures`, `broken` | failures that no retry resolves; connections that break |
 //! | `pinned` | pins, shown and removed by the user |
 
+#[cfg(any(feature = "aio", feature = "blocking"))]
+pub(crate) mod broken;
 pub(crate) mod call;
 pub(crate) mod certificate;
 pub(crate) mod failures;
