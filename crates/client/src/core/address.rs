@@ -55,7 +55,7 @@ impl Address {
             None => None,
         };
         Ok(Self {
-            base: base.to_owned(),
+            base: base.trim_end_matches('/').to_owned(),
             socket: None,
             database,
         })
@@ -252,6 +252,11 @@ mod tests {
             ("http://h:1", "http://h:1/v1/databases", None),
             ("http://h:1/", "http://h:1/v1/databases", None),
             ("https://h/pir/", "https://h/pir/v1/databases", None),
+            (
+                "https://h/pir//v1/databases/words/",
+                "https://h/pir/v1/databases",
+                Some("words"),
+            ),
             ("http://h:1/v1/databases", "http://h:1/v1/databases", None),
             (
                 "http://h:1/v1/databases/words/public",
