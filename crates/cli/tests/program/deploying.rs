@@ -220,3 +220,22 @@ fn the_chart_has_the_alerts_and_the_dashboard() {
         );
     }
 }
+
+/// The operator's manual shows the configurations of proxies that `make proxy-check` runs.
+#[test]
+fn the_manual_shows_the_configurations_of_proxies() {
+    let manual = fs::read_to_string(root().join("docs/operate.md")).unwrap();
+    let shown = [
+        ("nginx.conf", "nginx"),
+        ("haproxy.cfg", "haproxy"),
+        ("Caddyfile", "caddyfile"),
+    ];
+    for (file, language) in shown {
+        let text = deployed(&format!("proxies/{file}"));
+        let block = format!("```{language}\n{text}```\n");
+        assert_eq!(manual.matches(&block).count(), 1, "{file}");
+    }
+
+    let files = fs::read_dir(root().join("deploy/proxies")).unwrap();
+    assert_eq!(files.count(), shown.len(), "a configuration is not shown");
+}
