@@ -7,7 +7,7 @@ SHELL := /bin/bash
   docs fuzz msrv publish-dry-run \
   js page js-modules js-test js-test-long demo-page demo-form demo-passwords bindings kotlin kotlin-test \
   debug-program arm-test interop python-test wheel wheels wheel-lookup notebooks site \
-  deploy-check alerts-check unit-check chart-check image-check
+  deploy-check alerts-check unit-check chart-check image-check proxy-check
 
 # What the targets read and run is in this folder, whatever a person's settings of cargo say.
 export CARGO_TARGET_DIR := $(CURDIR)/target
@@ -276,6 +276,10 @@ chart-check: debug-program
 image-check: debug-program page ## The final stage of deploy/Dockerfile, in a folder made by debootstrap.
 	$(SETUP) image
 	python3 tools/image_check.py target/debug/papir
+
+proxy-check: debug-program ## Long answers and keys through nginx, HAProxy and Caddy, with deploy/proxies.
+	$(SETUP) proxies
+	python3 tools/proxy_check.py target/debug/papir
 
 # The program as the tests build it. For a part of the tests cargo would choose other features of the dependencies,
 # and build everything a second time.
