@@ -1,4 +1,4 @@
-//! Certificates of publishers' keys and of new owners' keys.
+//! Certificates of publishers' keys, of new owners' keys, and of gateways' keys.
 //!
 //! A certificate is a signed note with this text:
 //!
@@ -11,45 +11,41 @@
 //! from T
 //! until T
 //! ```
-//! Times are decimal, in seconds since 1970, UTC.
+//! or, for keys of gateways, with this one:
+//!
+//! ```text
+//! papir-certificate-2
+//! gateways
+//! public key of the issuer
+//! database NAME, percent-encoded | databases *
+//! from T
+//! until T
+//! key HASH, for each of 1 to 8 keys, in ascending order
+//! ```
+//! Times are decimal, in seconds since 1970, UTC. Hashes have 64 hexadecimal digits.
 //!
 //! The owner signs a delegation. It allows the subject to sign checkpoints of one or all databases
 //! from the time `from` to the time `until`. Both keys sign a rotation, which is for all databases:
 //! the subject is the owner's key from the time `from` on, and the issuer's key stays valid until
-//! the time `until`. A certificate cannot be mistaken for a checkpoint: the first line of a
-//! checkpoint, its origin, contains a slash.
+//! the time `until`. The owner or a publisher signs the keys of gateways, which clients behind a
+//! relay accept between both times. A certificate cannot be mistaken for a checkpoint: the first
+//! line of a checkpoint, its origin, contains a slash.
 
 use std::fmt;
 
-use papir_core::{Formats, decimal};
-
+use crate::certificate_text::{
+    CertificateText, Grant, HEADER, KEY_FORMAT, bad, gateways_text, scope_of,
+};
 use crate::error::{Error, Result};
+use crate::gateways::{self, GatewayKeys};
 use crate::key::{SigningKey, VerifyingKey};
-use crate::name::KeyName;
+use crate::merkle::Hash;
 use crate::note::Note;
 
-/// Format numbers of certificates.
-pub const CERTIFICATE_FORMATS: Formats = Formats {
-    what: "a certificate",
-    oldest: 1,
-    written: 1,
-    renew: "issue it again: `papir checkpoint …`",
-};
-/// First line of a certificate, without the format number.
-const HEADER: &str = "papir-certificate-";
 /// Longest certificate in bytes.
 pub const MAX_CERTIFICATE_BYTES: usize = 4096;
 /// Maximum number of certificates in a log, and in a proof of its checkpoint.
 pub const MAX_CERTIFICATES: usize = 16;
-
-/// The right that a certificate grants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Grant {
-    /// The subject may sign checkpoints of this database; `None` allows all databases.
-    Delegate(Option<String>),
-    /// The subject is the owner's new key.
-    Rotate,
-}
 
 /// A certificate with verified signatures. Its issuer need not be a key that the client trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +96,25 @@ impl Certificate {
         Self::issue(Grant::Rotate, old, &after, from, until, &[old, new])
     }
 
+    /// Issues a certificate that lets clients behind a relay seal requests for these keys from
+    /// `times.0` to `times.1` (seconds since 1970, UTC). `signer` is the owner's key or a
+    /// publisher's. It counts once a leaf commits to it: see [`crate::Log::append`].
+    ///
+    /// # Errors
+    /// [`Error::Options`] if `times.0` is not before `times.1`, or the name of the database is
+    /// empty; [`papir_core::Error::Malformed`] for the key of a witness, or a name whose
+    /// percent-encoded form is too long for an origin.
+    pub fn gateways(signer: &SigningKey, keys: &GatewayKeys, times: (u64, u64)) -> Result<Self> {
+        let (from, until) = times;
+        let issuer = signer.public().of_notes()?;
+        check_order(from, until)?;
+
+        let text = gateways_text(&issuer, keys, from, until)?;
+        let mut note = Note::new(text)?;
+        note.sign(signer, issuer.name())?;
+        Self::of_note(note)
+    }
+
     /// Writes a certificate and signs it with the keys of `signers`.
     fn issue(
         grant: Grant,
@@ -111,27 +126,23 @@ impl Certificate {
     ) -> Result<Self> {
         let issuer = issuer.public().of_notes()?;
         let subject = subject.clone().of_notes()?;
-        if from >= until {
-            let found = format!("a certificate from {from} until {until}");
-            return Err(Error::options(found, "times in order"));
-        }
+        check_order(from, until)?;
         if issuer.same_key(&subject) {
             let found = "a certificate of a key for itself";
             return Err(Error::options(found, "another key"));
         }
 
         let scope = match &grant {
-            Grant::Delegate(Some(database)) => format!("database {}", escaped(database)?),
-            Grant::Delegate(None) | Grant::Rotate => "databases *".to_owned(),
+            Grant::Delegate(database) => scope_of(database.as_deref())?,
+            _ => scope_of(None)?,
         };
         let word = if grant == Grant::Rotate {
             "rotate"
         } else {
             "delegate"
         };
-        let number = CERTIFICATE_FORMATS.written;
         let text = format!(
-            "{HEADER}{number}\n{word}\n{issuer}\n{subject}\n{scope}\nfrom {from}\nuntil {until}\n"
+            "{HEADER}{KEY_FORMAT}\n{word}\n{issuer}\n{subject}\n{scope}\nfrom {from}\nuntil {until}\n"
         );
 
         // Read back like a received one, so that nothing is issued that others refuse.
@@ -157,22 +168,13 @@ impl Certificate {
 
     /// Reads the certificate in a note and verifies its signatures.
     fn of_note(note: Note) -> Result<Self> {
-        let lines: Vec<&str> = note.text().trim_end_matches('\n').split('\n').collect();
-        let Some(format) = format_of(&lines) else {
-            return Err(bad("another text"));
-        };
-
-        // Before the lines are counted: another format may have more of them.
-        CERTIFICATE_FORMATS.check(format)?;
-        let [_, word, issuer, subject, scope, from, until] = lines[..] else {
-            return Err(bad(&format!("{} lines", lines.len())));
-        };
-
-        let grant = grant_of(word, scope)?;
-        let from = time(from, "from ")?;
-        let until = time(until, "until ")?;
-        let issuer = issuer.parse::<VerifyingKey>()?.of_notes()?;
-        let subject = subject.parse::<VerifyingKey>()?.of_notes()?;
+        let CertificateText {
+            grant,
+            issuer,
+            subject,
+            from,
+            until,
+        } = CertificateText::parse(note.text())?;
 
         // The new key of a rotation signs too: it vouches for the old one in the time of overlap.
         let mut signers = vec![&issuer];
@@ -181,10 +183,6 @@ impl Certificate {
             if !note.is_signed_by(signer)? {
                 return Err(bad(&format!("no signature of {signer}")));
             }
-        }
-        // The name is a part of every log's origin, so it stays.
-        if grant == Grant::Rotate && issuer.name() != subject.name() {
-            return Err(bad("a rotation to another name"));
         }
 
         Ok(Self {
@@ -207,7 +205,8 @@ impl Certificate {
         &self.issuer
     }
 
-    /// The publisher's key of a delegation, or the new key of a rotation.
+    /// The publisher's key of a delegation, or the new key of a rotation; for the keys of gateways,
+    /// the issuer.
     pub fn subject(&self) -> &VerifyingKey {
         &self.subject
     }
@@ -217,10 +216,25 @@ impl Certificate {
         self.from
     }
 
-    /// End of a delegation, or of the time in which both keys of a rotation are valid, in seconds
-    /// since 1970, UTC.
+    /// End of a delegation or of gateways' keys, or of the time in which both keys of a rotation
+    /// are valid, in seconds since 1970, UTC.
     pub fn until(&self) -> u64 {
         self.until
+    }
+
+    /// The keys of gateways that the certificate names; `None` for another grant.
+    pub fn gateway_keys(&self) -> Option<&GatewayKeys> {
+        match &self.grant {
+            Grant::Gateways(keys) => Some(keys),
+            Grant::Delegate(_) | Grant::Rotate => None,
+        }
+    }
+
+    /// The hash by which a leaf commits to the keys of gateways; `None` for another grant. It
+    /// covers the text, and not the signatures.
+    pub fn commitment(&self) -> Option<Hash> {
+        self.gateway_keys()?;
+        Some(gateways::commitment(self.note.text()))
     }
 }
 
@@ -230,72 +244,12 @@ impl fmt::Display for Certificate {
     }
 }
 
-fn bad(found: &str) -> Error {
-    Error::malformed(
-        "a certificate",
-        found,
-        "the text of a delegation or rotation, signed",
-    )
-}
-
-/// The format number in the first of a certificate's lines; `None` for any other text.
-fn format_of(lines: &[&str]) -> Option<u32> {
-    let number = decimal(lines.first()?.strip_prefix(HEADER)?)?;
-    number.try_into().ok()
-}
-
-/// The grant in a certificate's second line (`word`) and fifth line (`scope`).
-fn grant_of(word: &str, scope: &str) -> Result<Grant> {
-    match (word, scope.strip_prefix("database ")) {
-        ("delegate", Some(name)) => Ok(Grant::Delegate(Some(unescaped(name)?))),
-        ("delegate", None) if scope == "databases *" => Ok(Grant::Delegate(None)),
-        ("rotate", None) if scope == "databases *" => Ok(Grant::Rotate),
-        _ => Err(bad("another grant")),
+fn check_order(from: u64, until: u64) -> Result<()> {
+    if from < until {
+        return Ok(());
     }
-}
-
-fn bad_name() -> Error {
-    bad("another name of a database")
-}
-
-/// The decimal time in a line that starts with `word`.
-fn time(line: &str, word: &str) -> Result<u64> {
-    line.strip_prefix(word)
-        .and_then(decimal)
-        .ok_or_else(|| bad("another time"))
-}
-
-/// A database's name as one word, percent-encoded as in an origin.
-fn escaped(database: &str) -> Result<String> {
-    // An origin encodes the name already. The one of the shortest key name differs by two bytes.
-    let origin = "x".parse::<KeyName>()?.origin(database)?;
-    match origin.as_str().strip_prefix("x/") {
-        Some(word) if !word.is_empty() => Ok(word.to_owned()),
-        _ => {
-            let found = "a delegation for a database without a name";
-            Err(Error::options(found, "its name"))
-        }
-    }
-}
-
-/// Decodes a database's name that [`escaped`] encoded.
-fn unescaped(word: &str) -> Result<String> {
-    let mut bytes = Vec::new();
-    let mut parts = word.split('%');
-    bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
-    for part in parts {
-        let digits = part.get(..2).ok_or_else(bad_name)?;
-        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| bad_name())?);
-        bytes.extend_from_slice(&part.as_bytes()[2..]);
-    }
-    let name = String::from_utf8(bytes).map_err(|_| bad_name())?;
-
-    // One encoding for each name: another one of the same name is refused.
-    if escaped(&name)? == word {
-        Ok(name)
-    } else {
-        Err(bad_name())
-    }
+    let found = format!("a certificate from {from} until {until}");
+    Err(Error::options(found, "times in order"))
 }
 
 #[cfg(test)]
@@ -344,6 +298,90 @@ mod tests {
         assert!(error.contains("no signature of o+"), "{error}");
     }
 
+    fn gateways() -> Certificate {
+        let keys = GatewayKeys::new(Some("a b"), &[[9; 32], [7; 32]]).unwrap();
+        Certificate::gateways(&key("o/n", 1), &keys, (5, 9)).unwrap()
+    }
+
+    #[test]
+    fn golden_text_of_gateways() {
+        let certificate = gateways();
+        let issuer = key("o/n", 1).public();
+        let seven = "07".repeat(32);
+        let nine = "09".repeat(32);
+        let text = format!(
+            "papir-certificate-2\ngateways\n{issuer}\ndatabase a%20b\nfrom 5\nuntil 9\nkey {seven}\nkey {nine}\n"
+        );
+        let whole = certificate.to_string();
+        assert!(whole.starts_with(&format!("{text}\n— o/n ")), "{whole}");
+        let commitment = crate::gateways::commitment(&text);
+        assert_eq!(certificate.commitment(), Some(commitment));
+
+        let again = Certificate::parse(whole.as_bytes()).unwrap();
+        assert_eq!(again, certificate);
+        assert_eq!((again.from(), again.until()), (5, 9));
+        assert_eq!((again.issuer(), again.subject()), (&issuer, &issuer));
+        let keys = again.gateway_keys().unwrap();
+        assert_eq!(keys.keys(), [[7; 32], [9; 32]]);
+        assert_eq!(keys.database(), Some("a b"));
+
+        // Certificates of one key keep their format, and no leaf commits to them.
+        let delegation = Certificate::delegate(&key("o", 1), &key("p", 2).public(), None, (5, 9));
+        assert_eq!(delegation.unwrap().commitment(), None);
+    }
+
+    #[test]
+    fn changed_certificates_of_gateways_are_refused() {
+        let text = gateways().to_string();
+        let seven = format!("key {}\n", "07".repeat(32));
+        let nine = format!("key {}\n", "09".repeat(32));
+        let many: String = (10..17)
+            .map(|key| format!("key {}\n", format!("{key:02x}").repeat(32)))
+            .collect();
+        let more = format!("{nine}{many}");
+        let reversed = format!("{nine}{seven}");
+        let ordered = format!("{seven}{nine}");
+        for (from, to) in [
+            ("papir-certificate-2", "papir-certificate-1"),
+            ("papir-certificate-2", "papir-certificate-3"),
+            ("gateways", "delegate"),
+            ("a%20b", "a%20c"),
+            ("a%20b", "a%62"),
+            ("from 5", "from 10"),
+            ("until 9", "until 99"),
+            (&*seven, ""),
+            (&*ordered, ""),
+            (&*ordered, &*reversed),
+            (&*nine, &*more),
+            (&*nine, &*nine.replace("09", "0A")),
+            ("— o/n ", "— q "),
+        ] {
+            let changed = text.replacen(from, to, 1);
+            assert_ne!(changed, text);
+            assert!(Certificate::parse(changed.as_bytes()).is_err(), "{changed}");
+        }
+    }
+
+    /// The text is refused before its signature is looked at, so the owner cannot sign it either.
+    #[test]
+    fn another_order_of_keys_is_refused_even_if_it_is_signed() {
+        let signer = key("o/n", 1);
+        let text = gateways().note.text().to_owned();
+        let seven = format!("key {}\n", "07".repeat(32));
+        let nine = format!("key {}\n", "09".repeat(32));
+        for changed in [
+            text.replacen(&format!("{seven}{nine}"), &format!("{nine}{seven}"), 1),
+            text.replacen(&nine, &format!("{nine}{nine}"), 1),
+            text.replacen("until 9", "until 5", 1),
+        ] {
+            assert_ne!(changed, text);
+            let mut note = Note::new(changed).unwrap();
+            note.sign(&signer, signer.public().name()).unwrap();
+            let error = Certificate::parse(note.to_string().as_bytes()).unwrap_err();
+            assert_eq!(error.code(), "malformed", "{error}");
+        }
+    }
+
     #[test]
     fn contradictory_certificates_are_not_issued() {
         let owner = key("o", 1);
@@ -354,6 +392,12 @@ mod tests {
             Certificate::delegate(&owner, &other.public(), Some(""), (5, 9)),
             Certificate::rotate(&owner, &other, (5, 9)),
             Certificate::rotate(&owner, &owner, (5, 9)),
+            Certificate::gateways(&owner, gateways().gateway_keys().unwrap(), (9, 9)),
+            Certificate::gateways(
+                &owner,
+                &GatewayKeys::new(Some(""), &[[7; 32]]).unwrap(),
+                (5, 9),
+            ),
         ] {
             assert_eq!(bad.unwrap_err().code(), "options");
         }

@@ -69,6 +69,15 @@ pub enum Error {
         /// The hash in the checkpoint's newest leaf, or `none`.
         expected: String,
     },
+    /// The newest leaf commits to no keys of gateways, and clients behind a relay need them.
+    #[error("the owner's checkpoint names no keys of gateways: expected a certificate of them")]
+    NoGatewayKeys,
+    /// The keys of gateways that the newest leaf commits to are not acceptable.
+    #[error("the keys of gateways are refused: {reason}")]
+    GatewayKeys {
+        /// The reason: the value found, and the value expected.
+        reason: String,
+    },
     /// The newest leaf is older than the policy allows.
     #[error("the checkpoint is {age} s old: expected at most {max} s")]
     TooOld {
@@ -144,6 +153,8 @@ impl Error {
             Self::NotIncluded { .. } => "checkpoint_proof",
             Self::PublicPart { .. } => "checkpoint_public_part",
             Self::Delta { .. } => "checkpoint_delta",
+            Self::NoGatewayKeys => "checkpoint_no_gateway_keys",
+            Self::GatewayKeys { .. } => "checkpoint_gateway_keys",
             Self::TooOld { .. } => "checkpoint_too_old",
             Self::FromTheFuture { .. } => "checkpoint_future",
             Self::Rollback { .. } => "checkpoint_rollback",

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bytes  field
-//!     1  format, 1
+//!     1  format: 2 with keys of gateways, 1 without
 //!     1  kind of the base root: 1 the root of a verifiable database, 2 a hash of the content
 //!     1  length n of the database's name
 //!     n  the database's name
@@ -12,6 +12,7 @@
 //!     1  1 with a delta root, 0 without
 //!  32/0  delta root
 //!    32  BLAKE3 of the public part, the bundle that clients download
+//!  32/0  hash of the certificate of gateways' keys, in format 2 only
 //! ```
 //! All numbers are little-endian.
 
@@ -27,9 +28,13 @@ use crate::merkle::{HASH_BYTES, Hash, leaf_hash};
 pub const LEAF_FORMATS: Formats = Formats {
     what: "a leaf of a log",
     oldest: 1,
-    written: 1,
+    written: 2,
     renew: "sign the database again: `papir update`",
 };
+/// The format of a leaf without keys of gateways, which earlier versions of papir read.
+const WITHOUT_GATEWAYS: u32 = 1;
+/// The format of a leaf with keys of gateways.
+const WITH_GATEWAYS: u32 = 2;
 /// The name of a leaf in errors.
 const WHAT: &str = "a leaf of a log";
 /// Longest name of a database in bytes.
@@ -99,6 +104,9 @@ pub struct Leaf {
     pub delta_root: Option<Hash>,
     /// BLAKE3 hash of the public part, as clients download it.
     pub public_part: Hash,
+    /// The hash of the certificate of gateways' keys ([`crate::Certificate::commitment`]); `None`
+    /// if the owner names no keys.
+    pub gateways: Option<Hash>,
 }
 
 impl Leaf {
@@ -116,9 +124,13 @@ impl Leaf {
             return Err(papir_core::Error::out_of_bounds(what, found, expected).into());
         }
 
+        let format = match self.gateways {
+            Some(_) => WITH_GATEWAYS,
+            None => WITHOUT_GATEWAYS,
+        };
         let mut writer = Writer::new();
         writer
-            .u8(LEAF_FORMATS.written as u8)
+            .u8(format as u8)
             .u8(self.base.kind())
             .u8(name.len() as u8)
             .raw(name);
@@ -129,7 +141,8 @@ impl Leaf {
         writer.u8(self.delta_root.is_some().into());
         writer
             .raw(self.delta_root.as_ref().map_or(&[], |root| &root[..]))
-            .raw(&self.public_part);
+            .raw(&self.public_part)
+            .raw(self.gateways.as_ref().map_or(&[], |hash| &hash[..]));
         Ok(writer.finish())
     }
 
@@ -141,7 +154,8 @@ impl Leaf {
     /// bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(WHAT, bytes);
-        LEAF_FORMATS.check(reader.u8()?.into())?;
+        let format: u32 = reader.u8()?.into();
+        LEAF_FORMATS.check(format)?;
         let kind = reader.u8()?;
         let length = reader.u8()?;
         let name = reader.raw(length.into())?;
@@ -166,6 +180,10 @@ impl Leaf {
             }
         };
         let public_part = reader.array()?;
+        let gateways = match format {
+            WITH_GATEWAYS => Some(reader.array()?),
+            _ => None,
+        };
         reader.finish()?;
 
         Ok(Self {
@@ -175,6 +193,7 @@ impl Leaf {
             base,
             delta_root,
             public_part,
+            gateways,
         })
     }
 
@@ -249,6 +268,7 @@ mod tests {
             base: Base::Content([7; 32]),
             delta_root: None,
             public_part: [9; 32],
+            gateways: None,
         }
     }
 
@@ -269,7 +289,16 @@ mod tests {
         };
         let bytes = delta.encode().unwrap();
         assert_eq!((bytes[1], bytes[56], &bytes[57..89]), (1, 1, &[8; 32][..]));
-        for leaf in [leaf(), delta] {
+
+        let gateways = Leaf {
+            gateways: Some([6; 32]),
+            ..leaf()
+        };
+        let golden = [&[2][..], &golden.concat()[1..], &[6; 32]].concat();
+        assert_eq!(gateways.encode().unwrap(), golden);
+        assert_ne!(gateways.hash().unwrap(), leaf().hash().unwrap());
+
+        for leaf in [leaf(), delta, gateways] {
             let bytes = leaf.encode().unwrap();
             assert_eq!(Leaf::decode(&bytes).unwrap(), leaf);
             for length in 0..bytes.len() {
@@ -288,7 +317,16 @@ mod tests {
     fn malformed_leaves_are_refused() {
         let bytes = leaf().encode().unwrap();
 
-        for (place, value) in [(0, 2), (0, 0), (1, 0), (1, 3), (2, 0), (3, 0xff), (56, 2)] {
+        for (place, value) in [
+            (0, 2),
+            (0, 3),
+            (0, 0),
+            (1, 0),
+            (1, 3),
+            (2, 0),
+            (3, 0xff),
+            (56, 2),
+        ] {
             let mut bad = bytes.clone();
             bad[place] = value;
             assert!(Leaf::decode(&bad).is_err(), "{place} {value}");

@@ -13,8 +13,11 @@
 //! | [`merkle`] | trees, proofs and their verification (RFC 6962) |
 //! | `leaf` | a version as a leaf |
 //! | `checkpoint`, `cosignature` | heads of logs (C2SP tlog-checkpoint, tlog-cosignature) |
-//! | `certificate`, `trust` | delegation to publishers, rotation of keys |
-//! | `proof`, `log` | the newest version for clients (C2SP tlog-proof); the whole log |
+//! | `certificate`, `certificate_text` | delegation to publishers, rotation of keys, keys of gateways |
+//! | `gateways` | the keys of gateways that a certificate names |
+//! | `trust`, `gateway_trust` | keys that may sign; certificates of gateways that count |
+//! | `proof` | the newest version for clients (C2SP tlog-proof) |
+//! | `log`, `log_certificates` | the whole log; the certificates of its next version |
 //! | `policy` | conditions under which a client accepts a checkpoint |
 //!
 //! The crate has no I/O, clock or randomness of its own. The caller passes times, in seconds since
@@ -22,12 +25,16 @@
 
 mod base64;
 mod certificate;
+mod certificate_text;
 mod checkpoint;
 mod cosignature;
 mod error;
+mod gateway_trust;
+mod gateways;
 mod key;
 mod leaf;
 mod log;
+mod log_certificates;
 pub mod merkle;
 mod name;
 mod note;
@@ -37,12 +44,12 @@ mod proof;
 mod testing;
 mod trust;
 
-pub use certificate::{
-    CERTIFICATE_FORMATS, Certificate, Grant, MAX_CERTIFICATE_BYTES, MAX_CERTIFICATES,
-};
+pub use certificate::{Certificate, MAX_CERTIFICATE_BYTES, MAX_CERTIFICATES};
+pub use certificate_text::{CERTIFICATE_FORMATS, Grant};
 pub use checkpoint::Checkpoint;
 pub use cosignature::{cosign, cosigned};
 pub use error::{Error, Result};
+pub use gateways::{GatewayKeys, MAX_GATEWAY_KEYS};
 pub use key::{Kind, SIGNATURE_BYTES, SigningKey, VerifyingKey};
 pub use leaf::{Base, LEAF_FORMATS, Leaf, hex, public_part_hash};
 pub use log::{LOG_FORMATS, Log, MAX_LOG_BYTES, Statement};

@@ -17,11 +17,12 @@
 use papir_core::Formats;
 use papir_core::codec::{Reader, Writer};
 
-use crate::certificate::{Certificate, Grant, MAX_CERTIFICATES};
+use crate::certificate::Certificate;
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
 use crate::key::{SigningKey, VerifyingKey};
 use crate::leaf::{Base, Leaf};
+use crate::log_certificates::{FormerCertificates, NextCertificates};
 use crate::merkle::{Frontier, Hash, Tree, leaf_hash};
 use crate::name::KeyName;
 use crate::note::Note;
@@ -66,8 +67,9 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// The leaf with this statement, at a place in the log and a time.
-    fn leaf(&self, sequence: u64, time: u64) -> Leaf {
+    /// The leaf with this statement, at a place in the log and a time, with the commitment to
+    /// keys of gateways.
+    fn leaf(&self, sequence: u64, time: u64, gateways: Option<Hash>) -> Leaf {
         Leaf {
             database: self.database.clone(),
             sequence,
@@ -75,6 +77,7 @@ impl Statement {
             base: self.base,
             delta_root: self.delta_root,
             public_part: self.public_part,
+            gateways,
         }
     }
 }
@@ -86,12 +89,16 @@ impl Log {
     /// seconds before the former leaf's, the former leaf's time replaces it. New certificates are
     /// added to the former ones, and delegations that have ended are dropped.
     ///
+    /// The leaf commits to the new certificate of gateways' keys, which replaces a former one.
+    /// Without a new one it commits to the former one, as long as clients accept that.
+    ///
     /// # Errors
     /// [`Error::Untrusted`] if `key` is neither the owner's nor certified; [`Error::Database`] for
     /// a former log of another database; [`Error::Full`]; [`papir_core::Error::OutOfBounds`] for
-    /// too many certificates, or a database name of 0 or more than 255 bytes;
-    /// [`papir_core::Error::Malformed`] for the key of a witness, or a name too long for an origin;
-    /// the errors of [`Log::check_signed`] for the former checkpoint.
+    /// too many certificates, or a database name of 0 or more than 255 bytes; [`Error::Options`]
+    /// for two new certificates of gateways' keys, [`Error::GatewayKeys`] for one that clients
+    /// would refuse now; [`papir_core::Error::Malformed`] for the key of a witness, or a name too
+    /// long for an origin; the errors of [`Log::check_signed`] for the former checkpoint.
     pub fn append(
         former: Option<&Self>,
         statement: &Statement,
@@ -107,20 +114,21 @@ impl Log {
         let mut leaves = former.map(|log| log.leaves.clone()).unwrap_or_default();
         let mut hashes = former.map(|log| log.hashes.clone()).unwrap_or_default();
         let time = time_after(leaves.last().map(|last| last.time), statement.time);
-        let certificates = merge(
-            former.map_or(&[], |log| &log.certificates),
-            certificates,
-            time,
-        )?;
 
         // Clients of a log pin its owner, also if a publisher signs this version.
         let signer = key.public().of_notes()?;
-        let pinned = match former {
-            Some(log) => log.owner.clone(),
-            None => issuer_of(&signer, &certificates),
+        let before = FormerCertificates {
+            list: former.map_or(&[], |log| &log.certificates),
+            owner: former.map(|log| &log.owner),
+            gateways: leaves.last().and_then(|last| last.gateways),
         };
+        let NextCertificates {
+            list: certificates,
+            pinned,
+            gateways,
+        } = before.next(certificates, &signer, &statement.database, time)?;
 
-        let leaf = statement.leaf(leaves.len() as u64, time);
+        let leaf = statement.leaf(leaves.len() as u64, time, gateways);
         hashes.push(leaf.hash()?);
         leaves.push(leaf);
 
@@ -138,8 +146,13 @@ impl Log {
         log.check_length()?;
 
         // A log that clients would refuse is not published.
+        let proof = log.proof()?;
         for owner in [&pinned, &log.owner] {
-            Policy::new(owner, database, time).accept(&log.proof()?)?;
+            let policy = Policy::new(owner, database, time);
+            policy.accept(&proof)?;
+            if gateways.is_some() {
+                policy.gateway_keys(&proof)?;
+            }
         }
         Ok(log)
     }
@@ -277,10 +290,15 @@ impl Log {
     /// signed under them.
     ///
     /// # Errors
-    /// [`papir_core::Error::OutOfBounds`] for more than [`MAX_CERTIFICATES`] certificates.
+    /// [`papir_core::Error::OutOfBounds`] for more than [`crate::MAX_CERTIFICATES`] certificates;
+    /// [`Error::Options`] for one of gateways' keys, to which no leaf commits.
     pub fn add_certificates(&mut self, certificates: &[Certificate]) -> Result<()> {
-        // Time 0 is before every end, so that nothing is dropped.
-        self.certificates = merge(&self.certificates, certificates, 0)?;
+        let before = FormerCertificates {
+            list: &self.certificates,
+            owner: Some(&self.owner),
+            gateways: self.newest()?.gateways,
+        };
+        self.certificates = before.with(certificates)?;
         Ok(())
     }
 
@@ -402,17 +420,6 @@ fn signed_checkpoint(hashes: &[Hash], origin: &KeyName, key: &SigningKey) -> Res
     Ok(note)
 }
 
-/// The owner of a log that `signer` starts: the issuer of its delegation, or `signer` itself.
-fn issuer_of(signer: &VerifyingKey, certificates: &[Certificate]) -> VerifyingKey {
-    let delegation = certificates
-        .iter()
-        .find(|one| matches!(one.grant(), Grant::Delegate(_)) && one.subject().same_key(signer));
-    match delegation {
-        Some(one) => one.issuer().clone(),
-        None => signer.clone(),
-    }
-}
-
 /// The time of a new leaf: `now`, but not before the former leaf's time unless that is more than
 /// [`trust::SKEW`] seconds ahead. Clocks of two publishers may differ a little. If they differ
 /// more, one is wrong, and its time must not stay forever.
@@ -421,24 +428,4 @@ fn time_after(former: Option<u64>, now: u64) -> u64 {
         Some(former) if former <= now.saturating_add(trust::SKEW) => former.max(now),
         _ => now,
     }
-}
-
-/// Old and new certificates without repetitions, and without delegations that ended before `time`.
-fn merge(old: &[Certificate], new: &[Certificate], time: u64) -> Result<Vec<Certificate>> {
-    let mut merged: Vec<Certificate> = Vec::new();
-    for certificate in old.iter().chain(new) {
-        // Rotations stay: a client that pins an old key follows them at any later time.
-        let ended = *certificate.grant() != Grant::Rotate && certificate.until() < time;
-        if !ended && !merged.contains(certificate) {
-            merged.push(certificate.clone());
-        }
-    }
-
-    if merged.len() > MAX_CERTIFICATES {
-        let what = "the number of certificates";
-        let found = merged.len() as u64;
-        let expected = format!("at most {MAX_CERTIFICATES}");
-        return Err(papir_core::Error::out_of_bounds(what, found, expected).into());
-    }
-    Ok(merged)
 }

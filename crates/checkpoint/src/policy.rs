@@ -3,6 +3,8 @@
 use crate::checkpoint::Checkpoint;
 use crate::cosignature::cosigned;
 use crate::error::{Error, Result};
+use crate::gateway_trust::GatewayTrust;
+use crate::gateways::GatewayKeys;
 use crate::key::VerifyingKey;
 use crate::leaf::Leaf;
 use crate::merkle::{Hash, verify_inclusion};
@@ -90,8 +92,8 @@ impl<'a> Policy<'a> {
     /// part: see [`Leaf::check_public_part`].
     ///
     /// # Errors
-    /// The reason for refusing: any [`Error`] but `PublicPart`, `Delta`, `Full` and `Options`. A
-    /// service whose copy is out of date causes [`Error::Rollback`] too, so the caller may retry.
+    /// The reason for refusing: any [`Error`] but `PublicPart`, `Delta`, `Full`, `Options`,
+    /// `NoGatewayKeys` and `GatewayKeys`. A service whose copy is out of date causes [`Error::Rollback`] too, so the caller may retry.
     pub fn accept(&self, proof: &Proof) -> Result<Accepted> {
         let leaf = &proof.leaf;
         // Signatures first: nothing else is believed before the owner has signed it.
@@ -125,6 +127,31 @@ impl<'a> Policy<'a> {
             owner: successor(self.owner, &proof.certificates, self.now),
             cosignatures,
         })
+    }
+
+    /// The keys of gateways for which a client behind a relay may seal requests about the database:
+    /// those that the newest leaf commits to. Accepts or refuses the checkpoint first.
+    ///
+    /// # Errors
+    /// The errors of [`Policy::accept`]; [`Error::NoGatewayKeys`] if the leaf commits to none;
+    /// [`Error::GatewayKeys`] if their certificate is missing, not valid at this time, for another
+    /// database, or not signed by a key that may sign checkpoints.
+    pub fn gateway_keys(&self, proof: &Proof) -> Result<GatewayKeys> {
+        let accepted = self.accept(proof)?;
+        let Some(commitment) = accepted.leaf.gateways else {
+            return Err(Error::NoGatewayKeys);
+        };
+
+        let trust = GatewayTrust {
+            owner: self.owner,
+            database: self.database,
+            certificates: &proof.certificates,
+            times: Times {
+                now: self.now,
+                leaf: accepted.leaf.time,
+            },
+        };
+        trust.find(&commitment).cloned()
     }
 
     /// Checks that leaf and checkpoint belong to this owner's log of this database.

@@ -1,6 +1,7 @@
 //! Keys that may sign a database's checkpoints.
 
-use crate::certificate::{Certificate, Grant};
+use crate::certificate::Certificate;
+use crate::certificate_text::Grant;
 use crate::key::VerifyingKey;
 
 /// Tolerated difference between two machines' clocks, in seconds.
@@ -44,7 +45,7 @@ fn rotations(certificates: &[Certificate], now: u64) -> impl Iterator<Item = &Ce
 }
 
 /// Returns true if a certificate begins at most [`SKEW`] seconds after `now`.
-fn has_begun(certificate: &Certificate, now: u64) -> bool {
+pub(crate) fn has_begun(certificate: &Certificate, now: u64) -> bool {
     certificate.from() <= now.saturating_add(SKEW)
 }
 
