@@ -162,8 +162,11 @@ class Certificate:
 
 
 def read_certificate(data):
-    """Decodes a certificate and verifies its signatures."""
+    """Decodes a certificate and verifies its signatures; None for one of gateways' keys."""
     note = read_note(data, CERTIFICATE_BYTES)
+    if note.lines[:2] == ["papir-certificate-2", "gateways"]:
+        check(len(note.lines) > 6 and signed_by(note, read_key(note.lines[2])), "unsigned keys of gateways")
+        return None  # this client needs no gateway
     check(len(note.lines) == 7 and note.lines[0] == "papir-certificate-1", "a certificate of another format")
     kind, issuer, subject, databases, start, until = note.lines[1:]
     check(kind in ("delegate", "rotate"), "a certificate of another kind")
@@ -214,6 +217,7 @@ class Leaf:
     base_root: bytes
     delta_root: bytes | None
     bundle: bytes
+    gateways: bytes | None
 
     @property
     def hash(self):
@@ -224,11 +228,13 @@ class Leaf:
 def read_leaf(encoded):
     """Decodes a leaf."""
     r = Reader(encoded)
-    check(r.number(1) == 1, "a leaf of another format")
+    form = r.number(1)
+    check(form in (1, 2), "a leaf of another format")
     kind, name = r.number(1), r.take(r.number(1))
     sequence, when, base, has_delta = r.number(8), r.number(8), r.take(32), r.number(1)
     check(kind in (1, 2) and has_delta in (0, 1), "a malformed leaf")
-    leaf = Leaf(encoded, kind, name, sequence, when, base, r.take(32) if has_delta else None, r.take(32))
+    leaf = Leaf(encoded, kind, name, sequence, when, base, r.take(32) if has_delta else None, r.take(32),
+                r.take(32) if form == 2 else None)
     r.end("a leaf")
     return leaf
 
@@ -259,7 +265,8 @@ def read_proof(data):
     owner, leaf = read_key(utf8(r.take(r.number(8)), "a key")), read_leaf(r.take(r.number(8)))
     count = r.number(1)
     check(count <= CERTIFICATES, "too many certificates")
-    certificates = [read_certificate(r.take(r.number(8))) for _ in range(count)]
+    read = [read_certificate(r.take(r.number(8))) for _ in range(count)]
+    certificates = [one for one in read if one]
     r.end("a proof's extra data")
     return Proof(owner, leaf, certificates, decimal(lines[2][6:]), path, read_note(note, NOTE_BYTES))
 

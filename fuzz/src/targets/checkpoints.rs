@@ -2,8 +2,8 @@
 
 use chacha20::ChaCha20Rng;
 use papir_checkpoint::{
-    Base, Certificate, Checkpoint, Kind, Leaf, Log, Note, Policy, Proof, SigningKey, Statement,
-    VerifyingKey,
+    Base, Certificate, Checkpoint, GatewayKeys, Kind, Leaf, Log, Note, Policy, Proof, SigningKey,
+    Statement, VerifyingKey,
 };
 use rand_core::SeedableRng;
 
@@ -18,13 +18,15 @@ fn key(name: &str, seed: u8) -> SigningKey {
     )
 }
 
-/// A log of two versions with both kinds of certificates.
+/// A log of two versions with all kinds of certificates.
 fn log() -> (Log, Vec<Certificate>) {
     let owner = key("o", 1);
     let next = key("o", 2);
     let publisher = key("p", 3);
 
+    let keys = GatewayKeys::new(None, &[[3; 32], [4; 32]]).unwrap();
     let certificates = vec![
+        Certificate::gateways(&owner, &keys, (0, 100)).unwrap(),
         Certificate::delegate(&owner, &publisher.public(), Some("words"), (0, 100)).unwrap(),
         Certificate::rotate(&owner, &next, (0, 100)).unwrap(),
     ];
@@ -77,10 +79,12 @@ pub(super) fn checkpoint() -> Target {
             assert_eq!(Note::parse(note.to_string().as_bytes()).unwrap(), *note);
         }
 
-        let accepted = proof
-            .as_ref()
-            .ok()
-            .map(|proof| Policy::new(&owner, "words", 2).accept(proof));
+        let policy = Policy::new(&owner, "words", 2);
+        let accepted = proof.as_ref().ok().map(|proof| policy.accept(proof));
+        let gateways = proof.as_ref().ok().map(|proof| policy.gateway_keys(proof));
+        if let Some(Ok(gateways)) = &gateways {
+            assert_eq!(gateways.keys(), [[3; 32], [4; 32]]);
+        }
         if let Some(Ok(accepted)) = &accepted {
             assert_eq!(
                 (accepted.seen.sequence, accepted.leaf.public_part),
@@ -109,11 +113,14 @@ pub(super) fn checkpoint() -> Target {
         "\n\n",
         "\u{2014} o ",
         "papir-certificate-1\n",
+        "papir-certificate-2\n",
         "c2sp.org/tlog-proof@v1\n",
         "extra ",
         "index ",
         "delegate",
         "rotate",
+        "gateways",
+        "key ",
         "databases *",
         "until ",
         "AAAA",
