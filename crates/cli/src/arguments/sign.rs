@@ -16,7 +16,8 @@ pub(crate) struct KeyArguments {
     /// database's log, and clients that pin the owner's key accept it.
     #[arg(long, value_name = "KEY")]
     sign: Option<PathBuf>,
-    /// A certificate to add to the log (papir checkpoint delegate, rotate); may be repeated.
+    /// A certificate to add to the log (papir checkpoint delegate, rotate, gateways); may be
+    /// repeated.
     #[arg(long, value_name = "FILE", requires = "sign")]
     certificate: Vec<PathBuf>,
 }

@@ -11,6 +11,7 @@ mod doctor;
 mod encrypted;
 mod faults;
 mod following;
+mod gateway_keys;
 mod from_the_spec;
 mod getting;
 mod inspecting;

@@ -141,6 +141,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-checkpoint",
             "papir-schemes",
             "papir-lookup",
+            "papir-ohttp",
             "papir-store",
             "papir-server",
             "papir-client",

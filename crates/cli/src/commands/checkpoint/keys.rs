@@ -6,11 +6,13 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use papir_checkpoint::{Certificate, KeyName, Kind, SigningKey, VerifyingKey};
+use papir_checkpoint::{Certificate, GatewayKeys, KeyName, Kind, SigningKey, VerifyingKey, hex};
+use papir_ohttp::KeyList;
 
 use crate::arguments::duration::Span;
 use crate::arguments::secret_file;
 use crate::failure::{Failure, Outcome};
+use crate::lines;
 
 /// Create a key for signing, and print its public key.
 ///
@@ -78,6 +80,34 @@ pub(super) struct Rotate {
     overlap: Span,
 }
 
+/// Name the keys of gateways for which clients behind a relay may seal requests.
+///
+/// List the keys of all gateways of a database and of its mirrors, and new ones before they are
+/// used. Add the certificate to the next version (papir update --certificate), or sign the same
+/// version again (papir checkpoint sign --certificate). Prints the hashes of the keys.
+#[derive(Args)]
+pub(super) struct Gateways {
+    /// The key file of the owner or of a publisher.
+    #[arg(long, value_name = "KEY")]
+    key: PathBuf,
+    /// The list of a gateway's keys, as it is at /.well-known/ohttp-gateway; - for standard input;
+    /// may be repeated.
+    #[arg(long, value_name = "FILE", required = true)]
+    keys: Vec<PathBuf>,
+    /// The database for which clients may use the keys.
+    #[arg(long, value_name = "NAME", required_unless_present = "all_databases")]
+    database: Option<String>,
+    /// Let clients use the keys for all databases of the owner.
+    #[arg(long, conflicts_with = "database")]
+    all_databases: bool,
+    #[command(flatten)]
+    validity: Validity,
+    /// Validity of the certificate, for example 60d. Renew it in time: afterwards clients behind a
+    /// relay refuse these keys.
+    #[arg(long = "for", value_name = "TIME")]
+    length: Span,
+}
+
 /// Start of a certificate, and the file to write it to.
 #[derive(Args)]
 struct Validity {
@@ -143,6 +173,24 @@ pub(super) fn rotate(arguments: &Rotate) -> Outcome {
     let times = arguments.validity.times(arguments.overlap.0);
 
     let certificate = Certificate::rotate(&old, &new, times)?;
+    arguments.validity.write(&certificate)
+}
+
+pub(super) fn gateways(arguments: &Gateways) -> Outcome {
+    let mut hashes = Vec::new();
+    for file in &arguments.keys {
+        let bytes = lines::read(file)?;
+        let list = KeyList::parse(&bytes).map_err(|error| Failure::at(file, error))?;
+        hashes.extend(list.digests().map(|digest| digest.0));
+    }
+    let keys = GatewayKeys::new(arguments.database.as_deref(), &hashes)?;
+
+    let times = arguments.validity.times(arguments.length.0);
+    let key = read(&arguments.key)?;
+    let certificate = Certificate::gateways(&key, &keys, times)?;
+    for hash in keys.keys() {
+        writeln!(std::io::stdout(), "{}", hex(hash))?;
+    }
     arguments.validity.write(&certificate)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | file | subcommands |
 //! |---|---|
-//! | `keys` | `keygen`, `public`, `delegate`, `rotate` |
+//! | `keys` | `keygen`, `public`, `delegate`, `rotate`, `gateways` |
 //! | `files` | `sign`, `attach`, `request`, `show` |
 //! | `services` | `verify`, `compare` |
 
@@ -31,6 +31,7 @@ enum Action {
     Public(keys::Public),
     Delegate(keys::Delegate),
     Rotate(keys::Rotate),
+    Gateways(keys::Gateways),
     Sign(files::SignAgain),
     Attach(files::Attach),
     Request(files::Request),
@@ -45,6 +46,7 @@ const EXAMPLES: &str = "Examples:
   papir checkpoint sign words.papir --key owner.key
   papir checkpoint delegate --key owner.key --to \"$PUBLISHER\" --database words --for 90d --out publisher.cert
   papir checkpoint rotate --key owner.key --to new.key --overlap 30d --out rotation.cert
+  papir checkpoint gateways --key owner.key --keys ohttp-keys --database words --for 60d --out gateways.cert
   papir checkpoint verify http://127.0.0.1:7470 --max-age 24h
   papir checkpoint compare http://127.0.0.1:7470 https://mirror.example words.papir";
 
@@ -54,6 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Action::Public(action) => keys::public(action),
         Action::Delegate(action) => keys::delegate(action),
         Action::Rotate(action) => keys::rotate(action),
+        Action::Gateways(action) => keys::gateways(action),
         Action::Sign(action) => files::sign(action),
         Action::Attach(action) => files::attach(action),
         Action::Request(action) => files::request(action),

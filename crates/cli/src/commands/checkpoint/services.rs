@@ -97,6 +97,9 @@ fn accepted_lines(url: &str, accepted: &Accepted) -> Lines {
     if let Some(root) = &leaf.delta_root {
         lines.push(line("delta", hex(root)));
     }
+    if let Some(commitment) = &leaf.gateways {
+        lines.push(line("gateway keys", hex(commitment)));
+    }
     lines.extend([
         line("owner", &accepted.owner),
         line(
