@@ -76,7 +76,10 @@ fn other_lists_of_keys_are_refused() {
 
     let command = ["checkpoint", "gateways", "--key", &owner, "--for", "60d"];
     let rest = ["--all-databases", "--out", &out, "--keys"];
-    fails_with(&[&command[..], &rest, &[page.as_str()]].concat(), &["page: "]);
+    fails_with(
+        &[&command[..], &rest, &[page.as_str()]].concat(),
+        &["page: "],
+    );
     let mut many = [&command[..], &rest[..3]].concat();
     for list in &lists {
         many.extend(["--keys", list]);
