@@ -30,6 +30,7 @@ pub mod aio;
 mod blocking;
 pub mod core;
 mod error;
+mod failure;
 #[cfg(feature = "blocking")]
 pub mod load;
 #[cfg(feature = "files")]
@@ -47,7 +48,8 @@ pub use core::{
     Awaited, CheckpointSettings, Costs, DownloadLimit, Freshness, Pin, Rotation, Schedule,
     Scheduled, Schemes, ShownLog, Token, Watcher,
 };
-pub use error::{Error, ErrorGroup, FinalFailure, RelayFailure, Result};
+pub use error::{Error, ErrorGroup, Result};
+pub use failure::{FinalFailure, RelayFailure};
 pub use papir_checkpoint::{Accepted, VerifyingKey};
 pub use papir_protocol::{ClientStatus, DatabaseDetail, DatabaseInfo, SizesInfo};
 #[cfg(feature = "transport")]

@@ -11,8 +11,8 @@ mod doctor;
 mod encrypted;
 mod faults;
 mod following;
-mod gateway_keys;
 mod from_the_spec;
+mod gateway_keys;
 mod getting;
 mod inspecting;
 #[cfg(feature = "cloud")]

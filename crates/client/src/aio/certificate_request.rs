@@ -8,7 +8,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, SignatureScheme};
 
 use crate::core::Failure;
-use crate::error::FinalFailure;
+use crate::failure::FinalFailure;
 
 /// Records if the service has asked for a client certificate since its last response.
 ///

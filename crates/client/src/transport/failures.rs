@@ -4,7 +4,7 @@ use papir_tls::RootSource;
 use rustls::{AlertDescription, CertificateError};
 
 use super::verifier::RefusedCertificate;
-use crate::error::FinalFailure;
+use crate::failure::FinalFailure;
 
 const DAY: u64 = 86_400;
 

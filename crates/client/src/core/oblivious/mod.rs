@@ -24,7 +24,8 @@ use zeroize::Zeroize;
 use self::problem::{ShownProblem, is_of, media_type};
 use super::address::Address;
 use super::request::{Failure, Request, Response};
-use crate::error::{FinalFailure, RelayFailure, Result};
+use crate::error::Result;
+use crate::failure::{FinalFailure, RelayFailure};
 
 #[cfg(feature = "transport")]
 pub(crate) use self::given::relay_address;

@@ -4,7 +4,7 @@ use std::io;
 
 use super::address::ChosenProxy;
 use crate::core::{Address, Failure};
-use crate::error::FinalFailure;
+use crate::failure::FinalFailure;
 
 /// Parts of the messages of HTTP libraries if the proxy requires a login, or refuses the given one.
 /// The libraries have no error types for it.
