@@ -131,6 +131,7 @@ impl Options {
         let checkpoint = CheckpointSettings {
             owner: self.owner.as_ref().map(|text| key(text)).transpose()?,
             max_age: self.max_age.map(seconds),
+            sequence: None,
             witnesses: self
                 .witnesses
                 .iter()

@@ -16,6 +16,7 @@ class ConnectOptions(TypedDict, total=False):
         ca: A PEM file of root certificates, in place of the public ones.
         owner: The public key that must have signed the database.
         max_age: The most that a signed version may be old. A database that is not signed is refused.
+        sequence: The lowest sequence of a signed version that is accepted. A database that is not signed is refused.
         witnesses: Public keys of witnesses, whose signatures beside the owner's are counted.
         cosignatures: The number of these witnesses that must have signed.
         pin: True if the owner's key is remembered from its first use; True by default.
@@ -45,6 +46,7 @@ class ConnectOptions(TypedDict, total=False):
     ca: str | os.PathLike[str] | None
     owner: str | None
     max_age: float | None
+    sequence: int | None
     witnesses: Sequence[str]
     cosignatures: int
     pin: bool

@@ -39,6 +39,7 @@ pub(crate) fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options
             "token" => options.token = Some(token(&value.extract::<String>()?)?),
             "owner" => options.checkpoint.owner = Some(verifying_key(&value.extract::<String>()?)?),
             "max_age" => options.checkpoint.max_age = Some(seconds(&value)?),
+            "sequence" => options.checkpoint.sequence = Some(value.extract()?),
             "witnesses" => {
                 let keys = value.extract::<Vec<String>>()?;
                 options.checkpoint.witnesses = keys

@@ -100,6 +100,14 @@ pub enum Error {
         /// The highest sequence seen.
         highest: u64,
     },
+    /// The checkpoint's sequence is below the one that the client requires.
+    #[error("the checkpoint has sequence {found}: expected at least {required}")]
+    Sequence {
+        /// The checkpoint's sequence.
+        found: u64,
+        /// The lowest accepted sequence.
+        required: u64,
+    },
     /// Two different leaves have the same sequence.
     #[error(
         "the owner's key signed two different versions under sequence {sequence}: the service or the owner shows \
@@ -158,6 +166,7 @@ impl Error {
             Self::TooOld { .. } => "checkpoint_too_old",
             Self::FromTheFuture { .. } => "checkpoint_future",
             Self::Rollback { .. } => "checkpoint_rollback",
+            Self::Sequence { .. } => "checkpoint_sequence",
             Self::Equivocation { .. } => "checkpoint_equivocation",
             Self::Cosignatures { .. } => "checkpoint_cosignatures",
             Self::Full { .. } => "checkpoint_full",

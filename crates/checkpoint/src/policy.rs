@@ -59,6 +59,20 @@ impl Seen {
         }
         Ok(())
     }
+
+    /// Checks that this version's sequence is at least `required`; `None` accepts any.
+    ///
+    /// # Errors
+    /// [`Error::Sequence`] for a lower one.
+    pub fn require(&self, required: Option<u64>) -> Result<()> {
+        match required {
+            Some(required) if self.sequence < required => Err(Error::Sequence {
+                found: self.sequence,
+                required,
+            }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// An accepted checkpoint.
@@ -92,8 +106,9 @@ impl<'a> Policy<'a> {
     /// part: see [`Leaf::check_public_part`].
     ///
     /// # Errors
-    /// The reason for refusing: any [`Error`] but `PublicPart`, `Delta`, `Full`, `Options`,
-    /// `NoGatewayKeys` and `GatewayKeys`. A service whose copy is out of date causes [`Error::Rollback`] too, so the caller may retry.
+    /// The reason for refusing: any [`Error`] but `PublicPart`, `Delta`, `Sequence`, `Full`,
+    /// `Options`, `NoGatewayKeys` and `GatewayKeys`. A service whose copy is out of date causes
+    /// [`Error::Rollback`] too, so the caller may retry.
     pub fn accept(&self, proof: &Proof) -> Result<Accepted> {
         let leaf = &proof.leaf;
         // Signatures first: nothing else is believed before the owner has signed it.

@@ -165,6 +165,23 @@ fn rollbacks_and_two_versions_under_one_sequence_are_refused() {
     assert_eq!(code(with(highest).accept(&sent(&next))), "accepted");
 }
 
+#[test]
+fn a_required_sequence_is_the_lowest_accepted_one() {
+    let owner = key("o", 1);
+    let public = owner.public();
+    let seen = policy(&public).accept(&sent(&log(5, &owner))).unwrap().seen;
+
+    for required in [None, Some(0), Some(4)] {
+        seen.require(required).unwrap();
+    }
+    let refused = seen.require(Some(5)).unwrap_err();
+    assert_eq!(refused.code(), "checkpoint_sequence");
+    assert_eq!(
+        refused.to_string(),
+        "the checkpoint has sequence 4: expected at least 5"
+    );
+}
+
 fn log_of_four(owner: &SigningKey) -> Log {
     log(4, owner)
 }

@@ -259,6 +259,7 @@ fn of_checkpoint(url: &str, error: &papir_checkpoint::Error) -> Failure {
              papir pin remove)"
         }
         papir_checkpoint::Error::TooOld { .. } => " (--max-age)",
+        papir_checkpoint::Error::Sequence { .. } => " (--sequence)",
         papir_checkpoint::Error::Cosignatures { .. } => " (--cosignatures)",
         _ => "",
     };

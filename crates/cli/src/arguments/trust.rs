@@ -20,13 +20,17 @@ pub(crate) struct TrustArguments {
     /// one.
     #[arg(long, value_name = "TIME")]
     max_age: Option<Span>,
+    /// Refuse a version with a lower sequence than N (papir inspect prints it), and a database
+    /// without a checkpoint.
+    #[arg(long, value_name = "N")]
+    sequence: Option<u64>,
     /// The public key of a witness, whose cosignature is verified and counted; may be repeated.
     #[arg(long, value_name = "PUBKEY")]
     witness: Vec<VerifyingKey>,
     /// Refuse a checkpoint that fewer than N of the witnesses cosigned, and a database without one.
     #[arg(long, value_name = "N", default_value_t = 0)]
     cosignatures: usize,
-    /// Time for retries if a server shows an older version than seen before.
+    /// Time for retries if a server shows an older version than seen before, or than --sequence.
     #[arg(long, value_name = "TIME", default_value = "30s")]
     catch_up: Span,
 }
@@ -52,6 +56,7 @@ impl TrustArguments {
         let checkpoint = CheckpointSettings {
             owner,
             max_age: self.max_age.map(|age| age.0),
+            sequence: self.sequence,
             witnesses: witnesses.collect::<Result<_, _>>()?,
             cosignatures: self.cosignatures,
             catch_up: Some(self.catch_up.0),

@@ -184,7 +184,7 @@ impl OwnerTrust {
                 accepted,
                 proof,
             }))),
-            Err(error @ CheckpointError::Rollback { .. }) => {
+            Err(error @ (CheckpointError::Rollback { .. } | CheckpointError::Sequence { .. })) => {
                 Ok(Verdict::Behind(refused_checkpoint(&url, error)))
             }
             Err(error) => Err(refused_checkpoint(&url, error)),
@@ -214,12 +214,15 @@ impl OwnerTrust {
             cosignatures: checkpoint.cosignatures,
             ..Policy::new(owner, name, now)
         };
-        match (policy.accept(proof), &self.pin) {
+        let accepted = match (policy.accept(proof), &self.pin) {
             (Err(CheckpointError::Untrusted { found, .. }), Some(pin)) => {
-                Err(not_pinned(pin, found))
+                return Err(not_pinned(pin, found));
             }
-            (accepted, _) => accepted,
-        }
+            (accepted, _) => accepted?,
+        };
+
+        accepted.seen.require(checkpoint.sequence)?;
+        Ok(accepted)
     }
 
     /// The pin to store for an accepted checkpoint.

@@ -121,8 +121,8 @@ impl DownloadLimit {
     }
 }
 
-/// Requirements on the signed checkpoints of a database's owner. A key, a maximum age or a number
-/// of cosignatures implies that a database that is not signed is refused.
+/// Requirements on the signed checkpoints of a database's owner. A key, a maximum age, a sequence or
+/// a number of cosignatures implies that a database that is not signed is refused.
 #[derive(Clone, Debug, Default)]
 pub struct CheckpointSettings {
     /// The owner's public key. The database must be signed under it, or under a later key to which
@@ -133,19 +133,24 @@ pub struct CheckpointSettings {
     /// Maximum age of a checkpoint, both when it is fetched and at every lookup; `None` accepts any
     /// age.
     pub max_age: Option<Duration>,
+    /// Lowest accepted sequence of a version; `None` accepts any. Sequences start at 0.
+    pub sequence: Option<u64>,
     /// Public keys of known witnesses, whose cosignatures are verified and counted.
     pub witnesses: Vec<VerifyingKey>,
     /// Minimum number of known witnesses that must have cosigned.
     pub cosignatures: usize,
-    /// Time for retries if the service shows an older version than this client has seen; `None`
-    /// stands for 30 seconds.
+    /// Time for retries if the service shows an older version than this client has seen, or than
+    /// `sequence`; `None` stands for 30 seconds.
     pub catch_up: Option<Duration>,
 }
 
 impl CheckpointSettings {
     /// Returns true if a database without a checkpoint is refused.
     pub(crate) fn is_required(&self) -> bool {
-        self.owner.is_some() || self.max_age.is_some() || self.cosignatures > 0
+        self.owner.is_some()
+            || self.max_age.is_some()
+            || self.sequence.is_some()
+            || self.cosignatures > 0
     }
 }
 

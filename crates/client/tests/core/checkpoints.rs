@@ -89,6 +89,13 @@ fn databases_without_a_checkpoint_are_refused_if_one_is_required() {
             ..CheckpointSettings::default()
         }),
     );
+    refused(
+        &mut peer,
+        requiring(CheckpointSettings {
+            sequence: Some(0),
+            ..CheckpointSettings::default()
+        }),
+    );
     let highest = Seen {
         sequence: 0,
         leaf: [0; 32],

@@ -193,6 +193,7 @@ fn accept(
     // Both must verify: a service could show a good log beside a proof of another version.
     let of_log = policy.accept(&shown.log.proof()?)?;
     let accepted = policy.accept(&shown.proof)?;
+    accepted.seen.require(settings.sequence)?;
 
     // The log was fetched later: it may be longer, but it must contain the version.
     let sequence = accepted.seen.sequence;
