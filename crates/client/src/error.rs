@@ -216,6 +216,18 @@ pub enum Error {
         /// The reason.
         error: papir_checkpoint::Error,
     },
+    /// A list of servers that cannot be used together. Nothing was sent.
+    #[error("several servers: {}", shown(reason))]
+    Servers {
+        /// The reason: the value found, and the value expected.
+        reason: String,
+    },
+    /// None of several servers can be used.
+    #[error("none of the {} servers can be used: {}", failures.len(), each(failures))]
+    NoServer {
+        /// The last failure of each server.
+        failures: Vec<ServerFailure>,
+    },
     /// There is no directory for client state: neither the option nor the environment names one.
     #[error("no directory for client state: expected --state, XDG_DATA_HOME or HOME")]
     NoStateDirectory,
@@ -294,6 +306,15 @@ pub enum Error {
     Core(#[from] papir_core::Error),
 }
 
+/// The failure of one of several servers.
+#[derive(Debug)]
+pub struct ServerFailure {
+    /// The server's address.
+    pub url: String,
+    /// Its error.
+    pub error: Error,
+}
+
 /// A group of errors, for languages in which errors are classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -315,6 +336,23 @@ fn after(reason: Option<&str>) -> String {
     reason
         .map(|reason| format!(": {}", shown(reason)))
         .unwrap_or_default()
+}
+
+/// The failures of several servers, each with its address.
+fn each(failures: &[ServerFailure]) -> String {
+    let texts: Vec<String> = failures.iter().map(of_server).collect();
+    texts.join("; ")
+}
+
+/// The failure of a server, with its address if the error does not begin with it.
+fn of_server(failure: &ServerFailure) -> String {
+    let url = shown(&failure.url);
+    let text = failure.error.to_string();
+    if text.starts_with(&url) {
+        text
+    } else {
+        format!("{url}: {text}")
+    }
 }
 
 /// Advice for a state file that cannot be read. An error of its format number already contains a
@@ -379,9 +417,37 @@ impl Error {
             Self::Relay { failure, .. } => failure.is_retryable,
             Self::Http { status, .. } => matches!(status, 408 | 429 | 502..=504),
             Self::NoTicket { .. } | Self::TimedOut { .. } | Self::QueueFull { .. } => true,
+            Self::NoServer { failures } => failures.iter().any(|one| one.error.is_retryable()),
             Self::Shared(error) => error.is_retryable(),
             _ => false,
         }
+    }
+
+    /// Returns true if one of several servers has this error, before any answer is decoded, so that
+    /// another server may be asked.
+    ///
+    /// Errors of answers are not among them: a lookup that is repeated because an answer does not
+    /// decode or verify would tell the servers so.
+    #[cfg(any(feature = "aio", feature = "blocking"))]
+    pub(crate) fn is_of_server(&self) -> bool {
+        match self {
+            Self::Transport { .. }
+            | Self::Relay { .. }
+            | Self::TimedOut { .. }
+            | Self::Http { .. }
+            | Self::TooLong { .. }
+            | Self::TooLarge { .. }
+            | Self::Unexpected { .. }
+            | Self::NoTicket { .. } => true,
+            Self::NoSuchDatabase { .. } | Self::ChooseDatabase { .. } => true,
+            error => error.group() == ErrorGroup::Verification && !error.is_of_answer(),
+        }
+    }
+
+    /// Returns true if the error may be of an answer, of a scheme or of a binary format.
+    #[cfg(any(feature = "aio", feature = "blocking"))]
+    pub(crate) fn is_of_answer(&self) -> bool {
+        matches!(self, Self::Core(_) | Self::Lookup(_) | Self::Shared(_))
     }
 
     /// The group of this error.
@@ -391,6 +457,7 @@ impl Error {
             | Self::Relay { .. }
             | Self::TimedOut { .. }
             | Self::Http { .. } => ErrorGroup::Network,
+            Self::NoServer { failures } => group_of(failures),
             Self::Root { .. }
             | Self::OtherName { .. }
             | Self::NoCheckpoint { .. }
@@ -440,6 +507,9 @@ impl Error {
             Self::NoCheckpoint { .. } => code::NO_CHECKPOINT,
             Self::Checkpoint { error, .. } => error.code(),
 
+            Self::Servers { .. } => "servers",
+            Self::NoServer { .. } => "no_server",
+
             Self::NoStateDirectory => "no_state_directory",
             Self::StateFile { .. } => "state_file",
             Self::Passphrase { .. } => "passphrase",
@@ -455,6 +525,15 @@ impl Error {
             Self::Lookup(error) => error.code(),
             Self::Core(error) => error.code(),
         }
+    }
+}
+
+/// The group that all failures have, else that of the network.
+fn group_of(failures: &[ServerFailure]) -> ErrorGroup {
+    let mut groups = failures.iter().map(|one| one.error.group());
+    match groups.next() {
+        Some(first) if groups.all(|group| group == first) => first,
+        _ => ErrorGroup::Network,
     }
 }
 

@@ -48,7 +48,7 @@ pub use core::{
     Awaited, CheckpointSettings, Costs, DownloadLimit, Freshness, Pin, Rotation, Schedule,
     Scheduled, Schemes, ShownLog, Token, Watcher,
 };
-pub use error::{Error, ErrorGroup, Result};
+pub use error::{Error, ErrorGroup, Result, ServerFailure};
 pub use failure::{FinalFailure, RelayFailure};
 pub use papir_checkpoint::{Accepted, VerifyingKey};
 pub use papir_protocol::{ClientStatus, DatabaseDetail, DatabaseInfo, SizesInfo};

@@ -8,11 +8,15 @@ use papir_protocol::{DatabaseDetail, DatabaseInfo};
 use zeroize::Zeroizing;
 
 use super::transport::Transport;
-use crate::core::{self, Costs, FoundValue, OwnedWanted, Session, ShownLog, Task};
-use crate::error::Result;
-use crate::transport::call::CallRules;
+use crate::core::{
+    self, Address, Costs, FoundValue, OwnedWanted, ServerSearch, Session, ShownLog, Task, wait_for,
+};
+use crate::error::{Error, Result};
+use crate::transport::call::{CallRules, share};
 use crate::transport::operations::connection::define_connection;
+use crate::transport::operations::servers::define_servers;
 use crate::transport::options::Options;
+use crate::transport::servers::{ServerAt, Servers};
 
 /// A private client of one database of a service. A clone shares the public part. It counts its own
 /// costs, starting from the costs of the original.
@@ -20,9 +24,11 @@ use crate::transport::options::Options;
 pub struct Connection {
     session: Session,
     transport: Transport,
+    servers: Servers<Transport>,
 }
 
 define_connection!([async] [.await] [register_owned, prepare_ahead_owned, hold_ahead_owned]);
+define_servers!([async] [.await]);
 
 impl Connection {
     /// The costs since the connection was opened. Futures that were dropped do not count.
@@ -41,12 +47,11 @@ impl Connection {
     }
 
     fn opened(session: Session, transport: Transport, _: &Options) -> Self {
-        Self { session, transport }
-    }
-
-    async fn get(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Vec<u8>>>> {
-        let wanted = wanted.iter().map(owned).collect();
-        self.run(|session| session.get_owned(wanted)).await
+        Self {
+            session,
+            transport,
+            servers: Servers::single(),
+        }
     }
 
     /// Refuses later versions whose schemes are not private.
@@ -54,10 +59,15 @@ impl Connection {
         self.session.require_private();
     }
 
-    /// Looks up keys or indices, with an outcome for each.
-    pub(super) async fn get_each(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<FoundValue>> {
+    /// Looks up keys or indices at the current server, over a transport to it.
+    async fn look_up(
+        &mut self,
+        transport: &Transport,
+        wanted: &[Wanted<'_>],
+    ) -> Result<Vec<FoundValue>> {
         let wanted = wanted.iter().map(owned).collect();
-        self.run(|session| session.get_each_owned(wanted)).await
+        let task = self.session.clone().get_each_owned(wanted);
+        self.run_over(transport, task).await
     }
 
     /// Runs a task with a clone of the session. When the task is done, the clone replaces the
@@ -67,7 +77,17 @@ impl Connection {
         task: impl FnOnce(Session) -> Task<'static, (Session, Result<T>)>,
     ) -> Result<T> {
         let task = task(self.session.clone());
-        let (session, outcome) = self.transport.run_any(task).await?;
+        let transport = self.transport.clone();
+        self.run_over(&transport, task).await
+    }
+
+    /// Runs a task that owns a session, which replaces the one of the connection.
+    async fn run_over<T: Send + 'static>(
+        &mut self,
+        transport: &Transport,
+        task: Task<'static, (Session, Result<T>)>,
+    ) -> Result<T> {
+        let (session, outcome) = transport.run_any(task).await?;
         self.session = session;
         outcome
     }

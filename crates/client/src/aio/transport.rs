@@ -1,7 +1,7 @@
 //! Asynchronous transport, which runs tasks of the protocol core.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use papir_protocol::header;
@@ -54,6 +54,18 @@ impl Transport {
             state: options.client_state(),
             calls: CallRules::new(address, options),
         })
+    }
+
+    /// The same transport, whose calls end at `end` in place of an earlier deadline.
+    pub(super) fn until(&self, end: Option<Instant>) -> Self {
+        let mut transport = self.clone();
+        transport.calls.end_by(end);
+        transport
+    }
+
+    /// The time at which a call that starts now ends; `None` without a limit.
+    pub(super) fn end(&self) -> Option<Instant> {
+        self.calls.start().end()
     }
 
     /// Runs a task until it is done, or until the time limit of the call.

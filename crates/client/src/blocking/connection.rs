@@ -1,14 +1,21 @@
 //! A blocking connection to one database of a service.
 
+use std::time::Instant;
+
 use papir_checkpoint::Accepted;
 use papir_lookup::{Lookup, Wanted};
 use papir_protocol::{DatabaseDetail, DatabaseInfo};
 
 use super::transport::Transport;
-use crate::core::{self, Costs, FoundValue, Session, ShownLog, Task};
-use crate::error::Result;
+use crate::core::{
+    self, Address, Costs, FoundValue, ServerSearch, Session, ShownLog, Task, wait_for,
+};
+use crate::error::{Error, Result};
+use crate::transport::call::share;
 use crate::transport::operations::connection::define_connection;
+use crate::transport::operations::servers::define_servers;
 use crate::transport::options::Options;
+use crate::transport::servers::{ServerAt, Servers};
 
 /// A private client of one database of a service. A clone shares the public part. It counts its own
 /// costs, starting from the costs of the original.
@@ -17,9 +24,11 @@ pub struct Connection {
     session: Session,
     transport: Transport,
     options: Options,
+    servers: Servers<Transport>,
 }
 
 define_connection!([] [] [register, prepare_ahead, hold_ahead]);
+define_servers!([] []);
 
 impl Connection {
     /// The costs since the connection was opened.
@@ -42,11 +51,8 @@ impl Connection {
             session,
             transport,
             options: options.clone(),
+            servers: Servers::single(),
         }
-    }
-
-    fn get(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.transport.run(self.session.get(wanted))
     }
 
     /// Refuses later versions whose schemes are not private.
@@ -54,9 +60,9 @@ impl Connection {
         self.session.require_private();
     }
 
-    /// Looks up keys or indices, with an outcome for each.
-    pub(super) fn get_each(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<FoundValue>> {
-        self.transport.run(self.session.get_each(wanted))
+    /// Looks up keys or indices at the current server, over a transport to it.
+    fn look_up(&mut self, transport: &Transport, wanted: &[Wanted<'_>]) -> Result<Vec<FoundValue>> {
+        transport.run(self.session.get_each(wanted))
     }
 
     /// Runs a task of the session.

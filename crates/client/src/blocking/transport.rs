@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ureq::{AsSendBody, Body, http};
 
@@ -62,6 +62,18 @@ impl Transport {
     /// The address that is connected to: the service's, or the relay's.
     pub(super) fn peer(&self) -> &Address {
         &self.peer
+    }
+
+    /// The same transport, whose calls end at `end` in place of an earlier deadline.
+    pub(super) fn until(&self, end: Option<Instant>) -> Self {
+        let mut transport = self.clone();
+        transport.calls.end_by(end);
+        transport
+    }
+
+    /// The time at which a call that starts now ends; `None` without a limit.
+    pub(super) fn end(&self) -> Option<Instant> {
+        self.calls.start().end()
     }
 
     /// Runs a task until it is done, or until the time limit of the call.

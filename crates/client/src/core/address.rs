@@ -143,6 +143,15 @@ impl Address {
         socket.unwrap_or_default() + &self.url(&path::database(database))
     }
 
+    /// The address for messages, without a database.
+    #[cfg(feature = "transport")]
+    pub(crate) fn shown(&self) -> String {
+        match &self.socket {
+            Some(path) => format!("unix:{}", path.display()),
+            None => self.base.clone(),
+        }
+    }
+
     /// The full address of the list of databases.
     pub(crate) fn list(&self) -> String {
         self.url(DATABASES)

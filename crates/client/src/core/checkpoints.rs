@@ -9,8 +9,10 @@ use std::time::Duration;
 use papir_checkpoint::{
     Accepted, Error as CheckpointError, Policy, Proof, VerifyingKey, successor,
 };
+use papir_lookup::Root;
 use papir_protocol::{DatabaseInfo, limit, path};
 
+use super::other_pins::{OtherPins, not_pinned};
 use super::owner_pin::PinnedOwner;
 use super::service::Service;
 use super::settings::{Pin, Settings};
@@ -19,7 +21,7 @@ use super::task::Io;
 use crate::error::{Error, Result, refused_checkpoint};
 
 /// Default time for retries with a service that shows an older version than the client has seen.
-const CATCH_UP: Duration = Duration::from_secs(30);
+pub(crate) const CATCH_UP: Duration = Duration::from_secs(30);
 /// Shortest wait before a retry, in milliseconds.
 const MIN_WAIT: u64 = 500;
 /// Maximum random addition to a wait, in milliseconds, so that clients do not retry all at once.
@@ -41,6 +43,8 @@ pub(crate) struct OwnerTrust {
     rooted: bool,
     /// The newest version that the client has seen, and the owner's newest key at that time.
     pin: Option<PinnedOwner>,
+    /// The pins of the other servers, if this is one of several.
+    others: OtherPins,
     /// The newest accepted checkpoint.
     pub(crate) accepted: Option<Accepted>,
 }
@@ -77,7 +81,8 @@ pub(crate) enum Verdict {
 }
 
 impl OwnerTrust {
-    /// Reads the pinned key, if the settings pin keys. Without a pinned key, trusts the given one.
+    /// Reads the pinned key, if the settings pin keys. Without a pinned key, trusts the given one,
+    /// or the one pinned of another server.
     pub(crate) async fn open(
         io: &Io,
         service: &Service,
@@ -91,15 +96,18 @@ impl OwnerTrust {
             Pin::Nothing => None,
             Pin::Owner | Pin::OwnerAndRoot => storage.owner().await?,
         };
+        let others = OtherPins::read(io, service, name, settings).await?;
+        let given = settings.checkpoint.owner.as_ref();
         let owner = match &pin {
             // Not the given key: its owner may have replaced it since.
             Some(pin) => Some(pin.key.clone()),
-            None => settings.checkpoint.owner.clone(),
+            None => given.or(others.owner()).cloned(),
         };
 
         let rooted = match settings.pin {
             _ if owner.is_some() => false,
             Pin::Nothing => false,
+            _ if others.is_rooted() => true,
             Pin::Owner => storage.has_root().await?,
             Pin::OwnerAndRoot => settings.root.is_some() || storage.has_root().await?,
         };
@@ -109,8 +117,15 @@ impl OwnerTrust {
             rooted,
             owner,
             pin,
+            others,
             accepted: None,
         })
+    }
+
+    /// The root that is pinned of another server, and must be this one's root; `None` if the
+    /// settings name a root.
+    pub(crate) fn root_of_others(&self) -> Option<Root> {
+        self.others.root().filter(|_| self.rooted)
     }
 
     /// Returns true if a root was pinned before any key. No signature can then vouch for another
@@ -221,6 +236,7 @@ impl OwnerTrust {
             (accepted, _) => accepted?,
         };
 
+        self.others.check(name, now, proof)?;
         accepted.seen.require(checkpoint.sequence)?;
         Ok(accepted)
     }
@@ -341,16 +357,6 @@ fn check_given(
     ))
 }
 
-/// The error for a checkpoint that no key of the pinned owner signed. `found` describes its
-/// signers.
-fn not_pinned(pin: &PinnedOwner, found: String) -> CheckpointError {
-    let key = &pin.key;
-    CheckpointError::Untrusted {
-        owner: format!("{key}, which is pinned (`papir pin remove` forgets it)"),
-        found,
-    }
-}
-
 /// Waits a random time before a retry with a service that is out of date, but not beyond the
 /// deadline. Returns false without a wait if the deadline has passed.
 pub(crate) async fn wait_for_newer(
@@ -359,6 +365,11 @@ pub(crate) async fn wait_for_newer(
     start: Duration,
     settings: &Settings,
 ) -> bool {
+    // Another server may have the newest version, and is asked at once.
+    if service.is_one_of_several() {
+        return false;
+    }
+
     let most = settings.checkpoint.catch_up.unwrap_or(CATCH_UP);
     let left = most.saturating_sub(service.platform.now().saturating_sub(start));
     if left.is_zero() {

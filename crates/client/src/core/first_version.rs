@@ -109,11 +109,6 @@ async fn check_root(
         return Ok(settings.root);
     }
 
-    pins::check_or_pin(
-        storage,
-        &service.url(&path::database(name)),
-        settings.root,
-        found,
-    )
-    .await
+    let given = settings.root.or(trust.root_of_others());
+    pins::check_or_pin(storage, &service.url(&path::database(name)), given, found).await
 }

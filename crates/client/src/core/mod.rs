@@ -28,6 +28,7 @@
 //! | `record`, `storage`, `state_cache`, `identity` | state of registered clients |
 //! | `ready_tickets` | waiting for a client's tickets |
 //! | `session`, `first_version`, `owned`, `lookups`, `costs` | lookups in one database |
+//! | `servers`, `moving`, `other_pins` | several servers of one database |
 //! | `schedule` | requests of one size at fixed times |
 //! | `psi` | private set intersection |
 //! | `operator` | administration of registered clients, for the operator |
@@ -44,9 +45,11 @@ mod identity;
 mod key_sender;
 mod logs;
 mod lookups;
+mod moving;
 #[cfg(feature = "relay")]
 mod oblivious;
 mod operator;
+mod other_pins;
 mod owned;
 mod owner_pin;
 mod pins;
@@ -60,6 +63,8 @@ mod registration;
 mod request;
 mod retries;
 mod schedule;
+#[cfg(any(feature = "aio", feature = "blocking"))]
+mod servers;
 mod service;
 mod session;
 mod settings;
@@ -93,6 +98,8 @@ pub use schedule::{
     Awaited, MAX_KEY_BYTES, MAX_WAITING, Schedule, ScheduleRunner, Scheduled, ScheduledBatch,
     TimeSlot, TimeSlots,
 };
+#[cfg(any(feature = "aio", feature = "blocking"))]
+pub(crate) use servers::{ServerSearch, wait_for};
 pub use service::Service;
 pub use session::Session;
 pub use settings::{

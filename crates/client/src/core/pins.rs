@@ -49,6 +49,8 @@ pub(crate) struct NamePin<'a> {
     io: &'a Io,
     /// `None` if the caller names the database, or pins nothing.
     slot: Option<String>,
+    /// The slots of the database's other servers, whose pinned names hold here, too.
+    others: Vec<String>,
     /// The address of the list of databases, for messages.
     url: String,
 }
@@ -58,9 +60,11 @@ impl<'a> NamePin<'a> {
     pub(crate) fn of_service(io: &'a Io, service: &Service, settings: &Settings) -> Self {
         let named = service.named(settings).is_some() || settings.pin == Pin::Nothing;
         let slot = (!named).then(|| service.address.identity(""));
+        let others = service.others().iter().filter(|_| !named);
         Self {
             io,
             slot,
+            others: others.map(|address| address.identity("")).collect(),
             url: service.url(path::DATABASES),
         }
     }
@@ -77,12 +81,11 @@ impl<'a> NamePin<'a> {
     /// Checks a name against the pinned one, if any. Fails with [`Error::OtherName`] if they
     /// differ.
     pub(crate) async fn check(&self, name: &str) -> Result<()> {
-        match &self.slot {
-            Some(slot) => self
-                .is_pinned(name, SlotStorage::new(self.io, slot).name().await?)
-                .map(drop),
-            None => Ok(()),
+        for slot in self.slot.iter().chain(&self.others) {
+            let pinned = SlotStorage::new(self.io, slot).name().await?;
+            self.is_pinned(name, pinned)?;
         }
+        Ok(())
     }
 
     /// Returns true if a name is pinned: the name of a database that was signed, or whose root is

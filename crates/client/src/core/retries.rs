@@ -11,7 +11,7 @@ use super::task::Io;
 /// Maximum number of retries after broken connections, if the service has never responded: its
 /// address is probably wrong. For a service that has responded, which may be restarting, only the
 /// patience limits retries.
-const MAX_BROKEN: u32 = 3;
+pub(crate) const MAX_BROKEN: u32 = 3;
 /// Maximum number of retries after refusals.
 const MAX_REFUSED: u32 = 30;
 /// Default time after which no retry is made.

@@ -30,6 +30,8 @@ pub struct Service {
     pub(crate) patience: Duration,
     /// Set once the service has responded. Clones share it.
     responded: Arc<AtomicBool>,
+    /// The other servers of the same database; empty if it has one server.
+    others: Arc<[Address]>,
     pub(crate) platform: Arc<dyn Platform>,
 }
 
@@ -66,6 +68,7 @@ impl Service {
             relay: None,
             patience: PATIENCE,
             responded: Arc::default(),
+            others: Arc::default(),
             platform,
         })
     }
@@ -88,6 +91,17 @@ impl Service {
         }
     }
 
+    /// Returns the same service as one of several servers of a database. It must then be signed, or
+    /// have the trusted root, and what the client has pinned of the others holds for it, too. Its
+    /// requests are not repeated: the caller asks another server at once.
+    #[must_use]
+    pub fn beside(self, others: Vec<Address>) -> Self {
+        Self {
+            others: others.into(),
+            ..self
+        }
+    }
+
     /// Returns the slot for stored data whose use the service can observe, given the slot for
     /// direct requests. It is another one for each relay: a service knows the address behind a
     /// direct request, and would recognise the client of a relayed one by an id or a copy.
@@ -95,6 +109,35 @@ impl Service {
         match &self.relay {
             Some(relay) => format!("{slot} through {relay}"),
             None => slot,
+        }
+    }
+
+    /// The other servers of the same database.
+    pub(crate) fn others(&self) -> &[Address] {
+        &self.others
+    }
+
+    /// Returns true if the database has other servers.
+    pub(crate) fn is_one_of_several(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    /// Notes that the service has responded.
+    pub(crate) fn note_response(&self) {
+        self.responded.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if the service has ever responded.
+    pub(crate) fn has_responded(&self) -> bool {
+        self.responded.load(Ordering::Relaxed)
+    }
+
+    /// Time after a request's first attempt at which it is not retried any more.
+    fn retry_time(&self) -> Duration {
+        if self.is_one_of_several() {
+            Duration::ZERO
+        } else {
+            self.patience
         }
     }
 
@@ -128,12 +171,14 @@ impl Service {
     /// A server that has never responded gets only a few repetitions.
     pub(crate) async fn send(&self, io: &Io, request: Request) -> Result<Response> {
         let platform = &*self.platform;
-        let mut retries = Retries::new(platform, self.patience);
+        let mut retries = Retries::new(platform, self.retry_time());
 
         loop {
             let outcome = io.send(request.clone()).await;
             // A service that responded has the right address, and may only be restarting.
-            self.responded.fetch_or(outcome.is_ok(), Ordering::Relaxed);
+            if outcome.is_ok() {
+                self.note_response();
+            }
 
             match outcome {
                 Ok(response) if is_retryable(&response) => {
@@ -144,7 +189,7 @@ impl Service {
                 Ok(response) => return Ok(response),
                 Err(source) => {
                     let is_final = is_final(source.as_ref()) || !is_repeatable(&request);
-                    let responded = self.responded.load(Ordering::Relaxed);
+                    let responded = self.has_responded();
                     if is_final || !retries.after_failure(io, platform, responded).await {
                         return Err(Error::of_failure(self.url(&request.path), source));
                     }

@@ -27,21 +27,21 @@ use crate::error::{Error, Result};
 /// costs, starting from the costs of the original.
 #[derive(Clone)]
 pub struct Session {
-    service: Service,
-    settings: Settings,
-    name: String,
+    pub(super) service: Service,
+    pub(super) settings: Settings,
+    pub(super) name: String,
     info: DatabaseInfo,
-    lookup: Lookup,
-    costs: Costs,
-    trust: OwnerTrust,
+    pub(super) lookup: Lookup,
+    pub(super) costs: Costs,
+    pub(super) trust: OwnerTrust,
     /// The registration, in schemes with client keys; `None` before the first lookup of a version.
-    registration: Option<Registration>,
+    pub(super) registration: Option<Registration>,
     /// The platform's time at the last request for the newest version.
     seen: Duration,
     /// Set if any version of this session had a delta.
     had_delta: bool,
     /// Set if this session has pinned the database's name, or has found it pinned.
-    named: bool,
+    pub(super) named: bool,
 }
 
 /// The outcome of one exchange with the service.
@@ -107,6 +107,7 @@ impl Session {
             had_delta,
             named: false,
         };
+        session.check_trust()?;
 
         // Pinned last: only a version that was accepted tells what the name protects.
         let pin = NamePin::of_service(io, &session.service, &session.settings);
@@ -126,7 +127,7 @@ impl Session {
     }
 
     /// Returns true if the database is signed or has a trusted root: their pins depend on its name.
-    fn protects_name(&self) -> bool {
+    pub(super) fn protects_name(&self) -> bool {
         self.trust.is_signed() || self.settings.root.is_some()
     }
 
@@ -590,7 +591,12 @@ impl Session {
 
     /// Moves to the version that a refusal names, or to the newest one. Discards the registration,
     /// which may not be valid for that version, so that it is opened again.
-    async fn fetch_again(&mut self, io: &Io, changes: u32, named: Option<Version>) -> Result<()> {
+    pub(super) async fn fetch_again(
+        &mut self,
+        io: &Io,
+        changes: u32,
+        named: Option<Version>,
+    ) -> Result<()> {
         let begin = self.service.platform.now();
         if changes > 0 {
             fetch::pause_between_changes(io, &self.service, changes).await;

@@ -40,7 +40,7 @@ impl CallRules {
     }
 
     /// Sets the time at which later calls end, in place of an earlier deadline.
-    #[cfg(feature = "aio")]
+    #[cfg(any(feature = "aio", feature = "blocking"))]
     pub(crate) fn end_by(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
     }
@@ -93,7 +93,7 @@ struct Trouble {
 
 impl Call {
     /// The time at which the call ends; `None` without a limit.
-    #[cfg(any(test, feature = "aio"))]
+    #[cfg(any(test, feature = "aio", feature = "blocking"))]
     pub(crate) fn end(&self) -> Option<Instant> {
         self.limit.map(|limit| limit.end)
     }
@@ -178,6 +178,21 @@ impl Call {
     fn trouble(&self) -> MutexGuard<'_, Option<Trouble>> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns true if no time is left until `end`; false without a limit.
+#[cfg(any(feature = "aio", feature = "blocking"))]
+pub(crate) fn is_over(end: Option<Instant>) -> bool {
+    end.is_some_and(|end| end.saturating_duration_since(Instant::now()) <= EARLY)
+}
+
+/// The end of the next one of `attempts` attempts that share the time until `end` equally; `None`
+/// without a limit. A silent server thus leaves time for the others.
+#[cfg(any(feature = "aio", feature = "blocking"))]
+pub(crate) fn share(end: Option<Instant>, attempts: u32) -> Option<Instant> {
+    let now = Instant::now();
+    let left = end?.saturating_duration_since(now);
+    now.checked_add(left / attempts.max(1))
 }
 
 /// The reason of a refusal, for messages; `None` for a status below 400.

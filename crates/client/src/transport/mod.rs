@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `options`, `platform` | options of a connection; clock and randomness |
 //! | `operations` | the public operations, written once for both transports |
+//! | `servers` | the servers of a connection to several |
 //! | `call`, `retry_observer` | time limits of calls; reports of pauses before retries |
 //! | `tls`, `verifier`, `certificate` | trusted certificates, and the one that a server presents |
 //! | `identity` | the client's own certificate |
@@ -30,6 +31,8 @@ pub(crate) mod proxy;
 pub(crate) mod relay;
 pub(crate) mod relaying;
 pub(crate) mod retry_observer;
+#[cfg(any(feature = "aio", feature = "blocking"))]
+pub(crate) mod servers;
 pub(crate) mod tls;
 pub(crate) mod verifier;
 

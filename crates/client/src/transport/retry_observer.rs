@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A pause before a request is tried again. Its texts have no passwords: they are made for logs.
+/// A pause before a request is tried again, or before another one of several servers is tried, which
+/// is zero if it is the next one. Its texts have no passwords: they are made for logs.
 #[derive(Clone, Debug)]
 pub struct RetryPause {
-    /// The service's address.
+    /// The address of the service that failed.
     pub url: String,
     /// The failure of the last attempt, or the refusal of the service.
     pub reason: String,

@@ -2,8 +2,8 @@
 
 /// Defines the functions of a module, and the methods of its `Connection`.
 ///
-/// The module's `Connection` has a field `session`, and the private functions `opened`, `run` and
-/// `get`. The last argument has the names of the session's tasks that `run` takes.
+/// The module's `Connection` has a field `session`, and the private functions `opened`,
+/// `open_first`, `run` and `get`. The last argument has the names of the session's tasks that `run` takes.
 macro_rules! define_connection {
     (
         [$($async:tt)?] [$($await:tt)*]
@@ -94,6 +94,39 @@ macro_rules! define_connection {
                 let opening = Session::open(service, options.settings());
                 let session = transport.run(opening)$($await)*?;
                 Ok(Self::opened(session, transport, options))
+            }
+
+            /// Connects to a database that several servers have, and stays with the first of them
+            /// that can be used. If it fails later, a lookup goes on with the next one, in the
+            /// order of the addresses, and with fresh queries. The choice depends on the servers
+            /// alone, and never on what is looked up.
+            ///
+            /// A server can be used if its database has the same name, and is signed by the same
+            /// owner with no lower sequence than was seen at any server, or has the same trusted
+            /// root, scheme and parameters. The pins of all addresses hold for each of them. The
+            /// token of the options is sent to each server that is tried.
+            ///
+            /// In schemes with client keys, the client registers with each server that it uses.
+            /// [`Connection::register`], [`Connection::prepare_ahead`] and
+            /// [`Connection::hold_ahead`] apply to the current server only. With one address this
+            /// is [`Connection::open_with`].
+            ///
+            /// # Errors
+            /// The errors of the options; [`Error::Servers`](crate::Error::Servers) for a list that
+            /// cannot be used, and for options with neither an owner's key nor a root nor pins;
+            /// [`Error::NoServer`](crate::Error::NoServer), which names every server and its
+            /// reason, if none can be used.
+            pub $($async)? fn open_any<U: AsRef<str>>(urls: &[U], options: &Options) -> Result<Self> {
+                if let [url] = urls {
+                    return Self::open_with(url.as_ref(), options)$($await)*;
+                }
+                let servers = Servers::new(urls, options, Transport::new)?;
+                Self::open_first(servers, options)$($await)*
+            }
+
+            /// The address of the server that is used.
+            pub fn address(&self) -> &Address {
+                self.session.service().address()
             }
 
             /// In schemes with client keys, registers with the service or resumes the saved

@@ -7,3 +7,4 @@
 pub(crate) mod connection;
 pub(crate) mod psi;
 pub(crate) mod registrations;
+pub(crate) mod servers;
