@@ -1,13 +1,13 @@
 """Lookups in a service."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from pypapir import _native
 from pypapir._description import Described
 from pypapir._keys import Key, as_bytes
-from pypapir._options import ConnectOptions
+from pypapir._options import ConnectOptions, addresses
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -51,17 +51,20 @@ class Client(Described[_native.Client]):
         self.close()
 
 
-def connect(url: str, **options: "Unpack[ConnectOptions]") -> Client:
-    """Connects to a database of a service.
+def connect(url: str | Sequence[str], **options: "Unpack[ConnectOptions]") -> Client:
+    """Connects to a database of a service, or of the first of several services that can be used.
+
+    Of several services, all must have the same database, signed by the same owner or with the same root. While the
+    one in use is away, behind or different, lookups go to the next one.
 
     Args:
-        url: The address that `papir serve` prints, with or without `/v1/databases/NAME`.
+        url: The address that `papir serve` prints, with or without `/v1/databases/NAME`, or several addresses.
         options: Those of `ConnectOptions`.
 
     Raises:
-        NetworkError: The service cannot be reached, or refuses.
+        NetworkError: The service cannot be reached, or refuses; of several services, all of them.
         TimeoutError: It took longer than the option `timeout`, which bounds each lookup, too.
         VerificationError: The database is not signed, or has another root, as the options demand.
         NotPrivateError: Its scheme hides nothing. No query was sent.
     """
-    return Client(_native.connect(url, **options))
+    return Client(_native.connect(addresses(url), **options))

@@ -93,3 +93,8 @@ class ServeSettings(TypedDict, total=False):
     metrics: bool
     max_queued: int
     allow_not_private: bool
+
+
+def addresses(url: str | Sequence[str]) -> list[str]:
+    """The addresses of the services, of which a single one may be given as it is."""
+    return [url] if isinstance(url, str) else list(url)

@@ -1,14 +1,14 @@
 """Lookups in a service, as coroutines."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from pypapir import _native
 from pypapir._description import Described
 from pypapir._keys import Key, as_bytes
-from pypapir._options import ConnectOptions
+from pypapir._options import ConnectOptions, addresses
 from pypapir._scheduled import Submitting
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ class Client(Described[_native.AsyncClient]):
         await self.close()
 
 
-async def connect(url: str, **options: "Unpack[ConnectOptions]") -> Client:
-    """Connects to a database of a service; see `pypapir.connect`."""
-    return Client(await _native.connect_async(url, **options))
+async def connect(url: str | Sequence[str], **options: "Unpack[ConnectOptions]") -> Client:
+    """Connects to a database of a service, or of the first of several; see `pypapir.connect`."""
+    return Client(await _native.connect_async(addresses(url), **options))
 
 
 class Scheduled(Submitting):

@@ -106,8 +106,8 @@ struct SerialConnection {
 }
 
 impl SerialConnection {
-    async fn open(url: String, options: Options) -> PyResult<Self> {
-        let connection = Connection::open_with(&url, &options)
+    async fn open(urls: Vec<String>, options: Options) -> PyResult<Self> {
+        let connection = Connection::open_any(&urls, &options)
             .await
             .map_err(of_client)?;
         Ok(Self {
@@ -169,18 +169,18 @@ pub(crate) struct Client {
     local: Local,
 }
 
-/// Connects to a database of a service.
+/// Connects to a database of a service, or of the first of several that can be used.
 #[pyfunction]
-#[pyo3(signature = (url, **arguments))]
+#[pyo3(signature = (urls, **arguments))]
 pub(crate) fn connect(
     py: Python<'_>,
-    url: String,
+    urls: Vec<String>,
     arguments: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Client> {
     let options = options(arguments)?;
     let local = Local::new()?;
     Ok(Client {
-        connection: local.wait(py, SerialConnection::open(url, options))??,
+        connection: local.wait(py, SerialConnection::open(urls, options))??,
         local,
     })
 }
@@ -216,18 +216,18 @@ impl Client {
 #[pyclass(frozen, module = "pypapir")]
 pub(crate) struct AsyncClient(SerialConnection);
 
-/// Connects to a database of a service, for coroutines.
+/// Like [`connect`], for coroutines.
 #[pyfunction]
-#[pyo3(signature = (url, **arguments))]
+#[pyo3(signature = (urls, **arguments))]
 pub(crate) fn connect_async<'py>(
     py: Python<'py>,
-    url: String,
+    urls: Vec<String>,
     arguments: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     forked::refuse()?;
     let options = options(arguments)?;
     future_into_py(py, async move {
-        Ok(AsyncClient(SerialConnection::open(url, options).await?))
+        Ok(AsyncClient(SerialConnection::open(urls, options).await?))
     })
 }
 

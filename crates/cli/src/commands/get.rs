@@ -36,6 +36,11 @@ pub(crate) struct Arguments {
     /// The server, as http://host:port or unix:/path/of/a/socket, or one of its databases, as
     /// http://host:port/v1/databases/name.
     url: String,
+    /// Another server of the same database, used while the first is away, behind or different; may
+    /// be repeated. It must have the same database, signed by the same owner or with the same root.
+    /// The token is sent to each server that is used.
+    #[arg(long, value_name = "URL")]
+    also: Vec<String>,
     /// The keys to look up.
     #[arg(value_name = "KEY", required_unless_present_any = ["index", "batch"])]
     keys: Vec<OsString>,
@@ -74,6 +79,7 @@ const EXAMPLES: &str = "Examples:
   papir get http://127.0.0.1:7470 apple
   papir get http://127.0.0.1:7470 apple pear --database fruit -v
   papir get http://127.0.0.1:7470/v1/databases/numbers --index 7 8
+  papir get https://a.example --also https://b.example apple
   papir get http://127.0.0.1:7470 --batch words.txt";
 
 /// The result of one lookup.
@@ -149,7 +155,9 @@ fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
         ..arguments.state.add_to(options)?
     };
 
-    Connection::open_with(&arguments.url, &options).map_err(connecting::explain)
+    let mut urls = vec![&arguments.url];
+    urls.extend(&arguments.also);
+    Connection::open_any(&urls, &options).map_err(connecting::explain)
 }
 
 /// Looks up the lines of a file.
