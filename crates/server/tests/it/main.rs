@@ -34,6 +34,7 @@ mod registry_killed;
 mod relay;
 mod reload;
 mod replacing;
+mod several;
 mod shared_registry;
 mod signed;
 mod stateful_client;

@@ -10,7 +10,7 @@ use papir_server::Database;
 
 /// A service that answers from `served` values but shows the commitment to `shown` values. Both
 /// have the same layout.
-fn serve(served: &str, shown: &str) -> (Running, Root) {
+pub(crate) fn serve(served: &str, shown: &str) -> (Running, Root) {
     let options = TableOptions::default();
     let shown =
         papir_lookup::build(entries(300, shown), &options, &mut rng(), &NoProgress).unwrap();
@@ -36,7 +36,7 @@ fn serve(served: &str, shown: &str) -> (Running, Root) {
     (Running::start(config(), vec![database]), root)
 }
 
-fn trusting(root: Root) -> Options {
+pub(crate) fn trusting(root: Root) -> Options {
     let database = Some("words".to_owned());
     Options {
         allow_not_private: true,

@@ -30,6 +30,9 @@ pub(crate) use over_both_transports;
 /// A connection over one of the transports.
 pub trait AnyConnection: Clone + Send + Sized + 'static {
     fn open_with(url: &str, options: &Options) -> Result<Self>;
+    fn open_any(urls: &[String], options: &Options) -> Result<Self>;
+    /// The address of the server in use.
+    fn server(&self) -> String;
     fn register(&mut self) -> Result<()>;
     fn get_keys<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>>;
     fn get_indices(&mut self, indices: &[u64]) -> Result<Vec<Vec<u8>>>;
@@ -53,6 +56,14 @@ pub trait AnyConnection: Clone + Send + Sized + 'static {
 impl AnyConnection for Connection {
     fn open_with(url: &str, options: &Options) -> Result<Self> {
         Self::open_with(url, options)
+    }
+
+    fn open_any(urls: &[String], options: &Options) -> Result<Self> {
+        Self::open_any(urls, options)
+    }
+
+    fn server(&self) -> String {
+        self.address().base().to_owned()
     }
 
     fn register(&mut self) -> Result<()> {
@@ -99,6 +110,16 @@ impl AnyConnection for AsyncConnection {
         RUNTIME
             .block_on(aio::Connection::open_with(url, options))
             .map(Self)
+    }
+
+    fn open_any(urls: &[String], options: &Options) -> Result<Self> {
+        RUNTIME
+            .block_on(aio::Connection::open_any(urls, options))
+            .map(Self)
+    }
+
+    fn server(&self) -> String {
+        self.0.address().base().to_owned()
     }
 
     fn register(&mut self) -> Result<()> {
