@@ -38,6 +38,7 @@ mod remote;
 mod replicas;
 mod restarts;
 mod serving;
+mod several;
 mod signing;
 #[cfg(target_os = "linux")]
 mod soak;

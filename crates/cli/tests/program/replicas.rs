@@ -134,7 +134,7 @@ fn look_up_until(url: &str, state: &Folder, stopped: &AtomicBool, lookups: &Atom
 }
 
 /// Tells the clients to stop when dropped, also by a panic.
-struct Stop<'a>(&'a AtomicBool);
+pub(crate) struct Stop<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Stop<'_> {
     fn drop(&mut self) {
