@@ -47,15 +47,48 @@ def test_a_client_describes_its_database_and_counts_its_costs(service: pypapir.S
     assert words.version == pypapir.open(tmp_path / "words.papir").version != info.version
 
 
-def test_a_client_shows_the_root_and_the_checkpoint(tmp_path: Path) -> None:
+def build_signed(directory: Path) -> str:
+    """Builds a signed and verifiable `words.papir`. Returns its owner's public key."""
+
     def papir(*arguments: str | Path) -> str:
         command = [os.environ["PAPIR"], *arguments]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
-    (tmp_path / "words.csv").write_text("word,meaning\napple,a fruit\n")
-    owner = papir("checkpoint", "keygen", tmp_path / "owner.key", "--name", "tests/owner")
-    columns: list[str | Path] = ["--key", "word", "--value", "meaning", "--sign", tmp_path / "owner.key"]
-    papir("build", tmp_path / "words.csv", *columns, "--verifiable", "--out", tmp_path / "words.papir")
+    (directory / "words.csv").write_text("word,meaning\napple,a fruit\n")
+    owner = papir("checkpoint", "keygen", directory / "owner.key", "--name", "tests/owner")
+    columns: list[str | Path] = ["--key", "word", "--value", "meaning", "--sign", directory / "owner.key"]
+    papir("build", directory / "words.csv", *columns, "--verifiable", "--out", directory / "words.papir")
+    return owner
+
+
+def test_several_services_stand_in_for_one_another(tmp_path: Path) -> None:
+    owner = build_signed(tmp_path)
+    options: pypapir.ConnectOptions = {"state": tmp_path / "state", "owner": owner, "patience": 0}
+    with pypapir.serve(tmp_path / "words.papir") as first, pypapir.serve(tmp_path / "words.papir") as second:
+        urls = [first.url, second.url]
+        words = pypapir.connect(urls, **options)
+        assert words.get("apple") == b"a fruit"
+        first.close()
+        assert words.get("apple") == b"a fruit"
+
+        async def look_up() -> bytes | None:
+            async with await pypapir.aio.connect(urls, **options) as words:
+                return await words.get("apple")
+
+        assert asyncio.run(look_up()) == b"a fruit"
+        second.close()
+        with pytest.raises(pypapir.NetworkError) as raised:
+            words.get("apple")
+        assert raised.value.code == "no_server"
+        assert all(url in str(raised.value) for url in urls)
+
+    with pytest.raises(pypapir.Error, match="neither an owner's key nor a root") as raised:
+        pypapir.connect(urls, state=tmp_path / "state", pin=False)
+    assert raised.value.code == "servers"
+
+
+def test_a_client_shows_the_root_and_the_checkpoint(tmp_path: Path) -> None:
+    owner = build_signed(tmp_path)
     with pypapir.serve(tmp_path / "words.papir") as service:
         words = pypapir.connect(service.url, state=tmp_path / "state", owner=owner)
         assert words.checkpoint is not None and words.root is not None

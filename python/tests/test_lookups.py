@@ -130,6 +130,7 @@ def test_every_option_is_accepted(tmp_path: Path) -> None:
         "ca": None,
         "owner": key,
         "max_age": 60,
+        "sequence": 1,
         "witnesses": [key],
         "cosignatures": 1,
         "pin": False,
