@@ -31,6 +31,7 @@ over_both_transports!(
     a_server_of_another_owner_is_passed_over,
     a_server_without_the_required_sequence_is_passed_over,
     a_server_with_another_root_is_passed_over,
+    a_server_whose_database_has_another_name_is_passed_over,
     a_silent_server_leaves_time_for_the_others,
     the_error_names_all_servers,
     clients_that_would_believe_any_server_are_refused,
@@ -222,6 +223,21 @@ fn a_server_with_another_root_is_passed_over<C: AnyConnection>() {
         assert_value(&mut connection, "a");
         assert_eq!(connection.server(), urls[1]);
     }
+}
+
+fn a_server_whose_database_has_another_name_is_passed_over<C: AnyConnection>() {
+    let directory = TempDir::new().unwrap();
+    let files = versions(directory.path(), &["a"]);
+    let other = build_signed(directory.path(), "other.papir", "z", START);
+    let servers = [serve(&other), serve(&files[0])];
+    let urls = servers.each_ref().map(Running::url);
+
+    // Unnamed, so that its name is pinned, at one server only.
+    let options = options();
+    C::open_with(&urls[1], &options).unwrap();
+    let mut connection = C::open_any(&urls, &options).unwrap();
+    assert_value(&mut connection, "a");
+    assert_eq!(connection.server(), urls[1]);
 }
 
 fn a_silent_server_leaves_time_for_the_others<C: AnyConnection>() {
