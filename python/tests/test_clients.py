@@ -82,9 +82,9 @@ def test_several_services_stand_in_for_one_another(tmp_path: Path) -> None:
         assert raised.value.code == "no_server"
         assert all(url in str(raised.value) for url in urls)
 
-    with pytest.raises(pypapir.Error, match="neither an owner's key nor a root") as raised:
+    with pytest.raises(pypapir.Error, match="neither an owner's key nor a root") as refused:
         pypapir.connect(urls, state=tmp_path / "state", pin=False)
-    assert raised.value.code == "servers"
+    assert refused.value.code == "servers"
 
 
 def test_a_client_shows_the_root_and_the_checkpoint(tmp_path: Path) -> None:

@@ -65,7 +65,8 @@ impl Session {
         }
 
         let reason = format!(
-            "a database of the scheme {} with other parameters: expected those of the server before, of {}",
+            "a database of the scheme {} with other parameters: expected those of the other server, \
+             under {}",
             found.scheme, before.scheme
         );
         Err(unexpected(

@@ -110,8 +110,8 @@ impl ServerSearch {
         }
     }
 
-    /// Returns true if one of the failures of a round may have passed after a wait. The first one is
-    /// of the current server.
+    /// Returns true if one of the failures of a round may have passed after a wait. The first one
+    /// is of the current server.
     fn may_pass(&self, failures: &[ServerFailure], wait: Duration) -> bool {
         let spent = self.elapsed().saturating_add(wait);
         let from_current = self.services.iter().cycle().skip(self.current);
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Fails at all servers of a round, whose first errors are given.
+    /// Fails at all servers of a round, at the last one with this error.
     fn fail_all(search: &mut ServerSearch, error: fn() -> Error) -> Result<Duration> {
         assert_eq!(search.pass_over(different()).unwrap(), Duration::ZERO);
         assert_eq!(search.pass_over(different()).unwrap(), Duration::ZERO);

@@ -121,8 +121,8 @@ impl DownloadLimit {
     }
 }
 
-/// Requirements on the signed checkpoints of a database's owner. A key, a maximum age, a sequence or
-/// a number of cosignatures implies that a database that is not signed is refused.
+/// Requirements on the signed checkpoints of a database's owner. A key, a maximum age, a sequence
+/// or a number of cosignatures implies that a database that is not signed is refused.
 #[derive(Clone, Debug, Default)]
 pub struct CheckpointSettings {
     /// The owner's public key. The database must be signed under it, or under a later key to which

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A pause before a request is tried again, or before another one of several servers is tried, which
-/// is zero if it is the next one. Its texts have no passwords: they are made for logs.
+/// A pause before a request is tried again. Before another one of several servers is tried, it may
+/// be zero. Its texts have no passwords: they are made for logs.
 #[derive(Clone, Debug)]
 pub struct RetryPause {
     /// The address of the service that failed.

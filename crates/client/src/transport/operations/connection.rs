@@ -3,7 +3,8 @@
 /// Defines the functions of a module, and the methods of its `Connection`.
 ///
 /// The module's `Connection` has a field `session`, and the private functions `opened`,
-/// `open_first`, `run` and `get`. The last argument has the names of the session's tasks that `run` takes.
+/// `open_first`, `run` and `get`. The last argument has the names of the session's tasks that `run`
+/// takes.
 macro_rules! define_connection {
     (
         [$($async:tt)?] [$($await:tt)*]
@@ -108,15 +109,18 @@ macro_rules! define_connection {
             ///
             /// In schemes with client keys, the client registers with each server that it uses.
             /// [`Connection::register`], [`Connection::prepare_ahead`] and
-            /// [`Connection::hold_ahead`] apply to the current server only. With one address this
-            /// is [`Connection::open_with`].
+            /// [`Connection::hold_ahead`] apply to the current server only, and are not retried.
+            /// With one address this is [`Connection::open_with`].
             ///
             /// # Errors
             /// The errors of the options; [`Error::Servers`](crate::Error::Servers) for a list that
             /// cannot be used, and for options with neither an owner's key nor a root nor pins;
             /// [`Error::NoServer`](crate::Error::NoServer), which names every server and its
             /// reason, if none can be used.
-            pub $($async)? fn open_any<U: AsRef<str>>(urls: &[U], options: &Options) -> Result<Self> {
+            pub $($async)? fn open_any<U: AsRef<str>>(
+                urls: &[U],
+                options: &Options,
+            ) -> Result<Self> {
                 if let [url] = urls {
                     return Self::open_with(url.as_ref(), options)$($await)*;
                 }
