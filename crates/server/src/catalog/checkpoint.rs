@@ -17,6 +17,9 @@ pub(crate) struct Checkpoint {
     pub(crate) tag: String,
     pub(crate) sequence: u64,
     pub(crate) time: u64,
+    /// Set if the owner names the keys of gateways. Clients behind a relay then read the proof
+    /// without a token.
+    pub(crate) names_gateways: bool,
 }
 
 impl Checkpoint {
@@ -38,6 +41,7 @@ impl Checkpoint {
 
         let sequence = newest.sequence;
         let time = newest.time;
+        let names_gateways = newest.gateways.is_some();
         Ok(Self {
             note: note.into(),
             proof: proof.into(),
@@ -45,6 +49,7 @@ impl Checkpoint {
             tag,
             sequence,
             time,
+            names_gateways,
         })
     }
 }

@@ -29,6 +29,9 @@ const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// Routes that read as much as a query or more.
 const DOWNLOADS: [&str; 2] = ["/v1/databases/{name}/public", "/v1/psi/filter"];
 
+/// The end of the route of a proof.
+const PROOF: &str = "/checkpoint/proof";
+
 /// Documents the errors of [`check`].
 pub(super) fn documented(mut routes: Routes) -> Routes {
     for prefix in ["/v1/", "/metrics"] {
@@ -144,13 +147,16 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
     let headers = request.headers();
     let guard = &app.guard;
 
-    let grant = authorize(
-        guard.tokens.as_deref(),
-        request.method(),
-        path,
-        headers,
-        name,
-    )?;
+    let grant = match is_shown(app, name, request)? {
+        true => Grant::everything(),
+        false => authorize(
+            guard.tokens.as_deref(),
+            request.method(),
+            path,
+            headers,
+            name,
+        )?,
+    };
     check_known(app, name, &grant)?;
 
     let peer = request
@@ -178,6 +184,29 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
         client,
         slot: active.into(),
     })
+}
+
+/// Returns true if a request reads the proof of a database whose owner names the keys of gateways.
+/// Clients need it before they seal a token, so it is open to everybody at a gateway. Fails for a
+/// database that is still loading.
+fn is_shown(app: &App, name: Option<&str>, request: &Request) -> Result<bool, Problem> {
+    let method = request.method();
+    let reads = method == Method::GET || method == Method::HEAD;
+    let Some(name) = name else {
+        return Ok(false);
+    };
+    if app.gateway.is_none() || !reads || !request.uri().path().ends_with(PROOF) {
+        return Ok(false);
+    }
+
+    match app.catalog.get(name) {
+        Ok(database) => Ok(database
+            .checkpoint()
+            .is_some_and(|checkpoint| checkpoint.names_gateways)),
+        // The client retries then, which it does not after a refusal for want of a token.
+        Err(error @ DatabaseError::NotLoaded) => Err(error.into()),
+        Err(_) => Ok(false),
+    }
 }
 
 /// Refuses an unknown database, if the token is restricted. Lists only the databases it allows.

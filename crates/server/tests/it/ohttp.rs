@@ -2,22 +2,27 @@
 
 use std::fs;
 use std::io::{Cursor, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::support::files::{build_signed, owner, serving};
 use crate::support::secured::{dial, source, token};
 use crate::support::{
     Reply, Running, config, get, indexed, keyed, lookup, prepared, record, rng, send,
 };
-use papir_core::RecordBuffer;
+use papir_checkpoint::{Certificate, GatewayKeys};
+use papir_core::{NoProgress, RecordBuffer, Run};
 use papir_ohttp::{ChosenKey, GatewayKey, InnerRequest, Kem, KeyList, SealForm};
 use papir_protocol::path::OHTTP_GATEWAY;
 use papir_server::{ClientLimits, Database, Protection, Scope, ServerConfig};
+use papir_store::Sign;
 use serde_json::Value;
 use tempfile::TempDir;
 
 const CHUNKED: &str = "message/ohttp-chunked-req";
 const WHOLE: &str = "message/ohttp-req";
+/// The time of the first version of a signed database.
+const START: u64 = 1_800_000_000;
 /// Most bytes of a response that are sealed at once.
 const PIECE: usize = 64 << 10;
 
@@ -299,6 +304,53 @@ fn the_token_is_inside() {
         let value = format!("Bearer {good}");
         let asked = with_header("GET", path, "authorization", &value);
         assert_eq!(ask(&server, form, &asked, b"").status, 200);
+    }
+}
+
+/// Signs the database in a file again, with keys of gateways.
+fn name_gateways(file: &Path) {
+    let keys = GatewayKeys::new(None, &[[7; 32]]).unwrap();
+    let certificate = Certificate::gateways(&owner(), &keys, (START, START + 600)).unwrap();
+    let again = Sign {
+        time: Some(START + 60),
+        certificates: vec![certificate],
+        ..Sign::new(owner())
+    };
+    papir_store::sign(file, &again, &mut Run::new(&mut rng(), &NoProgress)).unwrap();
+}
+
+#[test]
+fn a_proof_that_names_keys_of_gateways_needs_no_token() {
+    let folder = TempDir::new().unwrap();
+    let tokens = folder.path().join("tokens.toml");
+    token(&tokens, "all", &[Scope::Query], None);
+    let file = build_signed(folder.path(), "words.papir", "old", START);
+    let status = |ohttp: Option<PathBuf>, path: &str| {
+        let settings = ServerConfig {
+            protection: Protection {
+                tokens: source(&tokens),
+                ..Protection::default()
+            },
+            ohttp,
+            ..serving(&[&file])
+        };
+        let server = Running::start_files(settings).unwrap();
+        get(&format!("{}/v1/databases/{path}", server.url())).status
+    };
+    let gateway = || Some(key_file(&folder));
+    assert_eq!(status(gateway(), "words/checkpoint/proof"), 401);
+
+    name_gateways(&file);
+    assert_eq!(status(gateway(), "words/checkpoint/proof"), 200);
+    assert_eq!(status(None, "words/checkpoint/proof"), 401);
+    for path in [
+        "words",
+        "words/checkpoint",
+        "words/checkpoint/log",
+        "words/public",
+        "other/checkpoint/proof",
+    ] {
+        assert_eq!(status(gateway(), path), 401, "{path}");
     }
 }
 
