@@ -357,8 +357,11 @@ mod tests {
         seal_for(&gateway.key_list())
     }
 
-    fn unseal(gateway: &ObliviousGateway, sealed: &[u8]) -> Result<UnsealedRequest, UnsealError> {
-        gateway.unseal(sealed, SealForm::Chunked, &relay(1))
+    /// Opens and remembers a request, as the service does.
+    fn unseal(gateway: &ObliviousGateway, sealed: &[u8]) -> Result<OpenedRequest, UnsealError> {
+        let opened = gateway.unseal(sealed, SealForm::Chunked)?;
+        gateway.remember(&opened.fingerprint, &relay(1))?;
+        Ok(opened)
     }
 
     fn refusal(gateway: &ObliviousGateway, sealed: &[u8]) -> UnsealError {
