@@ -26,7 +26,8 @@ enum RateUnit {
 /// Limits for each client.
 ///
 /// A client is a token or, without one, an IP address. An IPv6 /64 counts as one client, and so do
-/// all processes that connect over a Unix socket.
+/// all processes that connect over a Unix socket. A request with a private token of Privacy Pass
+/// has no such limits: the issuer limits the tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClientLimits {
     /// Sustained rate, counting each query of a batch; `None` for no limit.
@@ -42,6 +43,8 @@ pub struct ClientLimits {
 pub(crate) enum ClientKey {
     Token(Arc<str>),
     Address(IpAddr),
+    /// The private token of one request, by 16 bytes of its digest.
+    PrivateToken([u8; 16]),
     Local,
     /// All clients that did not fit into the table.
     Others,

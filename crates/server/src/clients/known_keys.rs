@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::clock::microseconds;
 use super::id::ClientId;
 use super::keys_digest::{FirstUse, KeysDigest};
+use super::quota::may_be_same;
 use super::row::{ClientRow, Owner, Stage};
 use super::store::Store;
 use super::tables::Result;
@@ -45,7 +46,8 @@ pub(super) struct Repetition {
 pub(super) enum KnownKeys {
     /// No client has registered them.
     Unknown,
-    /// The same owner registered them just now, and has not used them: its response was lost.
+    /// The same owner registered them just now, and has not used them: its response was lost. A
+    /// repeated request has another private token.
     Unanswered(ClientId, ClientRow),
     /// Another client has registered them.
     OfAnother,
@@ -98,7 +100,7 @@ impl Store {
 
             let is_new = now.abs_diff(first.time) < microseconds(REPEATABLE);
             let is_unused = !row.queried && row.next_ticket == 0 && row.next_sent_ahead == 0;
-            let is_same = row.owner == owner && row.stage == Stage::Registered;
+            let is_same = may_be_same(&row.owner, &owner) && row.stage == Stage::Registered;
             if is_new && is_unused && is_same {
                 Ok(KnownKeys::Unanswered(first.client, row))
             } else {

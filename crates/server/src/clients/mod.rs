@@ -10,6 +10,7 @@
 //! | `quota` | quotas of a database and of each owner |
 //! | `keys`, `key_files`, `key_cache` | storage of keys: files; parsed keys in memory |
 //! | `known_keys`, `keys_digest` | digests of registered keys, which no second client may use |
+//! | `spent`, `spent_token` | private tokens of Privacy Pass, each of which is spent once |
 //! | `clock`, `notify` | timestamps that survive jumps; notifications of the worker |
 //! | `registry` | the registry: lookup, status and removal of clients |
 //! | `uploads` | registration, in one request or in parts |
@@ -41,6 +42,8 @@ mod quota;
 mod registry;
 mod row;
 mod session;
+mod spent;
+mod spent_token;
 mod status;
 mod store;
 mod stored;
@@ -59,5 +62,6 @@ pub(crate) use id::ClientId;
 pub(crate) use quota::owner;
 pub(crate) use registry::Registry;
 pub(crate) use session::{Credentials, keys, tickets};
+pub(crate) use spent_token::{IssuerKeyId, SpentToken};
 pub use stored::StoredRegistry;
 pub(crate) use worker::Worker;

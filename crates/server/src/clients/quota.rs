@@ -29,10 +29,19 @@ const SITE_FRESH: u64 = 10;
 const OWNER_LEAST: u64 = 4;
 /// Longest advised retry delay.
 const MAX_ADVICE: Duration = Duration::from_secs(3600);
+/// The last bytes of the owner of a client that was registered with a private token.
+const OF_PRIVATE_TOKEN: &[u8] = b"pass";
 
-/// The owner of the clients that a token or network registers: a hash of its name.
+/// The owner of the clients that a token or network registers: a hash of its name. Each private
+/// token is an owner of its own.
 pub(crate) fn owner(client: &ClientKey) -> Owner {
     let name = match client {
+        ClientKey::PrivateToken(digest) => {
+            let mut owner: Owner = *digest;
+            let end = size_of::<Owner>() - OF_PRIVATE_TOKEN.len();
+            owner[end..].copy_from_slice(OF_PRIVATE_TOKEN);
+            return owner;
+        }
         ClientKey::Token(name) => format!("token {name}"),
         ClientKey::Address(address) => format!("network {address}"),
         ClientKey::Local => "local".to_owned(),
@@ -48,6 +57,13 @@ pub(crate) fn owner(client: &ClientKey) -> Owner {
             .copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..size_of::<Site>()]);
     }
     owner
+}
+
+/// Returns true if two registrations may be of one client. Nothing says whose a private token is.
+pub(super) fn may_be_same(owner: &Owner, other: &Owner) -> bool {
+    let are_of_private_tokens =
+        owner.ends_with(OF_PRIVATE_TOKEN) && other.ends_with(OF_PRIVATE_TOKEN);
+    owner == other || are_of_private_tokens
 }
 
 /// Quota for the clients of a database.
@@ -353,5 +369,17 @@ mod tests {
             Err(3600),
             "all bytes are taken"
         );
+    }
+
+    #[test]
+    fn each_private_token_is_an_owner_that_may_repeat_a_registration_of_another() {
+        let first = owner(&ClientKey::PrivateToken([1; 16]));
+        let second = owner(&ClientKey::PrivateToken([2; 16]));
+        assert_ne!(first, second);
+        assert_ne!(site(&first), site(&second));
+
+        let local = owner(&ClientKey::Local);
+        assert!(may_be_same(&first, &second) && may_be_same(&local, &local));
+        assert!(!may_be_same(&first, &local) && !may_be_same(&local, &second));
     }
 }

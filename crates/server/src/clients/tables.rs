@@ -11,6 +11,7 @@ use super::id::ClientId;
 use super::keys_digest::{FirstUse, KeysDigest};
 use super::numbers::{Claim, Numbers, TicketKey};
 use super::row::ClientRow;
+use super::spent_token::{IssuerKeyId, SpentToken};
 
 pub(crate) type Result<T> = std::result::Result<T, StoreError>;
 
@@ -62,8 +63,23 @@ pub(crate) trait ReadTables {
     fn first_use(&mut self, digest: KeysDigest) -> Result<Option<FirstUse>>;
 }
 
+/// Changes the tables of spent private tokens, all or nothing.
+pub(crate) trait SpentTables {
+    /// Notes that a token is spent, unless it was, or its key has ended or was never noted. Returns
+    /// true if it was noted now.
+    fn spend(&mut self, token: &SpentToken) -> Result<bool>;
+
+    /// Notes that keys are accepted at a time. Returns those that have not ended, in the order
+    /// given.
+    fn note_issuer_keys(&mut self, keys: &[IssuerKeyId], time: u64) -> Result<Vec<IssuerKeyId>>;
+
+    /// Ends the keys that were last accepted before `time`, and forgets tokens of ended keys, but
+    /// at most `chunk` of them. Returns the number of both.
+    fn forget_spent(&mut self, time: u64, chunk: u64) -> Result<u64>;
+}
+
 /// Changes the tables, all or nothing.
-pub(crate) trait Tables: ReadTables {
+pub(crate) trait Tables: ReadTables + SpentTables {
     /// Inserts or replaces a client.
     fn put_row(&mut self, database: &str, id: ClientId, row: &ClientRow) -> Result<()>;
 

@@ -569,6 +569,7 @@ fn sweep(catalog: &Catalog, registry: &Registry) -> Result<()> {
         }
     }
     store.forget_old_keys(registry.clock.expiry())?;
+    store.forget_spent(registry.clock.expiry())?;
 
     // Loaded databases only: of one that is still loading, every ticket would look stale.
     for database in catalog.loaded() {

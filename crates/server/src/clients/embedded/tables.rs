@@ -27,6 +27,12 @@ const DIGESTS: TableDefinition<'_, &[u8; 32], (u128, u64)> = TableDefinition::ne
 /// The same digests by time.
 const DIGEST_TIMES: TableDefinition<'_, (u64, &[u8; 32]), ()> =
     TableDefinition::new("digest times v1");
+/// (issuer's key, digest) of each spent token.
+pub(super) const SPENT: TableDefinition<'_, (&[u8; 32], &[u8; 32]), ()> =
+    TableDefinition::new("spent v1");
+/// Issuer's key → time when its tokens were last accepted, and true if it has ended.
+pub(super) const ISSUER_KEYS: TableDefinition<'_, &[u8; 32], (u64, bool)> =
+    TableDefinition::new("issuer keys v1");
 /// Bytes that a probe writes and removes.
 const FILLER: TableDefinition<'_, (), &[u8]> = TableDefinition::new("filler");
 
@@ -51,6 +57,8 @@ fn create(transaction: &WriteTransaction) -> Result<bool> {
     transaction.open_table(USES)?;
     transaction.open_table(DIGESTS)?;
     transaction.open_table(DIGEST_TIMES)?;
+    transaction.open_table(SPENT)?;
+    transaction.open_table(ISSUER_KEYS)?;
     Ok(true)
 }
 
@@ -83,7 +91,7 @@ impl Storage for Embedded {
 }
 
 /// The tables within a transaction.
-struct Within<'t, T>(&'t T);
+pub(super) struct Within<'t, T>(pub(super) &'t T);
 
 /// A transaction that can read.
 trait Readable {

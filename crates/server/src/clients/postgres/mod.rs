@@ -6,7 +6,7 @@
 //! | `health` | state of the primary and of the connections to it |
 //! | `durability` | settings under which a commit is never lost |
 //! | `schema`, `origin` | the tables' definitions; the history that they belong to |
-//! | `tables` | row operations within a transaction |
+//! | `tables`, `spent` | row operations within a transaction |
 //! | `keys` | client keys, in the tables or in an object store |
 //!
 //! A claim of a ticket number is one row, inserted unless it exists. So the database itself holds
@@ -18,6 +18,7 @@ mod keys;
 mod origin;
 mod schema;
 mod sessions;
+mod spent;
 mod tables;
 
 pub(super) use keys::PostgresKeys;

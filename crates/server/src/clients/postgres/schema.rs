@@ -69,6 +69,18 @@ const LATER_TABLES: &str = "
     CREATE INDEX ON papir.digests (noted);
 ";
 
+/// Tables of spent private tokens, which earlier releases did not have, and do not need.
+const SPENT_TABLES: &str = "
+    CREATE TABLE papir.issuer_keys (
+        key      bytea   PRIMARY KEY,
+        accepted bigint  NOT NULL,
+        ended    boolean NOT NULL);
+    CREATE TABLE papir.spent (
+        key      bytea,
+        digest   bytea,
+        PRIMARY KEY (key, digest));
+";
+
 /// Creates the tables unless they exist. `origin` is the history that they then belong to. Fails
 /// for tables of another format.
 pub(super) fn create(client: &mut Client, origin: &Origin) -> Result<()> {
@@ -96,6 +108,9 @@ pub(super) fn create(client: &mut Client, origin: &Origin) -> Result<()> {
     // Asked first: `IF NOT EXISTS` would need the right to create even where the table exists.
     if is_missing(&mut transaction, "papir.digests")? {
         transaction.batch_execute(LATER_TABLES)?;
+    }
+    if is_missing(&mut transaction, "papir.spent")? {
+        transaction.batch_execute(SPENT_TABLES)?;
     }
     Ok(transaction.commit()?)
 }

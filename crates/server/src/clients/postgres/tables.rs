@@ -186,21 +186,25 @@ impl Storage for PostgresTables {
 }
 
 /// The tables within a transaction.
-struct Within<'t, 'c> {
+pub(super) struct Within<'t, 'c> {
     transaction: &'t mut Transaction<'c>,
     /// Set in a change: rows that are read are locked until the transaction ends.
     locks: bool,
 }
 
 /// A parameter with its type, so that a statement takes one round trip.
-type Parameter<'p> = (&'p (dyn ToSql + Sync), Type);
+pub(super) type Parameter<'p> = (&'p (dyn ToSql + Sync), Type);
 
 impl Within<'_, '_> {
-    fn execute(&mut self, statement: &str, parameters: &[Parameter<'_>]) -> Result<u64> {
+    pub(super) fn execute(&mut self, statement: &str, parameters: &[Parameter<'_>]) -> Result<u64> {
         Ok(self.transaction.execute_typed(statement, parameters)?)
     }
 
-    fn query(&mut self, statement: &str, parameters: &[Parameter<'_>]) -> Result<Vec<PostgresRow>> {
+    pub(super) fn query(
+        &mut self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<PostgresRow>> {
         Ok(self.transaction.query_typed(statement, parameters)?)
     }
 }
@@ -211,7 +215,7 @@ pub(super) fn bytes(id: ClientId) -> Vec<u8> {
 }
 
 /// A number in a column, whose type is signed. Both have the same bits.
-fn signed(number: u64) -> i64 {
+pub(super) fn signed(number: u64) -> i64 {
     number.cast_signed()
 }
 
