@@ -32,6 +32,14 @@ pub const WRONG_VERSION: &str = "wrong_version";
 pub const MALFORMED: &str = "malformed";
 /// 401: missing or invalid token.
 pub const UNAUTHORIZED: &str = "unauthorized";
+/// 401: the request costs a private token of Privacy Pass, and has none.
+pub const TOKEN_NEEDED: &str = "token_needed";
+/// 401: the private token is malformed, or is not for this service and a key of its issuer.
+pub const TOKEN_INVALID: &str = "token_invalid";
+/// 401: the private token was redeemed before.
+pub const TOKEN_SPENT: &str = "token_spent";
+/// 503: the service knows no key of the issuer of private tokens.
+pub const NO_ISSUER_KEY: &str = "no_issuer_key";
 /// 403: the token does not allow the request.
 pub const FORBIDDEN: &str = "forbidden";
 /// 400: a request is sealed under a key that the gateway of Oblivious HTTP does not have.
@@ -103,7 +111,7 @@ impl Meaning {
 }
 
 /// The statuses and titles of all codes of this module.
-const MEANINGS: [Meaning; 38] = [
+const MEANINGS: [Meaning; 42] = [
     Meaning::of(UNKNOWN_ROUTE, 404, "No such path"),
     Meaning::of(WRONG_METHOD, 405, "The path does not support the method"),
     Meaning::of(UNKNOWN_DATABASE, 404, "No such database"),
@@ -118,6 +126,10 @@ const MEANINGS: [Meaning; 38] = [
     Meaning::of(WRONG_VERSION, 409, "The version is not answered"),
     Meaning::of(MALFORMED, 400, "A header or the body does not parse"),
     Meaning::of(UNAUTHORIZED, 401, "Missing or invalid token"),
+    Meaning::of(TOKEN_NEEDED, 401, "The request costs a private token"),
+    Meaning::of(TOKEN_INVALID, 401, "The private token is not accepted"),
+    Meaning::of(TOKEN_SPENT, 401, "The private token is spent"),
+    Meaning::of(NO_ISSUER_KEY, 503, "No key of the issuer is known"),
     Meaning::of(FORBIDDEN, 403, "The token does not allow the request"),
     Meaning::of(OHTTP_KEY, 400, "The gateway does not have the key"),
     Meaning::of(REPLAYED, 409, "The sealed request has arrived before"),

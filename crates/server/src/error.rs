@@ -100,6 +100,12 @@ pub enum Error {
         /// The cause.
         reason: String,
     },
+    /// Settings of private tokens that cannot be used.
+    #[error("private tokens: {reason}")]
+    PrivacyPass {
+        /// The cause, and what was expected.
+        reason: String,
+    },
     /// An unknown scope.
     #[error("unknown scope `{text}`: expected query, metrics or admin")]
     BadScope {

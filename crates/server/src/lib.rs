@@ -44,6 +44,7 @@
 //! | `service` | shared state, query answering, reload |
 //! | `clients`, `psi` | registered clients; private set intersection |
 //! | `gateway` | keys of Oblivious HTTP, and the opening of sealed requests |
+//! | `privacy_pass` | keys of the issuer of private tokens, and verification of tokens |
 //! | `admission`, `catalog` | limits and batching; databases and their versions |
 //! | `metrics`, `traces` | metrics; spans |
 //! | `access`, `listen` | tokens and trusted proxies; sockets, TLS and connections |
@@ -62,6 +63,7 @@ mod gateway;
 mod http;
 mod listen;
 mod metrics;
+mod privacy_pass;
 mod private_file;
 mod psi;
 mod relay;
@@ -82,6 +84,9 @@ pub use error::Error;
 pub use listen::{ClientFiles, Listen, TlsFiles};
 pub use papir_protocol::{ClientStatus, RegistryCounts};
 pub use papir_store::postgres::Login;
+pub use privacy_pass::{
+    DirectoryExchange, DirectoryFailure, DirectorySource, DirectoryTransport, PrivacyPassConfig,
+};
 pub use relay::{
     BoundRelay, GatewayFailure, RelayConfig, RelayExchange, RelayGateway, RelayProblem,
     RelayTransport, RelayUpload,

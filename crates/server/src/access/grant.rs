@@ -64,6 +64,15 @@ impl Grant {
         }
     }
 
+    /// The right to query all databases, for everybody in a service that demands private tokens.
+    pub(crate) fn of_everybody() -> Self {
+        Self {
+            name: None,
+            scopes: Arc::new([Scope::Query].into()),
+            databases: None,
+        }
+    }
+
     /// Permissions of the token `name`; `None` allows all databases.
     pub(crate) fn new(
         name: &str,

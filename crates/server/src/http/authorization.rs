@@ -29,6 +29,17 @@ fn required_scope(method: &Method, path: &str) -> Option<Scope> {
     })
 }
 
+/// Returns true if a request only needs the right to query. In a service that demands private
+/// tokens, everybody has it.
+pub(super) fn is_open_to_readers(method: &Method, path: &str) -> bool {
+    required_scope(method, path) == Some(Scope::Query)
+}
+
+/// Returns true if a request has a bearer token, valid or not.
+pub(super) fn has_bearer(headers: &HeaderMap) -> bool {
+    bearer(headers).is_some()
+}
+
 /// Permissions of a request: the permissions of its token, or all if the service has no tokens.
 /// `database` is the decoded name in the path.
 pub(super) fn authorize(
@@ -114,10 +125,11 @@ mod tests {
             assert_eq!(required_scope(&Method::GET, path), expected, "{path}");
         }
 
-        assert_eq!(
-            required_scope(&Method::POST, "/v1/databases/words/clients"),
-            Some(Scope::Query)
-        );
+        let clients = "/v1/databases/words/clients";
+        assert_eq!(required_scope(&Method::POST, clients), Some(Scope::Query));
+        assert!(is_open_to_readers(&Method::POST, clients));
+        assert!(!is_open_to_readers(&Method::GET, clients));
+        assert!(!is_open_to_readers(&Method::GET, "/metrics"));
     }
 
     #[tokio::test]
@@ -144,5 +156,6 @@ mod tests {
             assert_eq!(bearer(&headers(other)), None, "{other}");
         }
         assert_eq!(bearer(&HeaderMap::new()), None);
+        assert!(has_bearer(&headers("Bearer abc")) && !has_bearer(&HeaderMap::new()));
     }
 }

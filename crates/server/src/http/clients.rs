@@ -57,7 +57,8 @@ enum RegistryRefusal {
     /// `internal`
     #[response(status = 500)]
     Internal(ErrorBody),
-    /// `not_ready`: the database is still loading; `registry_failed`
+    /// `not_ready`: the database is still loading; `registry_failed`; `no_issuer_key`: no key of
+    /// the issuer of private tokens is known
     #[response(status = 503, headers(("retry-after" = u64, description = "seconds")))]
     Later(ErrorBody),
 }

@@ -35,9 +35,10 @@ const SENT: [HeaderName; 10] = [
 ];
 
 /// Headers that a client reads, besides those that every page may read.
-const READ: [HeaderName; 6] = [
+const READ: [HeaderName; 7] = [
     header::ETAG,
     header::RETRY_AFTER,
+    header::WWW_AUTHENTICATE,
     HeaderName::from_static(names::VERSION),
     HeaderName::from_static(names::UPLOAD_LENGTH),
     HeaderName::from_static(names::UPLOAD_OFFSET),

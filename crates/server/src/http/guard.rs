@@ -9,8 +9,8 @@ use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::authorization::authorize;
 use super::headers::{announced_length, credentials};
+use super::private_tokens::{Rights, client_of, rights, spend};
 use super::problem::Problem;
 use super::routes::Routes;
 use super::unread::ResponseReader;
@@ -18,6 +18,7 @@ use super::{body, forwarded, psi};
 use crate::access::Grant;
 use crate::admission::{ClientKey, ClientSlot};
 use crate::catalog::DatabaseError;
+use crate::clients::SpentToken;
 use crate::listen::Peer;
 use crate::service::App;
 use crate::traces;
@@ -39,7 +40,8 @@ pub(super) fn documented(mut routes: Routes) -> Routes {
             .everywhere(
                 prefix,
                 401,
-                "`unauthorized`: missing or invalid token in `Authorization: Bearer`",
+                "`unauthorized`: missing or invalid token in `Authorization: Bearer`; `token_needed`, `token_invalid`, `token_spent`: \
+                    the request costs a private token, for the challenge in `www-authenticate`",
             )
             .everywhere(
                 prefix,
@@ -82,10 +84,18 @@ pub(super) async fn check(
         grant,
         client,
         slot,
+        token,
     } = match admit(&app, name, &request) {
         Ok(admitted) => admitted,
         Err(problem) => return refuse(&app, name, request, problem).await,
     };
+    // Last: a request that is refused for another reason keeps its token.
+    if let Some(token) = token
+        && let Err(problem) = spend(&app, token).await
+    {
+        return refuse(&app, name, request, problem).await;
+    }
+
     // Before the request is handed on: its response no longer shows what was asked.
     let reader = ResponseReader::of(&client, &request);
     request.extensions_mut().insert(grant);
@@ -139,6 +149,8 @@ struct Admitted {
     grant: Grant,
     client: ClientKey,
     slot: ClientSlot,
+    /// The private token that the request costs.
+    token: Option<SpentToken>,
 }
 
 /// Checks the token of a request, and charges the request to its client.
@@ -147,17 +159,26 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
     let headers = request.headers();
     let guard = &app.guard;
 
-    let grant = match is_shown(app, name, request)? {
-        true => Grant::everything(),
-        false => authorize(
-            guard.tokens.as_deref(),
-            request.method(),
-            path,
-            headers,
-            name,
-        )?,
+    let Rights { grant, token } = if is_shown(app, name, request)? {
+        Rights {
+            grant: Grant::everything(),
+            token: None,
+        }
+    } else {
+        rights(app, request, name)?
     };
     check_known(app, name, &grant)?;
+    // The issuer limits the number of tokens. The address behind one is not used.
+    if let Some(token) = token {
+        let client = client_of(&token);
+        check_prospects(app, name, request, &client)?;
+        return Ok(Admitted {
+            client,
+            grant,
+            slot: ClientSlot::unlimited(),
+            token: Some(token),
+        });
+    }
 
     let peer = request
         .extensions()
@@ -170,6 +191,7 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
             client: ClientKey::of(&grant, peer),
             grant,
             slot: ClientSlot::unlimited(),
+            token: None,
         });
     }
 
@@ -183,6 +205,7 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
         grant,
         client,
         slot: active.into(),
+        token: None,
     })
 }
 
@@ -226,6 +249,25 @@ fn check_known(app: &App, name: Option<&str>, grant: &Grant) -> Result<(), Probl
         known: quoted.join(", "),
     }
     .into())
+}
+
+/// Refuses a request that a handler would refuse anyway, before its private token is spent.
+fn check_prospects(
+    app: &App,
+    name: Option<&str>,
+    request: &Request,
+    client: &ClientKey,
+) -> Result<(), Problem> {
+    let Some(name) = name else {
+        return Ok(());
+    };
+
+    app.catalog.get(name)?;
+    if is_query(request) {
+        let room = app.queries.executor.expect_room(client);
+        room.map_err(|after| Problem::Busy { after })?;
+    }
+    Ok(())
 }
 
 /// Number of requests that a request counts as.

@@ -11,6 +11,7 @@
 //! | `request_id`, `cors` | middleware: request ids; other web origins |
 //! | `guard` | middleware: tokens and per-client limits |
 //! | `authorization`, `forwarded` | permissions of a request; the client behind a proxy |
+//! | `private_tokens` | requests that cost a private token, and how it is spent |
 //! | `connection`, `tracked_body` | HTTP on one connection |
 //! | `oblivious` | the gateway of Oblivious HTTP |
 //! | `sealed_head`, `sealed_body` | heads and bodies within its messages |
@@ -30,6 +31,7 @@ mod info;
 mod oblivious;
 mod operations;
 mod page;
+mod private_tokens;
 mod problem;
 mod psi;
 mod query;

@@ -33,13 +33,14 @@ async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// Readiness: all databases are loaded, and the client registry works.
+/// Readiness: all databases are loaded, the client registry works, and a key of the issuer of
+/// private tokens is known.
 #[utoipa::path(
     get, path = "/readyz",
     responses(
         (status = 200, description = "`ready`", body = String, content_type = "text/plain"),
         (status = 503, description = "`not_ready`: databases are still loading; `stopping`: the service is about to stop; `registry_failed`: the client registry \
-            cannot be read or changed", body = ErrorBody,
+            cannot be read or changed; `no_issuer_key`: no key of the issuer of private tokens is known", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]
@@ -55,6 +56,13 @@ async fn ready(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
         .is_some_and(|registry| registry.is_failing())
     {
         return Err(Problem::RegistryFailed);
+    }
+    if app
+        .passes
+        .as_ref()
+        .is_some_and(|passes| passes.offer().is_none())
+    {
+        return Err(Problem::NoIssuerKey);
     }
     Ok("ready\n")
 }

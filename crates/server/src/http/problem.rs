@@ -11,6 +11,7 @@ use crate::admission::JobError;
 use crate::catalog::{DatabaseError, QueryError};
 use crate::clients::ClientError;
 use crate::gateway::UnsealError;
+use crate::privacy_pass::TokenRefusal;
 use crate::psi::PsiError;
 use crate::service::AnswerError;
 
@@ -47,6 +48,14 @@ pub(super) enum Problem {
     },
     /// Missing or invalid token.
     Unauthorized,
+    /// The request costs a private token, and has none that is accepted.
+    PrivateToken {
+        refusal: TokenRefusal,
+        /// The value of `WWW-Authenticate`.
+        challenges: HeaderValue,
+    },
+    /// No key of the issuer of private tokens is known.
+    NoIssuerKey,
     /// The token does not allow the request.
     Forbidden { what: String },
     /// The client exceeds its limits.
@@ -186,6 +195,8 @@ impl Problem {
             Self::BadHeader { .. } => code::MALFORMED,
 
             Self::Unauthorized => code::UNAUTHORIZED,
+            Self::PrivateToken { refusal, .. } => token_code(refusal),
+            Self::NoIssuerKey => code::NO_ISSUER_KEY,
             Self::Forbidden { .. } => code::FORBIDDEN,
             Self::TooMany { .. } => code::TOO_MANY,
             Self::Busy { .. } | Self::Unseal(UnsealError::Busy { .. }) => code::BUSY,
@@ -222,6 +233,10 @@ impl Problem {
             }
 
             Self::Unauthorized => "missing or invalid token".into(),
+            Self::PrivateToken { refusal, .. } => refusal.to_string(),
+            Self::NoIssuerKey => {
+                "no key of the issuer of private tokens is known: no token can be verified".into()
+            }
             Self::Forbidden { what } => format!("the token does not allow {what}"),
             Self::TooMany { after } => {
                 format!(
@@ -288,6 +303,7 @@ impl Problem {
             Self::Database(DatabaseError::NotLoaded)
             | Self::Query(QueryError::Unavailable { .. })
             | Self::Stopping
+            | Self::NoIssuerKey
             | Self::RegistryFailed => Some((header::RETRY_AFTER, HeaderValue::from(LATER_ADVICE))),
             Self::Client(ClientError::TicketNotReady { retry_after, .. }) => {
                 Some((header::RETRY_AFTER, HeaderValue::from(*retry_after)))
@@ -303,8 +319,20 @@ impl Problem {
                 header::WWW_AUTHENTICATE,
                 HeaderValue::from_static("Bearer realm=\"papir\""),
             )),
+            Self::PrivateToken { challenges, .. } => {
+                Some((header::WWW_AUTHENTICATE, challenges.clone()))
+            }
             _ => None,
         }
+    }
+}
+
+/// The code of a refused private token.
+fn token_code(refusal: &TokenRefusal) -> &'static str {
+    match refusal {
+        TokenRefusal::Missing => code::TOKEN_NEEDED,
+        TokenRefusal::Invalid(_) | TokenRefusal::UnknownKey => code::TOKEN_INVALID,
+        TokenRefusal::Spent => code::TOKEN_SPENT,
     }
 }
 

@@ -117,6 +117,9 @@ async fn filter(State(app): State<Arc<App>>, grant: Grant) -> Result<Response, P
         (status = 429, description = "`busy`: the server is at capacity", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
         (status = 500, description = "`internal`", body = ErrorBody),
+        (status = 503, description = "`no_issuer_key`: no key of the issuer of private tokens is known; \
+            `registry_failed`: spent tokens cannot be noted", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
     )
 )]
 async fn evaluate(

@@ -63,7 +63,8 @@ pub(super) fn routes(before: Routes) -> Routes {
         (status = 500, description = "`internal`: the server failed to answer", body = ErrorBody),
         (status = 503, description = "`not_ready`: the database is still loading; `unavailable`: a part of the database is; \
             `no_ticket`: the client's ticket is being prepared; \
-            `registry_failed`: the client registry cannot be read or changed", body = ErrorBody,
+            `registry_failed`: the client registry cannot be read or changed; \
+            `no_issuer_key`: no key of the issuer of private tokens is known", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]

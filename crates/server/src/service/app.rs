@@ -16,6 +16,7 @@ use crate::clients::Registry;
 use crate::error::Error;
 use crate::gateway::ObliviousGateway;
 use crate::metrics::Metrics;
+use crate::privacy_pass::PassVerifier;
 use crate::psi::Psi;
 use crate::traces::TraceObserver;
 
@@ -36,6 +37,8 @@ pub(crate) struct App {
     pub(crate) psi: Option<Psi>,
     /// Opens sealed requests.
     pub(crate) gateway: Option<Arc<ObliviousGateway>>,
+    /// Verifies private tokens.
+    pub(crate) passes: Option<Arc<PassVerifier>>,
     pub(crate) metrics: Arc<Metrics>,
     /// Memory for request bodies.
     pub(crate) uploads: Arc<Memory>,
@@ -65,6 +68,7 @@ impl App {
         catalog: Catalog,
         psi: Option<Psi>,
     ) -> Result<Self, Error> {
+        let passes = config.open_passes()?.map(Arc::new);
         // Before the answering threads: another service may use the place, and this one then ends.
         let registry = match &config.registry {
             Some(settings) => Some(Arc::new(Registry::open(settings)?)),
@@ -103,6 +107,7 @@ impl App {
             registry,
             psi,
             gateway,
+            passes,
             metrics,
             uploads,
             answers,

@@ -15,6 +15,7 @@ use crate::catalog::{Catalog, CatalogOptions, DatabaseConfig, Sources};
 use crate::clients::RegistryConfig;
 use crate::error::Error;
 use crate::listen::Listen;
+use crate::privacy_pass::{PassVerifier, PrivacyPassConfig};
 use crate::traces::TraceObserver;
 use crate::{gateway, psi};
 
@@ -88,6 +89,9 @@ pub struct ServerConfig {
     /// The file with the private keys of a gateway of Oblivious HTTP, which the first start makes;
     /// `None` for no gateway. Services behind one name share a file.
     pub ohttp: Option<PathBuf>,
+    /// Demands a private token of Privacy Pass for each query request, evaluation and registration.
+    /// Spent tokens are in the registry.
+    pub privacy_pass: Option<PrivacyPassConfig>,
     /// Observes query bodies, for demonstrations and tests.
     pub on_query: Option<QueryObserver>,
     /// Called with the span of each request that names its caller's span.
@@ -123,6 +127,7 @@ impl Default for ServerConfig {
             registry: None,
             psi: None,
             ohttp: None,
+            privacy_pass: None,
             on_query: None,
             on_trace: None,
             on_state: None,
@@ -167,6 +172,30 @@ impl ServerConfig {
         })
     }
 
+    /// Opens the verifier of private tokens. They need a registry, and allow every database.
+    pub(crate) fn open_passes(&self) -> Result<Option<PassVerifier>, Error> {
+        let Some(settings) = &self.privacy_pass else {
+            return Ok(None);
+        };
+
+        let of_one = self
+            .protection
+            .tokens
+            .iter()
+            .find_map(|one| one.only.as_ref());
+        let reason = match (&self.registry, of_one) {
+            (Some(_), None) => return PassVerifier::open(settings).map(Some),
+            (None, _) => {
+                "spent tokens have no place: expected a registry (--registry DIR)".to_owned()
+            }
+            (_, Some(name)) => format!(
+                "the database `{name}` has bearer tokens of its own, and a private token allows \
+                 every database: expected one or the other"
+            ),
+        };
+        Err(Error::PrivacyPass { reason })
+    }
+
     /// Settings of the catalog.
     pub(crate) fn catalog_options(&self) -> CatalogOptions {
         CatalogOptions {
@@ -181,8 +210,8 @@ impl ServerConfig {
     }
 }
 
-/// Checks names, certificate, tokens, gateway keys, snapshots and the set like
-/// [`crate::Server::bind`], without listening. Takes as long as loading all snapshots.
+/// Checks names, certificate, tokens, gateway keys, the settings of private tokens, snapshots and
+/// the set like [`crate::Server::bind`], without listening. Takes as long as loading all snapshots.
 ///
 /// # Errors
 /// See [`crate::Server::bind`], without [`Error::Listen`].
@@ -203,6 +232,7 @@ pub fn check(config: &ServerConfig) -> Result<(), Error> {
     if let Some(file) = &config.ohttp {
         gateway::check(file)?;
     }
+    config.open_passes()?;
 
     // A service that runs may have filled the device.
     let options = CatalogOptions {

@@ -23,7 +23,7 @@ impl ReloadHandle {
         }
     }
 
-    /// Reads the certificate, tokens and gateway keys again, then all snapshot files and the set
+    /// Reads the certificate, tokens, gateway keys and the keys of the issuer again, then all snapshot files and the set
     /// for private intersection. Each is swapped in once it is loaded. Running requests finish with
     /// the version they started with. If loading fails, the old version stays.
     ///
@@ -34,6 +34,7 @@ impl ReloadHandle {
         load_with(&self.app, move |catalog| {
             app.guard.reload();
             app.gateway.iter().for_each(|gateway| gateway.reload());
+            app.passes.iter().for_each(|passes| passes.reload());
             let databases = catalog.load();
             // The set after its database: it is served only if their versions agree.
             Loads {

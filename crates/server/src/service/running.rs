@@ -15,7 +15,7 @@ use crate::psi::Psi;
 /// A running service. Its tasks end when it is dropped.
 pub(crate) struct Running {
     pub(crate) app: Arc<App>,
-    /// Watches the token files.
+    /// Watches the token files, and reads the keys of the issuer of private tokens.
     pub(crate) watching: JoinSet<()>,
     /// Prepares tickets.
     pub(crate) worker: Option<Worker>,
@@ -34,6 +34,9 @@ impl Running {
         let mut watching = JoinSet::new();
         if let Some(tokens) = &app.guard.tokens {
             watching.spawn(Arc::clone(tokens).watch());
+        }
+        if let (Some(passes), Some(registry)) = (&app.passes, &app.registry) {
+            watching.spawn(Arc::clone(passes).follow(Arc::clone(registry)));
         }
 
         let worker = match &app.registry {

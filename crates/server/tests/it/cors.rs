@@ -133,6 +133,7 @@ fn responses_can_be_read_by_allowed_origins_only() {
         "papir-upload-offset",
         "papir-version",
         "retry-after",
+        "www-authenticate",
         "x-request-id",
     ];
     for (body, status) in [(&query[..], 200), (b"short", 400)] {

@@ -1,0 +1,226 @@
+//! Verification of private tokens with the keys of their issuer.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use papir_privacy_pass::{
+    ChallengeOffer, IssuerDirectory, PassError, PassToken, TokenChallenge, verify, write_challenges,
+};
+use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use super::config::{DirectorySource, PrivacyPassConfig};
+use super::directory::{DirectoryError, read_file};
+use crate::clients::{IssuerKeyId, Registry, SpentToken};
+use crate::error::Error;
+
+/// Interval between two readings of the directory.
+const REFRESHED_EVERY: Duration = Duration::from_secs(3600);
+/// Pause after a failed reading.
+const RETRIED_AFTER: Duration = Duration::from_secs(10);
+/// Time for which the keys of a directory are used if no newer one can be read.
+const TRUSTED_FOR: Duration = Duration::from_secs(24 * 3600);
+/// Requests that spend their tokens at once, each on a thread. They share writes to disk.
+const SPENDING: usize = 64;
+
+/// Verifies private tokens for one challenge, with the keys that its issuer lists.
+pub(crate) struct PassVerifier {
+    source: DirectorySource,
+    /// The same for all clients and requests, so that it links none of them.
+    challenge: TokenChallenge,
+    known: RwLock<Option<Arc<KeysInUse>>>,
+    /// Wakes the task that reads the directory.
+    wanted: Notify,
+    turns: Arc<Semaphore>,
+}
+
+/// The keys of the last directory.
+struct KeysInUse {
+    directory: IssuerDirectory,
+    until: Instant,
+}
+
+/// Reason why a request's private token is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TokenRefusal {
+    /// The request has no private token.
+    #[error("the request needs a private token of Privacy Pass")]
+    Missing,
+    /// The token does not parse, answers another challenge, or its signature does not verify.
+    #[error("the private token is not accepted: {0}")]
+    Invalid(#[from] PassError),
+    /// The token was signed with a key that the issuer does not list.
+    #[error("the private token is not accepted: the issuer lists no such key, or no longer")]
+    UnknownKey,
+    /// The token was redeemed before.
+    #[error("the private token is spent: send another one")]
+    Spent,
+}
+
+impl PassVerifier {
+    /// Checks the settings. A directory in a file must be readable; an issuer is asked later.
+    pub(crate) fn open(config: &PrivacyPassConfig) -> Result<Self, Error> {
+        let listed = match &config.directory {
+            DirectorySource::File(path) => {
+                Some(read_file(path).map_err(|error| bad(error.to_string()))?)
+            }
+            DirectorySource::Issuer(_) => None,
+        };
+        if let Some(directory) = &listed
+            && directory.keys().is_empty()
+        {
+            return Err(bad(DirectoryError::NoKey.to_string()));
+        }
+
+        if config.origins.is_empty() {
+            return Err(bad(
+                "no origin: expected the public host name of the service",
+            ));
+        }
+        let issuer = issuer_name(config, listed.as_ref())?;
+        let challenge = TokenChallenge::new(issuer, None, config.origins.clone());
+        Ok(Self {
+            source: config.directory.clone(),
+            challenge: challenge.map_err(|error| bad(error.to_string()))?,
+            known: RwLock::new(None),
+            wanted: Notify::new(),
+            turns: Arc::new(Semaphore::new(SPENDING)),
+        })
+    }
+
+    /// Reads the directory at once, each hour, and after [`Self::reload`]. Never completes.
+    pub(crate) async fn follow(self: Arc<Self>, registry: Arc<Registry>) {
+        loop {
+            let pause = match self.refresh(&registry).await {
+                Ok(()) => REFRESHED_EVERY,
+                Err(error) => {
+                    let issuer = self.challenge.issuer();
+                    tracing::warn!(issuer, %error, "the issuer's keys were not read");
+                    RETRIED_AFTER
+                }
+            };
+
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = self.wanted.notified() => {}
+            }
+        }
+    }
+
+    /// Asks for another reading of the directory.
+    pub(crate) fn reload(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// Reads the directory, and uses its keys from now on.
+    async fn refresh(&self, registry: &Arc<Registry>) -> Result<(), DirectoryError> {
+        let mut directory = self.source.read().await?;
+        let mut keys = directory.keys().to_vec();
+
+        // Noted first: the registry remembers the tokens of noted keys only. A key that has ended
+        // stays ended, since its tokens are forgotten.
+        let ids: Vec<IssuerKeyId> = keys.iter().map(|entry| *entry.key.id()).collect();
+        let registry = Arc::clone(registry);
+        let noting = spawn_blocking(move || registry.note_issuer_keys(&ids));
+        let usable = noting.await.map_err(|_| DirectoryError::Aborted)??;
+
+        keys.retain(|entry| usable.contains(entry.key.id()));
+        let has_none = keys.is_empty();
+        directory = IssuerDirectory::new(directory.request_uri(), keys)?;
+        self.learn(directory);
+        if has_none {
+            return Err(DirectoryError::NoKey);
+        }
+        Ok(())
+    }
+
+    /// Replaces the keys.
+    fn learn(&self, directory: IssuerDirectory) {
+        let issuer = self.challenge.issuer();
+        let keys = directory.keys().len();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+
+        let is_new = known
+            .as_ref()
+            .is_none_or(|before| before.directory != directory);
+        if is_new {
+            tracing::info!(issuer, keys, "the issuer's keys have changed");
+        }
+        *known = Some(Arc::new(KeysInUse {
+            directory,
+            until: Instant::now() + TRUSTED_FOR,
+        }));
+    }
+
+    /// The keys in use.
+    fn known(&self) -> Option<Arc<KeysInUse>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let in_time = known.clone();
+        in_time.filter(|keys| Instant::now() < keys.until)
+    }
+
+    /// The challenge as a value of `WWW-Authenticate`; `None` if no key of the issuer is known.
+    pub(crate) fn offer(&self) -> Option<String> {
+        let known = self.known()?;
+        let key = known.directory.current(unix_seconds())?;
+        let offer = ChallengeOffer::new(&self.challenge, Some(key), None);
+        Some(write_challenges(&[offer]))
+    }
+
+    /// Verifies a token. It may then be spent. Tokens of all keys in the directory are accepted:
+    /// the clocks of clients and issuers differ.
+    pub(crate) fn verify(&self, token: &PassToken) -> Result<SpentToken, TokenRefusal> {
+        let known = self.known();
+        let key = known
+            .as_ref()
+            .and_then(|known| known.directory.by_id(&token.input.key_id))
+            .ok_or(TokenRefusal::UnknownKey)?;
+
+        verify(token, &self.challenge, key)?;
+        Ok(SpentToken {
+            key: *key.id(),
+            digest: *blake3::hash(&token.input.encode()).as_bytes(),
+        })
+    }
+
+    /// Waits for a turn to spend a token.
+    ///
+    /// # Errors
+    /// None: the semaphore is never closed.
+    pub(crate) async fn turn(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
+        Arc::clone(&self.turns).acquire_owned().await
+    }
+}
+
+/// The name of the issuer: as configured, else the host in the directory.
+fn issuer_name(
+    config: &PrivacyPassConfig,
+    listed: Option<&IssuerDirectory>,
+) -> Result<String, Error> {
+    if let Some(name) = &config.issuer {
+        return Ok(name.clone());
+    }
+
+    let address = listed.map_or("", IssuerDirectory::request_uri);
+    let rest = address.strip_prefix("https://").ok_or_else(|| {
+        bad("the issuer has no name: expected one, or issuer-request-uri with https://HOST")
+    })?;
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.strip_suffix(":443").unwrap_or(host);
+    Ok(host.to_ascii_lowercase())
+}
+
+/// The error for settings that cannot be used.
+fn bad(reason: impl Into<String>) -> Error {
+    Error::PrivacyPass {
+        reason: reason.into(),
+    }
+}
+
+/// Seconds since 1970, UTC.
+fn unix_seconds() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs())
+}
