@@ -1,5 +1,6 @@
 //! Options that several commands share, and the values that they take.
 
+pub(crate) mod authority;
 pub(crate) mod changes;
 pub(crate) mod connecting;
 pub(crate) mod duration;

@@ -20,6 +20,7 @@ use papir_server::{
 use tracing_subscriber::filter::LevelFilter;
 
 use super::serve::{THREADS_END, log_level, start_log, stop_signal};
+use crate::arguments::authority::authority;
 use crate::arguments::duration::Span;
 use crate::arguments::proxy::ProxyParser;
 use crate::failure::{Failure, Outcome};
@@ -220,21 +221,6 @@ impl FromStr for GatewayUrl {
             url: address.base().to_owned(),
             authority: authority(&address),
         })
-    }
-}
-
-/// The host in lower case, and the port unless it is the default one.
-fn authority(address: &Address) -> String {
-    let host = address.host().to_ascii_lowercase();
-    let host = if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host
-    };
-
-    match (address.port(), address.is_https()) {
-        (443, true) | (80, false) => host,
-        (port, _) => format!("{host}:{port}"),
     }
 }
 

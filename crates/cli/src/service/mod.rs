@@ -6,6 +6,7 @@ pub(crate) mod merge_loop;
 pub(crate) mod observed_query;
 pub(crate) mod open_files;
 pub(crate) mod panics;
+pub(crate) mod private_tokens;
 pub(crate) mod systemd;
 pub(crate) mod traces;
 pub(crate) mod unused_tokens;

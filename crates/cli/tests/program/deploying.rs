@@ -174,8 +174,14 @@ fn the_chart_knows_every_option() {
         "cache", "config", "listen", "registry", "tls-cert", "tls-key", "tokens",
     ];
     // Not offered: the cluster presents no certificate when it probes a replica, and the replicas
-    // have no volume that they share and write.
-    let absent = ["client-ca", "client-crl", "ohttp"];
+    // have no volume that they share and write, for keys or for spent tokens.
+    let absent = [
+        "client-ca",
+        "client-crl",
+        "ohttp",
+        "privacy-pass",
+        "privacy-pass-origin",
+    ];
     let options = variables().into_iter().map(|variable| {
         let option = variable.strip_prefix("PAPIR_SERVE_").unwrap();
         option.to_lowercase().replace('_', "-")

@@ -17,6 +17,7 @@ use crate::arguments::duration::Span;
 use crate::arguments::network::Network;
 use crate::arguments::proxy::ProxyParser;
 use crate::failure::Failure;
+use crate::service::private_tokens::IssuerArgument;
 use crate::service::traces::{Share, Traces};
 use papir_plan::units::Bytes;
 
@@ -252,6 +253,22 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_OHTTP")]
     #[serde(skip_serializing_if = "Option::is_none")]
     ohttp: Option<PathBuf>,
+    /// Issuer of Privacy Pass, of which each query request and registration costs a private token:
+    /// https://HOST[:PORT], or NAME=FILE with its directory of keys. Needs --registry for spent
+    /// tokens. Bearer tokens remain valid.
+    #[arg(long, value_name = "ISSUER", env = "PAPIR_SERVE_PRIVACY_PASS")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "text")]
+    privacy_pass: Option<IssuerArgument>,
+    /// Public host name of this service, which private tokens are bound to, with the port unless it
+    /// is 443; can be given several times.
+    #[arg(
+        long,
+        value_name = "HOST",
+        env = "PAPIR_SERVE_PRIVACY_PASS_ORIGIN",
+        value_delimiter = ','
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    privacy_pass_origin: Option<Vec<String>>,
     /// Format of the log on stderr [default: text].
     #[arg(long, value_name = "FORMAT", env = "PAPIR_SERVE_LOG_FORMAT")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -412,6 +429,9 @@ impl Settings {
         {
             *page = folder.join(&*page);
         }
+        if let Some(issuer) = &mut self.privacy_pass {
+            issuer.resolve(folder);
+        }
     }
 
     /// These settings, with missing ones taken from `other`.
@@ -431,7 +451,8 @@ impl Settings {
              body_timeout tls_cert tls_key client_ca client_crl tokens rate burst per_client
              trust_proxy allow_origin allow_not_private mapped verify device lame_duck stop_timeout keep_old watch
              no_metrics page ca proxy cache registry registry_keys client_ttl max_clients max_client_bytes
-             tickets_ahead list_clients ohttp log_format otlp otlp_sample
+             tickets_ahead list_clients ohttp privacy_pass privacy_pass_origin log_format otlp
+             otlp_sample
         }
     }
 

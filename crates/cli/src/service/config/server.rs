@@ -8,8 +8,8 @@ use std::time::Duration;
 use papir_core::device::Device;
 use papir_cuda::{Cuda, Failure as GpuFailure};
 use papir_server::{
-    ClientFiles, ClientLimits, DatabaseConfig, Login, PostgresConfig, Protection, RegistryConfig,
-    RegistryPlace, ServerConfig, Sources, TlsFiles, TokenSource,
+    ClientFiles, ClientLimits, DatabaseConfig, Login, PostgresConfig, PrivacyPassConfig,
+    Protection, RegistryConfig, RegistryPlace, ServerConfig, Sources, TlsFiles, TokenSource,
 };
 use papir_store::remote::{Location, StoreProxy};
 
@@ -18,6 +18,7 @@ use crate::arguments::duration::Span;
 use crate::arguments::network::Network;
 use crate::arguments::remote;
 use crate::failure::Failure;
+use crate::service::private_tokens::IssuerArgument;
 
 impl Settings {
     /// Converts to the server's configuration, with defaults for missing settings. Fails if the
@@ -26,6 +27,7 @@ impl Settings {
         let tokens = self.token_sources()?;
         self.check_timeouts()?;
         let registry = self.registry()?;
+        let privacy_pass = self.privacy_pass()?;
         let device = self.device()?;
         let (databases, sources) = self.databases()?;
         let tls = self.tls()?;
@@ -84,6 +86,7 @@ impl Settings {
             protection,
             psi: None,
             ohttp: self.ohttp,
+            privacy_pass,
             on_query: None,
             on_trace: None,
             on_state: None,
@@ -166,7 +169,7 @@ impl Settings {
         }
         Err(Failure::new(
             "ca without a connection: it is for those that the service makes, to object stores, \
-             PostgreSQL or the collector of --otlp; to check the certificates of clients, give \
+             PostgreSQL, the issuer of --privacy-pass or the collector of --otlp; to check the certificates of clients, give \
              --client-ca FILE",
         ))
     }
@@ -180,7 +183,11 @@ impl Settings {
         places.extend(source);
 
         let mut texts = places.into_iter().filter_map(Path::to_str);
-        self.otlp.is_some() || texts.any(is_remote)
+        let asks_issuer = self
+            .privacy_pass
+            .as_ref()
+            .is_some_and(IssuerArgument::connects);
+        asks_issuer || self.otlp.is_some() || texts.any(is_remote)
     }
 
     /// The files to serve; for databases in object stores, their copies in the cache.
@@ -269,6 +276,32 @@ impl Settings {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// The private tokens that requests cost. `None` if they cost none.
+    fn privacy_pass(&self) -> Result<Option<PrivacyPassConfig>, Failure> {
+        let origins = self.privacy_pass_origin.clone().unwrap_or_default();
+        let Some(issuer) = &self.privacy_pass else {
+            return match origins.is_empty() {
+                true => Ok(None),
+                false => Err(Failure::new(
+                    "privacy-pass-origin without privacy-pass: give --privacy-pass ISSUER",
+                )),
+            };
+        };
+
+        if origins.is_empty() {
+            return Err(Failure::new(
+                "privacy-pass without an origin: give --privacy-pass-origin HOST, the public host \
+                 name of this service",
+            ));
+        }
+        if self.registry.is_none() {
+            return Err(Failure::new(
+                "privacy-pass without a registry, where spent tokens are noted: give --registry DIR",
+            ));
+        }
+        issuer.config(origins, &self.network()).map(Some)
     }
 
     fn token_sources(&self) -> Result<Vec<TokenSource>, Failure> {
@@ -431,6 +464,25 @@ mod tests {
         assert!(parse(words).check_ca(Some(followed)).is_ok());
         let followed = Path::new("changes.jsonl");
         assert!(parse(words).check_ca(Some(followed)).is_err());
+    }
+
+    #[test]
+    fn private_tokens_need_an_origin_and_a_registry() {
+        let issuer = "privacy-pass = \"issuer.example=keys.json\"\n";
+        let origin = "privacy-pass-origin = [\"pir.example\"]\n";
+        for (text, part) in [
+            (origin.to_owned(), "give --privacy-pass ISSUER"),
+            (issuer.to_owned(), "give --privacy-pass-origin HOST"),
+            (format!("{issuer}{origin}"), "give --registry DIR"),
+        ] {
+            let message = parse(&text).config().map(drop).unwrap_err().to_string();
+            assert!(message.contains(part), "{message}");
+        }
+
+        let config = parse(&format!("{issuer}{origin}registry = \"clients\"\n")).config();
+        let settings = config.unwrap().privacy_pass.unwrap();
+        assert_eq!(settings.issuer.as_deref(), Some("issuer.example"));
+        assert_eq!(settings.origins, ["pir.example"]);
     }
 
     #[test]
