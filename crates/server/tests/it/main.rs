@@ -25,6 +25,7 @@ mod ohttp;
 mod on_device;
 mod openapi;
 mod pressure;
+mod private_tokens;
 mod protocol;
 mod proxies;
 mod readiness;
