@@ -224,3 +224,121 @@ fn unix_seconds() -> u64 {
         .duration_since(UNIX_EPOCH)
         .map_or(0, |time| time.as_secs())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::path::Path;
+    use std::sync::LazyLock;
+
+    use chacha20::ChaCha20Rng;
+    use papir_privacy_pass::{DirectoryKey, IssuerKey, TokenBlinding, parse_challenges};
+    use rand_core::SeedableRng;
+
+    use super::*;
+
+    static FIRST: LazyLock<IssuerKey> = LazyLock::new(|| key(1));
+    static SECOND: LazyLock<IssuerKey> = LazyLock::new(|| key(2));
+
+    fn key(seed: u64) -> IssuerKey {
+        IssuerKey::generate(&mut ChaCha20Rng::seed_from_u64(seed)).unwrap()
+    }
+
+    fn entry(key: &IssuerKey, not_before: Option<u64>) -> DirectoryKey {
+        DirectoryKey {
+            key: key.public().clone(),
+            not_before,
+        }
+    }
+
+    fn directory(address: &str, keys: Vec<DirectoryKey>) -> IssuerDirectory {
+        IssuerDirectory::new(address, keys).unwrap()
+    }
+
+    /// Settings of a service with a directory in a file.
+    fn settings(folder: &Path, directory: &IssuerDirectory) -> PrivacyPassConfig {
+        let file = folder.join("keys.json");
+        std::fs::write(&file, directory.to_json().unwrap()).unwrap();
+        PrivacyPassConfig {
+            issuer: None,
+            directory: DirectorySource::File(file),
+            origins: vec!["pir.example".to_owned()],
+        }
+    }
+
+    fn token(key: &IssuerKey, challenge: &TokenChallenge) -> PassToken {
+        let mut rng = ChaCha20Rng::seed_from_u64(3);
+        let (blinding, request) = TokenBlinding::new(challenge, key.public(), &mut rng).unwrap();
+        let response = key.sign_blinded(&request, &mut rng).unwrap();
+        blinding.finalize(&response, key.public()).unwrap()
+    }
+
+    #[test]
+    fn the_keys_of_a_directory_are_used_for_a_limited_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let listed = vec![entry(&SECOND, Some(u64::MAX)), entry(&FIRST, None)];
+        let listed = directory("https://issuer.example/r", listed);
+        let verifier = PassVerifier::open(&settings(folder.path(), &listed)).unwrap();
+        let of_first = token(&FIRST, &verifier.challenge);
+        let of_second = token(&SECOND, &verifier.challenge);
+        assert_eq!(verifier.offer(), None, "not read yet");
+        assert_eq!(verifier.verify(&of_first), Err(TokenRefusal::UnknownKey));
+
+        // A key whose time has not come is not offered. Its tokens are accepted, since a client may
+        // have another clock.
+        verifier.learn(listed.clone());
+        let offers = parse_challenges(&verifier.offer().unwrap()).unwrap();
+        let offered = offers[0].parse_key().unwrap();
+        assert_eq!(offered.as_ref(), Some(FIRST.public()));
+        let spendable = verifier.verify(&of_first).unwrap();
+        assert_eq!(spendable.key, *FIRST.public().id());
+        assert_ne!(spendable, verifier.verify(&of_second).unwrap());
+
+        let ended = KeysInUse {
+            directory: listed,
+            until: Instant::now(),
+        };
+        *verifier.known.write().unwrap() = Some(Arc::new(ended));
+        assert_eq!(verifier.offer(), None);
+        assert_eq!(verifier.verify(&of_first), Err(TokenRefusal::UnknownKey));
+    }
+
+    #[test]
+    fn a_token_is_known_by_its_signed_fields() {
+        let folder = tempfile::tempdir().unwrap();
+        let listed = directory("https://issuer.example/r", vec![entry(&FIRST, None)]);
+        let verifier = PassVerifier::open(&settings(folder.path(), &listed)).unwrap();
+        verifier.learn(listed);
+
+        let first = token(&FIRST, &verifier.challenge);
+        let mut other = first.clone();
+        other.authenticator[0] ^= 1;
+        assert!(matches!(
+            verifier.verify(&other),
+            Err(TokenRefusal::Invalid(_))
+        ));
+
+        let spendable = verifier.verify(&first).unwrap();
+        let expected = blake3::hash(&other.input.encode());
+        assert_eq!(spendable.digest, *expected.as_bytes());
+    }
+
+    #[test]
+    fn the_name_of_an_issuer_is_the_host_in_its_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        for (address, expected) in [
+            ("https://Issuer.example/request", Some("issuer.example")),
+            ("https://issuer.example:443?a", Some("issuer.example")),
+            ("https://issuer.example:8443", Some("issuer.example:8443")),
+            ("/request", None),
+            ("http://issuer.example/request", None),
+            ("https://", None),
+            ("https://user@issuer.example/", None),
+        ] {
+            let listed = directory(address, vec![entry(&FIRST, None)]);
+            let opened = PassVerifier::open(&settings(folder.path(), &listed));
+            let name = opened.map(|verifier| verifier.challenge.issuer().to_owned());
+            assert_eq!(name.ok().as_deref(), expected, "{address}");
+        }
+    }
+}

@@ -23,9 +23,10 @@ impl ReloadHandle {
         }
     }
 
-    /// Reads the certificate, tokens, gateway keys and the keys of the issuer again, then all snapshot files and the set
-    /// for private intersection. Each is swapped in once it is loaded. Running requests finish with
-    /// the version they started with. If loading fails, the old version stays.
+    /// Reads the certificate, tokens, gateway keys and the keys of the issuer again, then all
+    /// snapshot files and the set for private intersection. Each is swapped in once it is loaded.
+    /// Running requests finish with the version they started with. If loading fails, the old
+    /// version stays.
     ///
     /// # Errors
     /// [`Error::Io`] if the loading task ended abnormally.

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::sync::{Barrier, LazyLock};
 use std::thread;
 
+use crate::shared_registry;
 use crate::support::clients::{SMALL, clients_url, stateful, unregistered};
+use crate::support::process::has_files_for;
 use crate::support::secured::{source, token};
 use crate::support::{Reply, Running, config, get, indexed, lookup, rng, send, until};
 use papir_ohttp::{InnerRequest, InnerResponse, KeyList};
@@ -21,6 +23,7 @@ use papir_server::{
     ClientLimits, Database, DirectorySource, PrivacyPassConfig, Protection, RegistryConfig, Scope,
     ServerConfig,
 };
+use papir_testkit::postgres::Server;
 use tempfile::TempDir;
 
 const ISSUER_NAME: &str = "issuer.example";
@@ -237,6 +240,51 @@ fn of_many_requests_with_one_token_one_is_answered() {
     let expected = [("answered", 1), ("token_spent", THREADS - 1)];
     let expected = expected.map(|(outcome, count)| (outcome.to_owned(), count));
     assert_eq!(outcomes, BTreeMap::from(expected));
+}
+
+#[test]
+fn services_that_share_a_registry_accept_a_token_once() {
+    if !has_files_for("private_tokens::services_that_share_a_registry_accept_a_token_once") {
+        return;
+    }
+    let postgres = Server::start("");
+    let folder = TempDir::new().unwrap();
+    let place = shared_registry::place(postgres.address("papir"));
+    let config = ServerConfig {
+        registry: Some(shared_registry::registry(place)),
+        ..priced(&folder)
+    };
+    let services = [start(config.clone()), start(config)];
+    let bodies = services.each_ref().map(query);
+
+    // All requests with one token begin together, half of them at each service.
+    let token = good_token();
+    let begin = Barrier::new(16);
+    let replies: Vec<Reply> = thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for number in 0..16 {
+            let url = query_url(&services[number % 2]);
+            let body = &bodies[number % 2];
+            let begin = &begin;
+            let token = &token;
+            threads.push(scope.spawn(move || {
+                begin.wait();
+                send("POST", &url, &[("authorization", token)], body)
+            }));
+        }
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+
+    let refused = replies.iter().filter(|reply| reply.status != 200);
+    assert!(refused.clone().all(|reply| reply.code() == "token_spent"));
+    assert_eq!(refused.count(), 15);
+    for (service, body) in services.iter().zip(&bodies) {
+        assert_refused(&ask(service, body, &token), "token_spent");
+        assert_eq!(ask(service, body, &good_token()).status, 200);
+    }
 }
 
 #[test]
