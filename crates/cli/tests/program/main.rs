@@ -27,6 +27,7 @@ mod notifying;
 mod operating;
 mod pins;
 mod plan;
+mod private_tokens;
 mod protection;
 mod proxies;
 mod psi;
