@@ -190,15 +190,17 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PathBuf>,
     /// Certificates in PEM to trust, and no others, in the service's own connections, to object
-    /// stores, PostgreSQL, the collector of traces and an https:// proxy: of issuers, or the
-    /// server's own if it is self-signed [default: those in SSL_CERT_FILE and SSL_CERT_DIR, else
-    /// those of the system]. For the certificates of clients, see --client-ca.
+    /// stores, PostgreSQL, the issuer of private tokens, the collector of traces and an https://
+    /// proxy: of authorities, or the server's own if it is self-signed [default: those in
+    /// SSL_CERT_FILE and SSL_CERT_DIR, else those of the system]. For the certificates of clients,
+    /// see --client-ca.
     #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_CA")]
     #[serde(skip_serializing_if = "Option::is_none")]
     ca: Option<PathBuf>,
-    /// Proxy for connections to object stores and to the collector of traces: http://, https:// or
-    /// socks5://[NAME:PASSWORD@]HOST:PORT; none connects directly [default: the one in HTTPS_PROXY,
-    /// HTTP_PROXY or ALL_PROXY]. PostgreSQL is refused if one applies.
+    /// Proxy for connections to object stores, to the issuer of private tokens and to the collector
+    /// of traces: http://, https:// or socks5://[NAME:PASSWORD@]HOST:PORT; none connects directly
+    /// [default: the one in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY]. PostgreSQL is refused if one
+    /// applies.
     #[arg(
         long,
         value_name = "URL|none",

@@ -169,8 +169,8 @@ impl Settings {
         }
         Err(Failure::new(
             "ca without a connection: it is for those that the service makes, to object stores, \
-             PostgreSQL, the issuer of --privacy-pass or the collector of --otlp; to check the certificates of clients, give \
-             --client-ca FILE",
+             PostgreSQL, the issuer of --privacy-pass or the collector of --otlp; to check the \
+             certificates of clients, give --client-ca FILE",
         ))
     }
 
