@@ -46,7 +46,7 @@ impl IssuerArgument {
         }
     }
 
-    /// Returns whether the service connects to the issuer.
+    /// Returns true if the service connects to the issuer.
     pub(crate) fn connects(&self) -> bool {
         matches!(self, Self::Url { .. })
     }
