@@ -1,8 +1,9 @@
 //! Spent private tokens, which are refused until the key of their issuer has ended.
 //!
-//! A key ends some time after a service last accepted its tokens. It never begins again, so its
-//! tokens need not be remembered any longer. Thus the table has at most one row for each token of
-//! the keys that are in use.
+//! A key ends some time after a service last accepted its tokens, while the tokens of another key
+//! were accepted: if the issuer is away, no key ends. It never begins again, so its tokens need not
+//! be remembered any longer. Thus the table has at most one row for each token of the keys that are
+//! in use.
 
 use std::time::Duration;
 
@@ -42,22 +43,17 @@ impl Store {
         Ok(usable.unwrap_or_default())
     }
 
-    /// Ends the keys that were last accepted before `time`, and forgets the tokens of ended keys.
-    pub(super) fn forget_spent_before(&self, time: u64) -> Result<()> {
+    /// Forgets the tokens of keys that have ended. `expiry` is the time by which clients expire.
+    pub(super) fn forget_spent(&self, expiry: u64) -> Result<()> {
         loop {
             let changed = self.write(|tables| {
-                let changed = tables.forget_spent(time, CHUNK)?;
+                let changed = tables.forget_spent(expiry, microseconds(ENDS_AFTER), CHUNK)?;
                 Ok((changed > 0).then_some(changed))
             })?;
             if changed.is_none() {
                 return Ok(());
             }
         }
-    }
-
-    /// Forgets the tokens of keys that have ended. `expiry` is the time by which clients expire.
-    pub(super) fn forget_spent(&self, expiry: u64) -> Result<()> {
-        self.forget_spent_before(expiry.saturating_sub(microseconds(ENDS_AFTER)))
     }
 }
 
@@ -144,11 +140,15 @@ mod tests {
         }
     }
 
+    /// The time, in days after a beginning, in microseconds since 1970.
+    fn day(number: u64) -> u64 {
+        1_800_000_000_000_000 + number * 24 * 3600 * 1_000_000
+    }
+
     #[test]
     fn tokens_of_ended_keys_are_forgotten_and_stay_refused() {
         for store in TestStore::of_each_kind() {
-            store.note_issuer_keys(&[KEY, OTHER], 10).unwrap();
-            store.note_issuer_keys(&[OTHER], 20).unwrap();
+            store.note_issuer_keys(&[KEY, OTHER], day(0)).unwrap();
             let count = 2 * CHUNK + 3;
             let spent = store.write(|tables| {
                 for number in 0..count {
@@ -159,25 +159,42 @@ mod tests {
             spent.unwrap();
             assert!(store.spend(&token(OTHER, 0)).unwrap());
 
-            // At this time neither key has ended, and an earlier time does not take one back.
-            store.forget_spent_before(10).unwrap();
-            assert!(!store.spend(&token(KEY, 0)).unwrap());
-            assert_eq!(
-                store.note_issuer_keys(&[OTHER, KEY], 5).unwrap(),
-                [KEY, OTHER]
-            );
-
-            store.forget_spent_before(11).unwrap();
-            let left = store.write(|tables| tables.forget_spent(11, CHUNK).map(Some));
+            store.note_issuer_keys(&[OTHER], day(8)).unwrap();
+            store.forget_spent(day(8)).unwrap();
+            let left = store.write(|tables| tables.forget_spent(day(8), 0, CHUNK).map(Some));
             assert_eq!(left.unwrap(), Some(0), "all rows are gone");
             assert!(!store.spend(&token(KEY, 0)).unwrap(), "its key has ended");
             assert!(!store.spend(&token(KEY, count)).unwrap());
             assert!(!store.spend(&token(OTHER, 0)).unwrap(), "kept");
 
             // A key that is listed again stays ended.
-            assert_eq!(store.note_issuer_keys(&[KEY, OTHER], 30).unwrap(), [OTHER]);
+            let usable = store.note_issuer_keys(&[KEY, OTHER], day(9));
+            assert_eq!(usable.unwrap(), [OTHER]);
             assert!(!store.spend(&token(KEY, 0)).unwrap());
             assert!(store.spend(&token(OTHER, 1)).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_key_ends_only_while_another_one_is_accepted() {
+        for store in TestStore::of_each_kind() {
+            store.note_issuer_keys(&[KEY, OTHER], day(1)).unwrap();
+            assert!(store.spend(&token(KEY, 0)).unwrap());
+
+            // The issuer was away for a year, or the service was.
+            store.forget_spent(day(365)).unwrap();
+            // A week has not passed since the key was accepted, not even by a clock that was wrong.
+            store.note_issuer_keys(&[OTHER], day(8)).unwrap();
+            store.forget_spent(day(365)).unwrap();
+            store.note_issuer_keys(&[OTHER], day(900)).unwrap();
+            store.forget_spent(day(8)).unwrap();
+            // The clock is in doubt.
+            store.forget_spent(0).unwrap();
+
+            let usable = store.note_issuer_keys(&[KEY, OTHER], day(2));
+            assert_eq!(usable.unwrap(), [KEY, OTHER]);
+            assert!(!store.spend(&token(KEY, 0)).unwrap());
+            assert!(store.spend(&token(KEY, 1)).unwrap());
         }
     }
 }

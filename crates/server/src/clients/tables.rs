@@ -73,9 +73,10 @@ pub(crate) trait SpentTables {
     /// given.
     fn note_issuer_keys(&mut self, keys: &[IssuerKeyId], time: u64) -> Result<Vec<IssuerKeyId>>;
 
-    /// Ends the keys that were last accepted before `time`, and forgets tokens of ended keys, but
-    /// at most `chunk` of them. Returns the number of both.
-    fn forget_spent(&mut self, time: u64, chunk: u64) -> Result<u64>;
+    /// Ends the keys that were last accepted longer than `after` microseconds before the time `now`
+    /// and before the last time that any key was accepted. Forgets tokens of ended keys, but at
+    /// most `chunk` of them. Returns the number of both.
+    fn forget_spent(&mut self, now: u64, after: u64, chunk: u64) -> Result<u64>;
 }
 
 /// Changes the tables, all or nothing.

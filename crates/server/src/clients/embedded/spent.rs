@@ -40,29 +40,34 @@ impl SpentTables for Within<'_, WriteTransaction> {
         Ok(usable)
     }
 
-    fn forget_spent(&mut self, time: u64, chunk: u64) -> Result<u64> {
+    fn forget_spent(&mut self, now: u64, after: u64, chunk: u64) -> Result<u64> {
         let mut noted = self.0.open_table(ISSUER_KEYS)?;
-        let mut due = Vec::new();
+        let mut in_use = Vec::new();
         let mut ended = Vec::new();
         for entry in noted.iter()? {
             let (key, state) = entry?;
             match state.value() {
                 (_, true) => ended.push(*key.value()),
-                (accepted, false) if accepted < time => due.push(*key.value()),
-                _ => {}
+                (accepted, false) => in_use.push((accepted, *key.value())),
             }
         }
 
-        for key in &due {
-            noted.insert(key, (time, true))?;
+        let last = in_use.iter().map(|(accepted, _)| *accepted).max();
+        let time = last.unwrap_or(0).min(now).saturating_sub(after);
+        let mut due: u64 = 0;
+        for (accepted, key) in &in_use {
+            if *accepted < time {
+                noted.insert(key, (*accepted, true))?;
+                ended.push(*key);
+                due += 1;
+            }
         }
-        ended.extend_from_slice(&due);
 
         let mut forgotten = 0;
         for key in &ended {
             forgotten += self.forget_of_key(key, chunk.saturating_sub(forgotten))?;
         }
-        Ok(due.len() as u64 + forgotten)
+        Ok(due + forgotten)
     }
 }
 

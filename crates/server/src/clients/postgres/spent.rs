@@ -47,9 +47,11 @@ impl SpentTables for Within<'_, '_> {
         Ok(usable)
     }
 
-    fn forget_spent(&mut self, time: u64, chunk: u64) -> Result<u64> {
-        const END: &str =
-            "UPDATE papir.issuer_keys SET ended = true WHERE NOT ended AND accepted < $1";
+    fn forget_spent(&mut self, now: u64, after: u64, chunk: u64) -> Result<u64> {
+        const END: &str = "
+            UPDATE papir.issuer_keys SET ended = true
+            WHERE NOT ended AND accepted < -$2 + least(
+                $1, (SELECT max(accepted) FROM papir.issuer_keys WHERE NOT ended))";
         // One look at the index for each ended key, however many tokens of other keys there are.
         const FORGET: &str = "
             DELETE FROM papir.spent s
@@ -66,7 +68,10 @@ impl SpentTables for Within<'_, '_> {
             return Ok(0);
         }
 
-        let ended = self.execute(END, &[(&signed(time), Type::INT8)])?;
+        let ended = self.execute(
+            END,
+            &[(&signed(now), Type::INT8), (&signed(after), Type::INT8)],
+        )?;
         let forgotten = self.execute(FORGET, &[(&signed(chunk), Type::INT8)])?;
         Ok(ended + forgotten)
     }
