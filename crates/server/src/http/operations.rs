@@ -33,8 +33,7 @@ async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// Readiness: all databases are loaded, the client registry works, and a key of the issuer of
-/// private tokens is known.
+/// Readiness: all databases are loaded, the registry works, and the issuer's keys are known.
 #[utoipa::path(
     get, path = "/readyz",
     responses(
