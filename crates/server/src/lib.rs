@@ -40,6 +40,7 @@
 //! |---|---|
 //! | `server`, `unbound` | starts and stops a server; a service for another server's requests |
 //! | `relay` | a relay of Oblivious HTTP, for services of others |
+//! | `standalone` | the listener of a relay |
 //! | `http` | routes, handlers and middleware; the only module that knows HTTP |
 //! | `service` | shared state, query answering, reload |
 //! | `clients`, `psi` | registered clients; private set intersection |
@@ -70,6 +71,7 @@ mod relay;
 mod server;
 mod service;
 mod shares;
+mod standalone;
 mod traces;
 mod unbound;
 
