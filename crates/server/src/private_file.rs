@@ -1,11 +1,13 @@
 //! Files of settings that the service or a command replaces.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use papir_core::FileLock;
+use papir_store::open_regular;
 use serde::de::DeserializeOwned;
+use zeroize::Zeroizing;
 
 /// Replaces a file atomically. A new file is readable by its owner only; an existing one keeps its
 /// owner, group and mode. The lock of [`lock`] excludes other writers.
@@ -25,6 +27,49 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     keep_access(path, &partial)?;
     file.sync_all()?;
     fs::rename(&partial, path)
+}
+
+/// Reads the text of a file with secrets; `None` if it does not exist. A file that all users of the
+/// machine may use, or of more than `max_bytes`, is refused. The error is a reason for messages.
+pub(crate) fn read_secret(
+    path: &Path,
+    max_bytes: u64,
+) -> Result<Option<Zeroizing<String>>, String> {
+    let file = match open_regular(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    let found = file.metadata().map_err(|error| error.to_string())?;
+    if is_open_to_all(&found) {
+        let reason = "every user of this machine may use it: expected mode 0600 (`chmod 600 FILE`)";
+        return Err(reason.to_owned());
+    }
+
+    // Allocated in full: growing would leave copies of the secrets in memory. One byte more than
+    // allowed tells a file that is too long from one that just fits.
+    let mut text = Zeroizing::new(String::with_capacity(max_bytes as usize + 1));
+    file.take(max_bytes + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| error.to_string())?;
+    if text.len() as u64 > max_bytes {
+        return Err(format!("longer than {max_bytes} bytes"));
+    }
+    Ok(Some(text))
+}
+
+/// Returns whether others than the owner and the group may read or change a file. A group may: the
+/// volumes of some clusters give every file to a group.
+#[cfg(unix)]
+fn is_open_to_all(found: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    found.mode() & 0o007 != 0
+}
+
+#[cfg(not(unix))]
+fn is_open_to_all(_: &Metadata) -> bool {
+    false
 }
 
 /// Parses TOML. The error names the line.

@@ -1,14 +1,12 @@
 //! The file with the private keys of a gateway.
 
 use std::fmt::Write;
-use std::fs::Metadata;
-use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::time::SystemTime;
 
 use papir_core::Formats;
 use papir_ohttp::Kem;
-use papir_store::{open_regular, parse_timestamp, timestamp};
+use papir_store::{parse_timestamp, timestamp};
 use serde::Deserialize;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -121,43 +119,11 @@ fn fresh_seed() -> Result<KeySeed, getrandom::Error> {
 
 /// Reads the keys of a file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<SeededKey>>, Error> {
-    let file = match open_regular(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(bad(path, error)),
+    let text = private_file::read_secret(path, MAX_BYTES).map_err(|reason| bad(path, reason))?;
+    let Some(text) = text else {
+        return Ok(None);
     };
-    let found = file.metadata().map_err(|error| bad(path, error))?;
-    if is_open_to_all(&found) {
-        return Err(bad(
-            path,
-            "every user of this machine may use it: expected mode 0600 (`chmod 600 FILE`)",
-        ));
-    }
-
-    // Allocated in full: growing would leave copies of the seeds in memory. One byte more than
-    // allowed tells a file that is too long from one that just fits.
-    let mut text = Zeroizing::new(String::with_capacity(MAX_BYTES as usize + 1));
-    file.take(MAX_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| bad(path, error))?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(bad(path, format!("longer than {MAX_BYTES} bytes")));
-    }
     parse(&text).map(Some).map_err(|reason| bad(path, reason))
-}
-
-/// Returns whether others than the owner and the group may read or change a file. A group may: the
-/// volumes of some clusters give every file to a group.
-#[cfg(unix)]
-fn is_open_to_all(found: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-
-    found.mode() & 0o007 != 0
-}
-
-#[cfg(not(unix))]
-fn is_open_to_all(_: &Metadata) -> bool {
-    false
 }
 
 fn parse(text: &str) -> Result<Vec<SeededKey>, String> {
