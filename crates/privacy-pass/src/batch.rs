@@ -20,6 +20,9 @@ use crate::issuance::{REQUEST_BYTES, RESPONSE_BYTES, TokenRequest, TokenResponse
 
 /// Most requests in one message.
 pub const MAX_BATCH: usize = 128;
+/// Requests in each message of a papir client. All clients fetch the same number at a time, so that
+/// it does not tell an issuer how many lookups a client is about to make.
+pub const TOKENS_PER_BATCH: usize = 32;
 /// Length of a response in a batch in bytes: presence, token type, response.
 const ELEMENT_BYTES: usize = 1 + 2 + RESPONSE_BYTES;
 /// The presence of a response.

@@ -53,8 +53,8 @@ mod testing;
 mod token;
 
 pub use batch::{
-    MAX_BATCH, encode_requests, encode_responses, parse_requests, parse_responses, request_bytes,
-    response_bytes,
+    MAX_BATCH, TOKENS_PER_BATCH, encode_requests, encode_responses, parse_requests,
+    parse_responses, request_bytes, response_bytes,
 };
 pub use challenge::{
     CONTEXT_BYTES, DIGEST_BYTES, MAX_CHALLENGE_BYTES, MAX_ORIGIN_INFO_BYTES, TOKEN_TYPE,

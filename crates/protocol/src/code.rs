@@ -92,6 +92,11 @@ pub const TICKET_USED: &str = "ticket_used";
 /// 503: the ticket is still being prepared.
 pub const NO_TICKET: &str = "no_ticket";
 
+/// 422: the issuer signs no such batch of token requests.
+pub const TOKEN_REQUEST: &str = "token_request";
+/// 429: the issuer gives no more tokens to this client today.
+pub const TOKEN_QUOTA: &str = "token_quota";
+
 /// The status and the title of every response with a code.
 struct Meaning {
     code: &'static str,
@@ -111,7 +116,7 @@ impl Meaning {
 }
 
 /// The statuses and titles of all codes of this module.
-const MEANINGS: [Meaning; 42] = [
+const MEANINGS: [Meaning; 44] = [
     Meaning::of(UNKNOWN_ROUTE, 404, "No such path"),
     Meaning::of(WRONG_METHOD, 405, "The path does not support the method"),
     Meaning::of(UNKNOWN_DATABASE, 404, "No such database"),
@@ -170,6 +175,8 @@ const MEANINGS: [Meaning; 42] = [
     Meaning::of(TICKET_COUNT, 400, "As many tickets as queries are needed"),
     Meaning::of(TICKET_USED, 410, "The ticket is used"),
     Meaning::of(NO_TICKET, 503, "The ticket is still being prepared"),
+    Meaning::of(TOKEN_REQUEST, 422, "The token requests are not accepted"),
+    Meaning::of(TOKEN_QUOTA, 429, "The client has its tokens for today"),
 ];
 
 /// The status and the title of a code of a scheme's error.

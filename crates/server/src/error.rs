@@ -106,6 +106,30 @@ pub enum Error {
         /// The cause, and what was expected.
         reason: String,
     },
+    /// The private keys of an issuer of tokens cannot be read, made or replaced.
+    #[error("issuer keys: {}: {reason}", path.display())]
+    IssuerKeys {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        reason: String,
+    },
+    /// The file with the numbers of issued tokens cannot be opened.
+    #[error("issued tokens: {}: {reason}", path.display())]
+    IssuedCounts {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        reason: String,
+    },
+    /// Fewer tokens a day than clients fetch at a time.
+    #[error("{found} tokens a day: expected at least {least}, which clients fetch at a time")]
+    FewDailyTokens {
+        /// The number.
+        found: u32,
+        /// The tokens of a batch.
+        least: usize,
+    },
     /// An unknown scope.
     #[error("unknown scope `{text}`: expected query, metrics or admin")]
     BadScope {

@@ -40,7 +40,8 @@
 //! |---|---|
 //! | `server`, `unbound` | starts and stops a server; a service for another server's requests |
 //! | `relay` | a relay of Oblivious HTTP, for services of others |
-//! | `standalone` | the listener of a relay |
+//! | `issuer` | an issuer of private tokens, apart from a service |
+//! | `standalone` | the listener of a relay or an issuer |
 //! | `http` | routes, handlers and middleware; the only module that knows HTTP |
 //! | `service` | shared state, query answering, reload |
 //! | `clients`, `psi` | registered clients; private set intersection |
@@ -62,6 +63,7 @@ mod duration;
 mod error;
 mod gateway;
 mod http;
+mod issuer;
 mod listen;
 mod metrics;
 mod privacy_pass;
@@ -83,6 +85,7 @@ pub use catalog::{Database, DatabaseConfig, MessageSizes, Reloaded, SealedSizes,
 pub use clients::{PostgresConfig, RegistryConfig, RegistryPlace, StoredRegistry};
 pub use duration::parse_duration;
 pub use error::Error;
+pub use issuer::{BoundIssuer, IssuerConfig, IssuerProblem};
 pub use listen::{ClientFiles, Listen, TlsFiles};
 pub use papir_protocol::{ClientStatus, RegistryCounts};
 pub use papir_store::postgres::Login;

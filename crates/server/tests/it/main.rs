@@ -16,6 +16,7 @@ mod cors;
 mod deltas;
 mod divided;
 mod hostile;
+mod issuer;
 mod limits;
 mod logs;
 mod lookups;

@@ -257,7 +257,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     (
         "papir-server",
         &[
-            &["relay"],
+            &["relay", "issuer"],
             &["http"],
             &["service"],
             &[
