@@ -15,6 +15,7 @@ mod follow;
 mod get;
 mod hold;
 mod inspect;
+mod issuer;
 mod load;
 mod merge;
 mod pin;
@@ -48,6 +49,7 @@ pub(crate) enum Command {
     Checkpoint(Box<checkpoint::Arguments>),
     Serve(Box<serve::Arguments>),
     Relay(Box<relay::Arguments>),
+    Issuer(Box<issuer::Arguments>),
     Tokens(tokens::Arguments),
     Get(Box<get::Arguments>),
     Hold(hold::Arguments),
@@ -80,6 +82,7 @@ impl Command {
             Self::Checkpoint(arguments) => checkpoint::run(&arguments),
             Self::Serve(arguments) => serve::run(*arguments),
             Self::Relay(arguments) => relay::run(&arguments),
+            Self::Issuer(arguments) => issuer::run(&arguments),
             Self::Tokens(arguments) => tokens::run(arguments),
             Self::Get(arguments) => get::run(&arguments),
             Self::Hold(arguments) => hold::run(&arguments),

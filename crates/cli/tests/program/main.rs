@@ -17,6 +17,8 @@ mod getting;
 mod inspecting;
 #[cfg(feature = "cloud")]
 mod interrupted;
+#[cfg(unix)]
+mod issuer;
 mod killed;
 mod loading;
 mod manual;

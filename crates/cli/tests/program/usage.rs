@@ -17,6 +17,7 @@ fn every_subcommand_has_help_with_examples() {
         "checkpoint",
         "serve",
         "relay",
+        "issuer",
         "tokens",
         "get",
         "pin",
@@ -103,6 +104,7 @@ fn bad_arguments_are_one_line() {
         &["relay", "--to", "https://h", "--to", "https://H:443"],
         &["two services at h"],
     );
+    fails_with(&["issuer", "--keys", "a", "--counts", "b"], &["--tokens"]);
     fails_with(&["get", "http://127.0.0.1:1"], &["KEY"]);
     fails_with(
         &["get", "http://127.0.0.1:1", "key", "--index", "1"],
