@@ -26,7 +26,7 @@ struct Head {
     lock: u32,
 }
 
-/// The message for JavaScript; `None` for the state of registered clients.
+/// The message for JavaScript; `None` for the state of registered clients, and for tokens.
 pub(crate) fn message(slot: &str, action: &StoreAction) -> Option<(Value, Body)> {
     let (mut head, body) = match action {
         StoreAction::Lock => (json!({ "action": "lock" }), Body::None),
@@ -45,7 +45,9 @@ pub(crate) fn message(slot: &str, action: &StoreAction) -> Option<(Value, Body)>
         | StoreAction::Forget
         | StoreAction::KeepKeys(_)
         | StoreAction::Keys(_)
-        | StoreAction::DropKeys => return None,
+        | StoreAction::DropKeys
+        | StoreAction::Tokens
+        | StoreAction::KeepTokens(_) => return None,
     };
 
     head["kind"] = "store".into();

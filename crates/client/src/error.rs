@@ -8,6 +8,8 @@ use papir_core::Version;
 use papir_lookup::Root;
 use papir_protocol::code;
 
+#[cfg(feature = "transport")]
+use crate::failure::TokenFailure;
 use crate::failure::{RelayFailure, is_final, shown};
 
 /// The result of every fallible function of this crate.
@@ -76,6 +78,34 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// The reason.
+        reason: String,
+    },
+    /// An issuer of tokens that cannot be used. Nothing was sent.
+    #[error("{}: bad issuer: {reason}", shown(url))]
+    BadIssuer {
+        /// The issuer's address.
+        url: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The service demands tokens of an issuer, and the options name none.
+    #[error(
+        "{}: the service demands tokens of the issuer {issuer}, and no issuer is given",
+        shown(url)
+    )]
+    NoIssuer {
+        /// The service's address.
+        url: String,
+        /// The name of the issuer, as the service gives it.
+        issuer: String,
+    },
+    /// The service demands a token that the client does not spend: of another issuer, for another
+    /// service, or one that marks the client.
+    #[error("{}: the demanded token is refused: {reason}", shown(url))]
+    BadChallenge {
+        /// The service's address.
+        url: String,
+        /// The reason: the value found, and the value expected.
         reason: String,
     },
     /// The connection failed.
@@ -379,6 +409,11 @@ impl Error {
         url: String,
         failure: Box<dyn std::error::Error + Send + Sync>,
     ) -> Self {
+        #[cfg(feature = "transport")]
+        let failure = match failure.downcast::<TokenFailure>() {
+            Ok(failure) => return failure.0,
+            Err(failure) => failure,
+        };
         match failure.downcast::<RelayFailure>() {
             Ok(failure) => Self::Relay {
                 url,
@@ -491,6 +526,9 @@ impl Error {
             Self::BadProxy { .. } => "bad_proxy",
             Self::BadRelay { .. } => "bad_relay",
             Self::BadOhttpKeys { .. } => "bad_ohttp_keys",
+            Self::BadIssuer { .. } => "bad_issuer",
+            Self::NoIssuer { .. } => "no_issuer",
+            Self::BadChallenge { .. } => "bad_challenge",
 
             Self::Transport { .. } => "transport",
             Self::Relay { .. } => "relay",

@@ -62,6 +62,7 @@ pub use state::{Passphrase, StateEntry, StateStorage, default_state_directory};
 pub use transport::{
     certificate::CertificateSummary,
     identity::Identity,
+    issuer::Issuer,
     options::Options,
     pinned::{Pins, pins, remove_pins},
     proxy::{ChosenProxy, ProxyAddress, ProxySetting, SharedProxy},
@@ -131,6 +132,15 @@ pub mod parsers {
             state: state.to_vec().into(),
         };
         Ok(state::write(&saved, SLOT, None)?.to_vec())
+    }
+
+    /// Decodes the tokens that a client has not spent, and encodes them again.
+    ///
+    /// # Errors
+    /// The decoder's error.
+    #[cfg(feature = "transport")]
+    pub fn unspent_tokens(record: &[u8]) -> papir_core::Result<Vec<u8>> {
+        crate::core::wallet::reencoded(record)
     }
 
     /// Parses a file of client state and encodes it again.

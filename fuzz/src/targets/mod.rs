@@ -48,6 +48,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("pass_messages", privacy_pass::messages),
     ("pass_headers", privacy_pass::headers),
     ("pass_issuer", privacy_pass::issuer),
+    ("pass_unspent", privacy_pass::unspent),
     ("http", http::requests),
     ("bodies", http::bodies),
 ];

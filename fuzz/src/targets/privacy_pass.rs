@@ -1,6 +1,7 @@
-//! Privacy Pass: messages, headers, and the files of an issuer.
+//! Privacy Pass: messages, headers, files of an issuer, tokens of a client.
 
 use chacha20::ChaCha20Rng;
+use papir_client::parsers;
 use papir_privacy_pass::{
     ChallengeOffer, DirectoryKey, IssuerDirectory, IssuerKey, IssuerPublicKey, PassToken,
     TokenBlinding, TokenChallenge, TokenRequest, TokenResponse, encode_requests, encode_responses,
@@ -120,6 +121,24 @@ pub(super) fn messages() -> Target {
         "]",
         "B\u{6}",
     ])
+}
+
+/// The tokens in the state of a client. What parses is encoded to the same bytes.
+pub(super) fn unspent() -> Target {
+    let issued = Issued::new();
+    let mut record = vec![1];
+    for token in &issued.tokens {
+        record.extend(token.encode());
+    }
+
+    Target::new(vec![vec![1], record], |input| {
+        let parsed = parsers::unspent_tokens(input);
+        if let Ok(again) = &parsed {
+            assert_eq!(again, input);
+        }
+        outcome(&parsed)
+    })
+    .with_words(&["\u{1}\u{0}\u{2}", "\u{0}\u{2}"])
 }
 
 /// `WWW-Authenticate` and `Authorization`. What parses is written to a header with the same

@@ -1,5 +1,7 @@
 //! Asynchronous transport, which runs tasks of the protocol core.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,6 +11,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout, timeout_at};
+use zeroize::Zeroizing;
 
 use super::failures::{failure, timed_out};
 use super::gate::Gate;
@@ -18,6 +21,7 @@ use crate::core::{
     Address, Failure, Oblivious, Request, Response, Step, StoreRequest, Stored, Task,
 };
 use crate::error::Result;
+use crate::failure::TokenFailure;
 use crate::state::{ClientState, lock_thread_ended, on_lock_thread};
 use crate::transport::READ_TIMEOUT;
 use crate::transport::broken::SentRequest;
@@ -25,6 +29,7 @@ use crate::transport::call::{Call, CallRules};
 use crate::transport::options::Options;
 use crate::transport::proxy::failures::through;
 use crate::transport::relaying::relay_of;
+use crate::transport::service_tokens::{IssuerSetup, ServiceTokens, check_no_demand};
 
 /// Slowest upload that a service accepts, in bytes per second.
 const SLOWEST_UPLOAD: u64 = 4 << 10;
@@ -35,10 +40,42 @@ pub(super) struct Transport {
     http: ProxiedClient,
     /// The relay that carries all requests; `None` if they go to the service itself.
     relay: Option<Arc<Oblivious>>,
+    /// The issuer of tokens; `None` if requests have none.
+    issuer: Option<Arc<IssuerAccess>>,
     /// The address that is connected to: the service's, or the relay's.
     pub(super) base: Arc<str>,
     state: ClientState,
     pub(super) calls: CallRules,
+}
+
+/// The tokens for a service, and the transport to their issuer.
+struct IssuerAccess {
+    tokens: ServiceTokens,
+    transport: Transport,
+}
+
+/// A token that is being taken, as the value of the header `authorization`. A type of its own,
+/// since the future contains one of a request to the issuer.
+type TakenToken = Pin<Box<dyn Future<Output = Result<Zeroizing<String>>> + Send>>;
+
+impl IssuerAccess {
+    /// The issuer of the options; `None` without one.
+    fn of(address: &Address, options: &Options) -> Result<Option<Arc<Self>>> {
+        let Some(setup) = IssuerSetup::of(address, options)? else {
+            return Ok(None);
+        };
+        // Its options name no issuer, so that this ends.
+        let transport = Transport::new(&setup.address, &setup.options)?;
+        let tokens = setup.tokens;
+        Ok(Some(Arc::new(Self { tokens, transport })))
+    }
+
+    /// Takes a token within the time left for a call.
+    fn take(&self, task: Task<'static, Result<Zeroizing<String>>>, call: &Call) -> TakenToken {
+        let mut transport = self.transport.clone();
+        transport.calls.end_by(call.end());
+        Box::pin(async move { transport.run(task).await })
+    }
 }
 
 impl Transport {
@@ -51,6 +88,7 @@ impl Transport {
             http: http::client(peer, options)?,
             base: peer.base().into(),
             relay,
+            issuer: IssuerAccess::of(address, options)?,
             state: options.client_state(),
             calls: CallRules::new(address, options),
         })
@@ -96,7 +134,7 @@ impl Transport {
         loop {
             step = match step {
                 Step::Send(request, then) => {
-                    let response = self.send(request).await;
+                    let response = self.send_with_token(request, call).await;
                     call.note(&response)?;
                     unblocked(|| then.resume(response)).await
                 }
@@ -135,6 +173,32 @@ impl Transport {
         match outcome.await {
             Ok(stored) => stored,
             Err(_) => Err(lock_thread_ended(location)),
+        }
+    }
+
+    /// Sends a request, with a token of the issuer if the service demands one, and reads its
+    /// response.
+    async fn send_with_token(&self, request: Request, call: &Call) -> Result<Response, Failure> {
+        let Some(access) = &self.issuer else {
+            let response = self.send(request).await?;
+            check_no_demand(self.calls.url(), &response)?;
+            return Ok(response);
+        };
+
+        let mut paid = access.tokens.begin(&request);
+        loop {
+            let token = match paid.token() {
+                Some(task) => {
+                    let taken = access.take(task, call).await;
+                    Some(taken.map_err(TokenFailure::of)?)
+                }
+                None => None,
+            };
+
+            let response = self.send(paid.attempt(token)).await?;
+            if paid.is_answered(&response)? {
+                return Ok(response);
+            }
         }
     }
 

@@ -12,11 +12,13 @@ use crate::core::{
     Address, Failure, Oblivious, Request, Response, Step, StoreRequest, Stored, Task,
 };
 use crate::error::Result;
+use crate::failure::TokenFailure;
 use crate::state::ClientState;
 use crate::transport::broken::SentRequest;
 use crate::transport::call::{Call, CallRules};
 use crate::transport::options::Options;
 use crate::transport::relaying::relay_of;
+use crate::transport::service_tokens::{IssuerSetup, ServiceTokens, check_no_demand};
 use crate::transport::verifier::Presented;
 
 /// Runs tasks over blocking HTTP. Clones are cheap and share connections.
@@ -25,10 +27,31 @@ pub(super) struct Transport {
     pub(super) http: HttpAgent,
     /// The relay that carries all requests; `None` if they go to the service itself.
     relay: Option<Arc<Oblivious>>,
+    /// The issuer of tokens; `None` if requests have none.
+    issuer: Option<Arc<IssuerAccess>>,
     /// The address that is connected to: the service's, or the relay's.
     peer: Address,
     state: ClientState,
     calls: CallRules,
+}
+
+/// The tokens for a service, and the transport to their issuer.
+struct IssuerAccess {
+    tokens: ServiceTokens,
+    transport: Transport,
+}
+
+impl IssuerAccess {
+    /// The issuer of the options; `None` without one.
+    fn of(address: &Address, options: &Options) -> Result<Option<Arc<Self>>> {
+        let Some(setup) = IssuerSetup::of(address, options)? else {
+            return Ok(None);
+        };
+        // Its options name no issuer, so that this ends.
+        let transport = Transport::new(&setup.address, &setup.options)?;
+        let tokens = setup.tokens;
+        Ok(Some(Arc::new(Self { tokens, transport })))
+    }
 }
 
 impl Transport {
@@ -53,6 +76,7 @@ impl Transport {
         Ok(Self {
             http: agent::observed(&peer, options, presented)?,
             relay,
+            issuer: IssuerAccess::of(address, options)?,
             peer,
             state: options.client_state(),
             calls: CallRules::new(address, options),
@@ -84,7 +108,7 @@ impl Transport {
         loop {
             step = match step {
                 Step::Send(request, then) => {
-                    let response = self.send(request, call.left()?);
+                    let response = self.send_with_token(request, &call);
                     call.note(&response)?;
                     then.resume(response)
                 }
@@ -97,6 +121,40 @@ impl Transport {
                 Step::Done(output) => return output,
             };
         }
+    }
+
+    /// Sends a request, with a token of the issuer if the service demands one, and reads its
+    /// response.
+    fn send_with_token(&self, request: Request, call: &Call) -> Result<Response, Failure> {
+        let Some(access) = &self.issuer else {
+            let left = call.left().map_err(TokenFailure::of)?;
+            let response = self.send(request, left)?;
+            check_no_demand(self.calls.url(), &response)?;
+            return Ok(response);
+        };
+
+        let mut paid = access.tokens.begin(&request);
+        loop {
+            let token = match paid.token() {
+                Some(task) => {
+                    let taken = access.transport.clone().run_until(task, call);
+                    Some(taken.map_err(TokenFailure::of)?)
+                }
+                None => None,
+            };
+
+            let left = call.left().map_err(TokenFailure::of)?;
+            let response = self.send(paid.attempt(token), left)?;
+            if paid.is_answered(&response)? {
+                return Ok(response);
+            }
+        }
+    }
+
+    /// Runs a task within the time left for another call.
+    fn run_until<T>(mut self, task: Task<'_, Result<T>>, call: &Call) -> Result<T> {
+        self.calls.end_by(call.end());
+        self.run(task)
     }
 
     /// Performs a request to the storage. A wait for a lock ends at the time limit of the call.

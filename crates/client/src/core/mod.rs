@@ -31,6 +31,7 @@
 //! | `servers`, `moving`, `other_pins` | several servers of one database |
 //! | `schedule` | requests of one size at fixed times |
 //! | `psi` | private set intersection |
+//! | `wallet` | tokens of an issuer, which a service demands |
 //! | `operator` | administration of registered clients, for the operator |
 //! | `oblivious` (feature `relay`) | requests that are sealed for a gateway behind a relay |
 
@@ -72,6 +73,8 @@ mod state_cache;
 mod storage;
 mod store;
 mod task;
+#[cfg(feature = "transport")]
+pub(crate) mod wallet;
 
 pub use address::Address;
 #[cfg(feature = "transport")]
@@ -105,5 +108,5 @@ pub use session::Session;
 pub use settings::{
     CheckpointSettings, DownloadLimit, Freshness, Pin, Rotation, Schemes, Settings, Token, Watcher,
 };
-pub use store::{StoreAction, StoreLock, StoreRequest, Stored};
+pub use store::{SavedTokens, StoreAction, StoreLock, StoreRequest, Stored};
 pub use task::{AfterSend, AfterStore, AfterWait, Step, Task};

@@ -107,13 +107,15 @@ pub(crate) fn is_repeatable(request: &Request) -> bool {
 }
 
 /// Returns true if the same request may succeed later: the server is busy, starts or stops, or a
-/// proxy did not reach it. False for a ticket that is being prepared, which has its own wait.
+/// proxy did not reach it. False for a ticket that is being prepared, which has its own wait, and
+/// for an issuer whose next tokens are those of tomorrow.
 ///
 /// Only the status decides, and not the member `retryable` of the body. Otherwise a malicious
 /// server could demand repeated requests, and a repetition may reveal something to it.
 pub(crate) fn is_retryable(response: &Response) -> bool {
     match response.status {
-        429 | 502 | 504 => true,
+        429 => code_of(response).as_deref() != Some(code::TOKEN_QUOTA),
+        502 | 504 => true,
         503 => code_of(response).as_deref() != Some(code::NO_TICKET),
         _ => false,
     }
@@ -162,6 +164,7 @@ mod tests {
     fn only_what_may_pass_is_tried_again() {
         for (status, code, expected) in [
             (429, "busy", true),
+            (429, "token_quota", false),
             (503, "not_ready", true),
             (503, "no_ticket", false),
             (502, "", true),

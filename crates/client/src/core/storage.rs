@@ -7,6 +7,8 @@ use papir_lookup::Root;
 use super::identity::Place;
 use super::owner_pin::PinnedOwner;
 use super::record::SavedRegistration;
+#[cfg(feature = "transport")]
+use super::store::SavedTokens;
 use super::store::{StoreAction, StoreLock, StoreRequest, Stored};
 use super::task::Io;
 use crate::error::{Error, Result, unexpected};
@@ -181,6 +183,21 @@ impl Locked<'_> {
             Stored::Root(root) => Ok(root),
             _ => Err(self.storage.mismatched()),
         }
+    }
+
+    /// Reads the tokens that are not spent; `None` if the slot never had any.
+    #[cfg(feature = "transport")]
+    pub(crate) async fn tokens(&self) -> Result<Option<SavedTokens>> {
+        match self.storage.perform(StoreAction::Tokens).await? {
+            Stored::Tokens(tokens) => Ok(tokens),
+            _ => Err(self.storage.mismatched()),
+        }
+    }
+
+    /// Stores the tokens that are not spent. They are durable on return.
+    #[cfg(feature = "transport")]
+    pub(crate) async fn keep_tokens(&self, tokens: SavedTokens) -> Result<()> {
+        self.storage.change(StoreAction::KeepTokens(tokens)).await
     }
 
     /// Reads the pinned owner's key; `None` if no key is pinned.

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use papir_lookup::Root;
+use zeroize::Zeroizing;
 
 use super::identity::Place;
 use super::owner_pin::PinnedOwner;
@@ -23,6 +24,17 @@ pub struct StoreRequest {
     pub slot: String,
     /// The action.
     pub action: StoreAction,
+}
+
+/// The encoded tokens of an issuer that a client has not spent. They are secret, and `Debug` does
+/// not show them.
+#[derive(Clone)]
+pub struct SavedTokens(pub Zeroizing<Vec<u8>>);
+
+impl fmt::Debug for SavedTokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SavedTokens")
+    }
 }
 
 /// An action on a slot. The core performs the actions from `Read` to `Pin` with the lock held,
@@ -60,6 +72,12 @@ pub enum StoreAction {
     Name,
     /// Pins the name of a service's database. The core performs it with the lock held.
     KeepName(String),
+    /// Reads the tokens that are not spent. The reply is [`Stored::Tokens`]. The core performs it
+    /// with the lock held.
+    Tokens,
+    /// Stores the tokens that are not spent in place of earlier ones. The core performs it with the
+    /// lock held, and sends a token only once the tokens without it are durable.
+    KeepTokens(SavedTokens),
     /// Reads at most this number of bytes of a set's filter. The reply is [`Stored::Bytes`].
     Filter(u64),
     /// Stores the filter of a set in place of an earlier one. The storage takes the lock itself.
@@ -95,6 +113,8 @@ pub enum Stored {
     Root(Option<Root>),
     /// The pinned owner's key; `None` if no key is pinned.
     Owner(Option<PinnedOwner>),
+    /// The tokens that are not spent; `None` if the slot never had any.
+    Tokens(Option<SavedTokens>),
     /// True if a root is pinned.
     Found(bool),
 }

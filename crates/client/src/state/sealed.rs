@@ -211,8 +211,8 @@ pub(crate) fn parse(
     })
 }
 
-/// Encodes a record, an encoded registration, as the file of a slot.
-fn seal(
+/// Encodes a record, such as an encoded registration, as the file of a slot.
+pub(super) fn seal(
     record: &[u8],
     slot: &str,
     passphrase: Option<&Passphrase>,
@@ -263,13 +263,17 @@ fn associated_data(header: &[u8], slot: &str, format: u8) -> Vec<u8> {
 }
 
 /// The record and the format of an opened file.
-struct OpenedFile {
-    record: Zeroizing<Vec<u8>>,
+pub(super) struct OpenedFile {
+    pub(super) record: Zeroizing<Vec<u8>>,
     format: u8,
 }
 
 /// Decodes the record in the file of a slot.
-fn open(file: &[u8], slot: &str, passphrase: Option<&Passphrase>) -> Result<OpenedFile, OpenError> {
+pub(super) fn open(
+    file: &[u8],
+    slot: &str,
+    passphrase: Option<&Passphrase>,
+) -> Result<OpenedFile, OpenError> {
     let mut reader = Reader::new("a state file", file);
     let magic: [u8; 8] = reader.array()?;
     if magic != MAGIC {

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use super::sealed::{self, MAX_BYTES, OpenError, ParsedFile, Passphrase};
 use super::storage::{StateEntry, StateStorage};
-use crate::core::{PinnedOwner, SavedRegistration, StoreAction, StoreLock, Stored};
+use crate::core::{PinnedOwner, SavedRegistration, SavedTokens, StoreAction, StoreLock, Stored};
 use crate::error::{Error, Result};
 
 /// Maximum number of bytes read from the entry of a pinned root.
@@ -19,6 +19,9 @@ const OWNER_BYTES: u64 = 4096;
 
 /// Maximum number of bytes read from the entry of a database's name.
 const NAME_BYTES: u64 = 4096;
+
+/// Maximum number of bytes read from the entry of tokens, of which a slot has at most 128.
+const TOKENS_BYTES: u64 = 64 << 10;
 
 /// The slot of one database. Callers must have its lock while they change it.
 pub(super) struct StateSlot<'a> {
@@ -67,6 +70,7 @@ impl<'a> StateSlot<'a> {
             StoreAction::Root => return Ok(Stored::Root(self.root()?)),
             StoreAction::Owner => return Ok(Stored::Owner(self.owner()?)),
             StoreAction::Name => return self.stored_bytes(StateEntry::Name, NAME_BYTES),
+            StoreAction::Tokens => return Ok(Stored::Tokens(self.tokens()?)),
             StoreAction::Filter(limit) => return self.stored_bytes(StateEntry::Filter, limit),
             StoreAction::PublicPart(limit) => {
                 return self.stored_bytes(StateEntry::PublicPart, limit);
@@ -84,6 +88,10 @@ impl<'a> StateSlot<'a> {
             }
             StoreAction::KeepName(name) => {
                 self.replace(StateEntry::Name, format!("{name}\n").as_bytes())?;
+            }
+            StoreAction::KeepTokens(SavedTokens(record)) => {
+                let file = sealed::seal(&record, &self.name, self.passphrase)?;
+                self.replace(StateEntry::Tokens, &file)?;
             }
             StoreAction::KeepFilter(bytes) => {
                 // Without the lock, two writers could share one partial file.
@@ -165,6 +173,18 @@ impl<'a> StateSlot<'a> {
         PinnedOwner::decode(&bytes)
             .map(Some)
             .map_err(|source| self.damaged(StateEntry::Owner, source))
+    }
+
+    /// Reads the tokens, which are encrypted as registrations are.
+    fn tokens(&self) -> Result<Option<SavedTokens>> {
+        let Some(bytes) = self.read(StateEntry::Tokens, TOKENS_BYTES)? else {
+            return Ok(None);
+        };
+        let path = self.storage.location(&self.name, StateEntry::Tokens);
+        match sealed::open(&bytes, &self.name, self.passphrase) {
+            Ok(opened) => Ok(Some(SavedTokens(opened.record))),
+            Err(error) => Err(not_opened(path, error)),
+        }
     }
 
     fn damaged(&self, entry: StateEntry, source: papir_core::Error) -> Error {

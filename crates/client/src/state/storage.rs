@@ -22,6 +22,8 @@ pub enum StateEntry {
     Owner,
     /// The pinned name of a service's only database, in a slot of the service.
     Name,
+    /// The tokens of an issuer that are not spent.
+    Tokens,
     /// The filter of a set.
     Filter,
     /// A copy of the public part. It may be lost at any time.
@@ -37,6 +39,7 @@ impl StateEntry {
             Self::Root => "root",
             Self::Owner => "owner",
             Self::Name => "name",
+            Self::Tokens => "tokens",
             Self::Filter => "filter",
             Self::PublicPart => "public",
         }
@@ -46,12 +49,13 @@ impl StateEntry {
 /// A storage of client state. An application may provide its own. A slot has the entries of one
 /// database or of one service. Its name has 32 hexadecimal digits and does not reveal the service.
 ///
-/// Registrations, client keys, roots, owner's keys, names and filters change only under the slot's
-/// lock. Every entry may be read without the lock. A public part may also be replaced without it,
-/// by several threads at once.
+/// Registrations, client keys, roots, owner's keys, names, tokens and filters change only under the
+/// slot's lock. Every entry may be read without the lock. A public part may also be replaced
+/// without it, by several threads at once.
 ///
-/// A registered client must never use a part of its state twice. A copy of an earlier state must
-/// therefore not come back: exclude the storage from backups and synchronization.
+/// A registered client must never use a part of its state twice, and nobody a token. A copy of an
+/// earlier state must therefore not come back: exclude the storage from backups and
+/// synchronization.
 pub trait StateStorage: Debug + Send + Sync {
     /// Waits until no other process or thread has the slot's lock, and takes it. If the storage
     /// knows the slot's [place](StoreLock::at), the lock has it, and the client refuses a state

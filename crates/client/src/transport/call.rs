@@ -39,6 +39,12 @@ impl CallRules {
         self.deadline
     }
 
+    /// The service's address, for errors.
+    #[cfg(any(feature = "aio", feature = "blocking"))]
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Sets the time at which later calls end, in place of an earlier deadline.
     #[cfg(any(feature = "aio", feature = "blocking"))]
     pub(crate) fn end_by(&mut self, deadline: Option<Instant>) {

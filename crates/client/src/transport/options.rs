@@ -8,6 +8,7 @@ use papir_core::{OwnerKey, without_passwords};
 use papir_lookup::Root;
 
 use super::identity::Identity;
+use super::issuer::Issuer;
 use super::platform::Native;
 use super::proxy::ProxySetting;
 use super::relay::Relay;
@@ -64,6 +65,11 @@ pub struct Options {
     /// `insecure_http` is set. A service at a Unix socket or below a path, and a client
     /// certificate, are refused. `None` connects to the service itself.
     pub relay: Option<Relay>,
+    /// The issuer of private tokens, for a service that demands them. Tokens are kept with the
+    /// client state, and encrypted with the passphrase. Connections to the issuer have the `ca`,
+    /// the `proxy` and `insecure_http` of these options. They do not go through the `relay`, which
+    /// forwards to the service only: the issuer sees the client's address. `None` spends no tokens.
+    pub issuer: Option<Issuer>,
     /// The directory of client state: the state of registered clients, pins, and copies of public
     /// parts. `None` for [`crate::default_state_directory`].
     pub state: Option<PathBuf>,

@@ -75,6 +75,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-schemes",
             "papir-lookup",
             "papir-ohttp",
+            "papir-privacy-pass",
             "papir-protocol",
             "papir-tls",
         ],

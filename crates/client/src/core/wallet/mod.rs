@@ -1,0 +1,36 @@
+//! Private tokens of an issuer, which a service demands (RFC 9576 to 9578).
+//!
+//! | file | contents |
+//! |---|---|
+//! | `offers` | challenges of a service, and which of them a client accepts |
+//! | `unspent` | the tokens that are not spent |
+//! | `purse` | what is fetched from the issuer and when, and the spending of a token |
+//!
+//! A client fetches [`TOKENS_PER_BATCH`] tokens at a time, and only when it has none left for the
+//! challenge. A token is removed from the state before it is sent, so that it is spent at most
+//! once, also across a crash. What the client sends to the issuer does not depend on the service or
+//! on what is looked up, except for the time.
+//!
+//! Tokens of one issuer cannot be told apart as long as all clients answer the same challenges
+//! under the same keys. Therefore a challenge must have one of few forms, and a directory few keys.
+//!
+//! [`TOKENS_PER_BATCH`]: papir_privacy_pass::TOKENS_PER_BATCH
+
+mod offers;
+mod purse;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(crate) mod testing;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
+mod unspent;
+
+pub(crate) use offers::{AcceptedChallenge, named_issuer, token_offers};
+pub(crate) use purse::{TokenPurse, TokenReason};
+
+/// Decodes a record of tokens and encodes it again, for fuzzing.
+pub(crate) fn reencoded(record: &[u8]) -> papir_core::Result<Vec<u8>> {
+    let tokens = unspent::UnspentTokens::decode(record)?;
+    Ok(tokens.encode().to_vec())
+}

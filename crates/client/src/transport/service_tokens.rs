@@ -1,0 +1,196 @@
+//! Requests with tokens of the issuer of the options.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use papir_privacy_pass::PassError;
+use papir_protocol::header;
+use zeroize::Zeroizing;
+
+use super::options::Options;
+use crate::core::wallet::{AcceptedChallenge, TokenPurse, TokenReason, named_issuer, token_offers};
+use crate::core::{Address, Failure, Request, Response, Task};
+use crate::error::{Error, Result};
+use crate::failure::TokenFailure;
+
+/// Most kinds of requests whose challenge is remembered. A connection has fewer.
+const MAX_REMEMBERED: usize = 64;
+/// Most tokens that are spent for one request: a second one if the first is refused.
+const MAX_SPENT: usize = 2;
+
+/// The tokens for the requests to one service.
+pub(crate) struct ServiceTokens {
+    purse: TokenPurse,
+    /// The service's address, for errors.
+    url: String,
+    /// The challenge of each kind of request that was refused without a token. Later ones have one
+    /// from the start.
+    remembered: Mutex<HashMap<String, AcceptedChallenge>>,
+}
+
+/// The tokens for the requests to a service, and the options of connections to their issuer.
+pub(crate) struct IssuerSetup {
+    pub(crate) tokens: ServiceTokens,
+    pub(crate) address: Address,
+    pub(crate) options: Options,
+}
+
+impl IssuerSetup {
+    /// The issuer of the options, for the service at `address`; `None` without an issuer.
+    ///
+    /// Connections to the issuer have the proxy and the trusted certificates of the options, and
+    /// neither the relay nor the client's certificate, which are for the service.
+    ///
+    /// # Errors
+    /// [`Error::BadIssuer`] and [`Error::TokenInClear`].
+    pub(crate) fn of(address: &Address, options: &Options) -> Result<Option<Self>> {
+        let Some(issuer) = &options.issuer else {
+            return Ok(None);
+        };
+        issuer.check(options.insecure_http)?;
+
+        let own = Options {
+            token: issuer.token.clone(),
+            issuer: None,
+            relay: None,
+            identity: None,
+            ..options.clone()
+        };
+        let service = own.service(&issuer.url)?;
+        Ok(Some(Self {
+            address: service.address().clone(),
+            tokens: ServiceTokens {
+                purse: TokenPurse::new(service, address),
+                url: address.base().to_owned(),
+                remembered: Mutex::default(),
+            },
+            options: own,
+        }))
+    }
+}
+
+impl ServiceTokens {
+    /// Begins to send a request.
+    pub(crate) fn begin<'a>(&'a self, request: &'a Request) -> PaidRequest<'a> {
+        let asked = self.remembered().get(&kind(request)).cloned();
+        PaidRequest {
+            tokens: self,
+            request,
+            asked,
+            spent: 0,
+        }
+    }
+
+    /// The challenge in a response; `None` if it demands no token.
+    fn asked(&self, response: &Response) -> Result<Option<AcceptedChallenge>> {
+        let offers = token_offers(response).map_err(|error| bad_challenge(&self.url, &error))?;
+        if offers.is_empty() {
+            return Ok(None);
+        }
+
+        let chosen = self.purse.parties().choose(&offers);
+        chosen.map(Some).map_err(|reason| Error::BadChallenge {
+            url: self.url.clone(),
+            reason,
+        })
+    }
+
+    fn remember(&self, request: &Request, asked: &AcceptedChallenge) {
+        let mut remembered = self.remembered();
+        if remembered.len() >= MAX_REMEMBERED {
+            remembered.clear();
+        }
+        remembered.insert(kind(request), asked.clone());
+    }
+
+    fn remembered(&self) -> MutexGuard<'_, HashMap<String, AcceptedChallenge>> {
+        self.remembered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The kind of a request, for which the service has one challenge.
+fn kind(request: &Request) -> String {
+    format!("{} {}", request.method.name(), request.path)
+}
+
+/// A request to a service that may demand tokens, with up to two attempts that spend one each.
+pub(crate) struct PaidRequest<'a> {
+    tokens: &'a ServiceTokens,
+    request: &'a Request,
+    /// The challenge for the next attempt.
+    asked: Option<AcceptedChallenge>,
+    spent: usize,
+}
+
+impl PaidRequest<'_> {
+    /// The task that takes a token for the next attempt; `None` if it needs none.
+    pub(crate) fn token(&self) -> Option<Task<'static, Result<Zeroizing<String>>>> {
+        let reason = match self.spent {
+            0 => TokenReason::Demanded,
+            _ => TokenReason::Refused,
+        };
+        let asked = self.asked.clone()?;
+        Some(self.tokens.purse.spend(asked, reason))
+    }
+
+    /// The request for the next attempt. A token is in place of the client's bearer token, as there
+    /// is one header for both.
+    pub(crate) fn attempt(&mut self, token: Option<Zeroizing<String>>) -> Request {
+        let mut request = self.request.clone();
+        if let Some(token) = token {
+            self.spent += 1;
+            request
+                .headers
+                .retain(|header| header.name != header::AUTHORIZATION);
+            request = request.with_header(header::AUTHORIZATION, token);
+        }
+        request
+    }
+
+    /// Returns true if the response is the answer, and false if there is another attempt.
+    ///
+    /// # Errors
+    /// [`Error::BadChallenge`] if the service demands a token that this client does not spend.
+    pub(crate) fn is_answered(&mut self, response: &Response) -> Result<bool, Failure> {
+        let asked = self.tokens.asked(response).map_err(TokenFailure::of)?;
+        let Some(asked) = asked else {
+            return Ok(true);
+        };
+
+        // From now on also for other requests of this kind: each refusal costs the upload.
+        self.tokens.remember(self.request, &asked);
+        self.asked = Some(asked);
+        Ok(self.spent >= MAX_SPENT)
+    }
+}
+
+/// Refuses a response that demands tokens, for a client without an issuer.
+pub(crate) fn check_no_demand(url: &str, response: &Response) -> Result<(), Failure> {
+    let offers =
+        token_offers(response).map_err(|error| TokenFailure::of(bad_challenge(url, &error)))?;
+    if offers.is_empty() {
+        return Ok(());
+    }
+
+    let url = url.to_owned();
+    Err(TokenFailure::of(match named_issuer(&offers) {
+        Some(issuer) => Error::NoIssuer { url, issuer },
+        None => {
+            let reason = "no challenge for tokens of type 2".to_owned();
+            Error::BadChallenge { url, reason }
+        }
+    }))
+}
+
+fn bad_challenge(url: &str, error: &PassError) -> Error {
+    Error::BadChallenge {
+        url: url.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
