@@ -32,6 +32,9 @@ class ConnectOptions(TypedDict, total=False):
             see this machine's address. `ca`, `proxy` and `insecure_http` apply to the relay.
         ohttp_keys: A file with the keys of the service's gateway. By default they are fetched through the relay, which
             can then replace them and read everything; a token is refused then.
+        issuer: The issuer of private tokens, as `https://HOST`, for a service that demands them. Tokens are kept in the
+            directory of client state. `ca`, `proxy` and `insecure_http` apply to the issuer, and `relay` does not.
+        issuer_token: A token for the issuer.
         max_download: The longest public part that is fetched, in bytes; 1 GiB by default.
         patience: How long a busy service is tried again; 60 by default.
         timeout: The most that a call takes, with all its waits and retries: `connect`, and each lookup. Unlimited by
@@ -59,6 +62,8 @@ class ConnectOptions(TypedDict, total=False):
     proxy: str | None
     relay: str | None
     ohttp_keys: str | os.PathLike[str] | None
+    issuer: str | None
+    issuer_token: str | None
     max_download: int | None
     patience: float | None
     timeout: float | None

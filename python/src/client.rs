@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use papir_client::aio::{Connection, SharedConnection};
 use papir_client::{
-    DownloadLimit, Freshness, Options, Passphrase, Pin, Relay, Token, VerifyingKey,
+    DownloadLimit, Freshness, Issuer, Options, Passphrase, Pin, Relay, Token, VerifyingKey,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -29,6 +29,8 @@ pub(crate) fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options
     };
     let mut relay = None;
     let mut ohttp_keys = None;
+    let mut issuer = None;
+    let mut issuer_token = None;
     for (name, value) in arguments.into_iter().flat_map(|arguments| arguments.iter()) {
         if value.is_none() {
             continue;
@@ -65,6 +67,8 @@ pub(crate) fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options
             "proxy" => options.proxy = value.extract::<String>()?.parse().map_err(invalid)?,
             "relay" => relay = Some(value.extract::<String>()?),
             "ohttp_keys" => ohttp_keys = Some(value.extract::<PathBuf>()?),
+            "issuer" => issuer = Some(value.extract::<String>()?),
+            "issuer_token" => issuer_token = Some(token(&value.extract::<String>()?)?),
             "max_download" => options.download_limit = DownloadLimit(value.extract()?),
             "patience" => options.patience = Some(seconds(&value)?),
             "timeout" => options.timeout = Some(seconds(&value)?),
@@ -76,6 +80,11 @@ pub(crate) fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options
         (Some(url), keys) => Some(Relay { url, keys }),
         (None, None) => None,
         (None, Some(_)) => return Err(invalid("ohttp_keys needs a relay")),
+    };
+    options.issuer = match (issuer, issuer_token) {
+        (Some(url), token) => Some(Issuer::new(url, token)),
+        (None, None) => None,
+        (None, Some(_)) => return Err(invalid("issuer_token needs an issuer")),
     };
     Ok(options)
 }

@@ -143,6 +143,8 @@ def test_every_option_is_accepted(tmp_path: Path) -> None:
         "proxy": "none",
         "relay": None,
         "ohttp_keys": None,
+        "issuer": "https://issuer.example",
+        "issuer_token": "secret",
         "max_download": 1 << 20,
         "patience": 0,
         "timeout": 60,

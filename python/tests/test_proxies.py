@@ -131,3 +131,8 @@ def test_a_relay_that_cannot_be_used_is_not_passed_by(proxy: Proxy, tmp_path: Pa
     assert missing.value.code == "bad_ohttp_keys"
     with pytest.raises(ValueError, match="needs a relay"):
         pypapir.connect(url, ohttp_keys=tmp_path / "none")
+    with pytest.raises(pypapir.Error) as plain_issuer:
+        pypapir.connect(url, issuer="http://issuer.example", cache=False, pin=False)
+    assert plain_issuer.value.code == "bad_issuer"
+    with pytest.raises(ValueError, match="needs an issuer"):
+        pypapir.connect(url, issuer_token="secret")

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::Args;
 use papir_client::{
-    DownloadLimit, FinalFailure, Identity, Options, Pin, Relay, RetryObserver, Token,
+    DownloadLimit, FinalFailure, Identity, Issuer, Options, Pin, Relay, RetryObserver, Token,
 };
 use papir_plan::units::parse_bytes;
 use zeroize::Zeroizing;
@@ -51,6 +51,14 @@ pub(crate) struct Connecting {
     /// which can then replace them and read everything.
     #[arg(long, value_name = "FILE", global = true, requires = "relay")]
     ohttp_keys: Option<PathBuf>,
+    /// Issuer of private tokens, for a service that demands them: https://HOST, optionally with a
+    /// port. 32 tokens are fetched at a time, kept with the client state, and spent once each. The
+    /// connection to the issuer does not go through --relay.
+    #[arg(long, value_name = "URL", global = true)]
+    issuer: Option<String>,
+    /// A file with the access token for the issuer.
+    #[arg(long, value_name = "FILE", global = true, requires = "issuer")]
+    issuer_token: Option<PathBuf>,
     /// Largest download of a public part or a set's filter, whose length the service chooses
     /// [default: 1GiB].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, global = true)]
@@ -92,6 +100,7 @@ impl Connecting {
             identity: self.identity(),
             proxy: network.proxy,
             relay: self.relay(),
+            issuer: self.issuer()?,
             download_limit: self
                 .max_download
                 .map_or_else(DownloadLimit::default, DownloadLimit),
@@ -116,6 +125,20 @@ impl Connecting {
         Some(Relay { url, keys })
     }
 
+    fn issuer(&self) -> Result<Option<Issuer>, Failure> {
+        let Some(url) = &self.issuer else {
+            return Ok(None);
+        };
+        let token = match &self.issuer_token {
+            Some(path) => Some(parse_token(
+                &read_token(path)?,
+                &path.display().to_string(),
+            )?),
+            None => None,
+        };
+        Ok(Some(Issuer::new(url, token)))
+    }
+
     fn identity(&self) -> Option<Identity> {
         Some(Identity::new(
             self.client_cert.as_ref()?,
@@ -134,10 +157,13 @@ impl Connecting {
             },
         };
 
-        Token::new(&text)
-            .map(Some)
-            .map_err(|error| Failure::new(format!("{source}: {error}")))
+        parse_token(&text, &source).map(Some)
     }
+}
+
+/// Parses the text of a token. Errors name its source.
+fn parse_token(text: &str, source: &str) -> Result<Token, Failure> {
+    Token::new(text).map_err(|error| Failure::new(format!("{source}: {error}")))
 }
 
 /// The same options, without a line about retries if the command prints JSON.
@@ -195,7 +221,11 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
         error @ papir_client::Error::BadProxy { .. } => Failure::new(format!(
             "no connection was made: {error} (--proxy none connects directly)"
         )),
+        error @ papir_client::Error::NoIssuer { .. } => {
+            Failure::new(format!("{error} (--issuer URL --issuer-token FILE)"))
+        }
         error @ (papir_client::Error::BadRelay { .. }
+        | papir_client::Error::BadIssuer { .. }
         | papir_client::Error::BadOhttpKeys { .. }) => {
             Failure::new(format!("no connection was made: {error}"))
         }

@@ -83,6 +83,7 @@ fn unreachable(error: Error) -> Finding {
         Error::TimedOut { .. } => "connection",
         Error::BadProxy { .. } => "proxy",
         Error::BadRelay { .. } | Error::BadOhttpKeys { .. } => "relay",
+        Error::BadIssuer { .. } | Error::NoIssuer { .. } | Error::BadChallenge { .. } => "issuer",
         _ => "address",
     };
 
@@ -99,6 +100,7 @@ fn unreachable(error: Error) -> Finding {
         (Error::BadRelay { .. } | Error::BadOhttpKeys { .. }, _) => {
             "give --relay https://host, and --ohttp-keys FILE with the gateway's keys"
         }
+        (_, "issuer") => "give --issuer https://host, and --issuer-token FILE",
         _ if failure.is_some() => "use the other scheme",
         (_, "relay") => {
             "is the relay running, does it know this service, and does the service have a gateway?"
