@@ -42,6 +42,7 @@ mod signed;
 mod stateful_client;
 mod support;
 mod tls;
+mod token_clients;
 mod traffic;
 mod verifiable;
 mod verification;
