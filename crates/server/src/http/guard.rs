@@ -161,7 +161,7 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
 
     let Rights { grant, token } = if is_shown(app, name, request)? {
         Rights {
-            grant: Grant::everything(),
+            grant: Grant::of_everybody(),
             token: None,
         }
     } else {
