@@ -72,7 +72,8 @@ soak: debug-program ## Half an hour of lookups, registrations and updates of one
 	$(CARGO) test --locked --workspace --tests $(SOAK) -- --include-ignored
 
 long-tests: debug-program
-	$(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored --skip timed:: --skip $(SOAK)
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --locked --workspace --no-fail-fast -- \
+	  --include-ignored --skip timed:: --skip $(SOAK)
 
 # The oldest Rust release that papir supports, as in Cargo.toml.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
