@@ -71,10 +71,11 @@ impl Options {
     /// key that does not parse, and for a relay that cannot be used.
     pub(crate) fn session(&self) -> Result<SessionOptions> {
         let service = self.service()?;
+        let route = self.route(&service)?;
         Ok(SessionOptions {
-            route: self.route(&service)?,
-            service,
+            service: route.reach(service),
             settings: self.settings()?,
+            route,
         })
     }
 

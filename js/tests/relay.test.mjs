@@ -10,6 +10,7 @@ import { DIST, LIMIT, built, fakeRelay, folder, fruit, papir, relay, serve, text
 
 const { connect, NetworkError, PapirError } = await built("index.js");
 const { Engine } = await built("engine.js");
+const { send } = await built("http.js");
 const { compile, hasVectors } = await built("module.js");
 const { options } = await built("options.js");
 
@@ -22,10 +23,10 @@ const UNKNOWN_KEY = "https://iana.org/assignments/http-problem-types#ohttp-key";
 /** Options of a connection that tries nothing again and keeps nothing. */
 const ONCE = { patience: 0, cache: false, pin: false };
 
-/** Serves fruit with a gateway. Returns the service's address. */
-async function gateway(test, extra = []) {
+/** Serves fruit with a gateway. `build` are more arguments of its build. Returns the service's address. */
+async function gateway(test, build = []) {
   const path = folder(test);
-  return (await serve(test, [fruit(path)], ["--ohttp", join(path, "ohttp.toml"), ...extra])).url;
+  return (await serve(test, [fruit(path, build)], ["--ohttp", join(path, "ohttp.toml")])).url;
 }
 
 /** The keys of a service's gateway. */
@@ -259,6 +260,52 @@ test("no token is sealed for keys that only the relay vouches for", async (t) =>
   for (const allowed of [{ insecureHttp: true }, { ohttpKeys: await keysOf(url) }]) {
     const database = await connect(SERVICE, { relay: carrier.url, token: "secret", ...allowed });
     assert.equal(text(await database.get("apple")), "red");
+  }
+});
+
+test("a copy of a public part is offered only through the relay that it was fetched through", async (t) => {
+  const url = await gateway(t, ["--scheme", "simple"]);
+  const fetched = async (relay) => {
+    const database = await connect(url, { relay });
+    database.close();
+    return database.costs.publicBytes;
+  };
+
+  for (const carrier of [undefined, await relay(t, [url]), await relay(t, [url])]) {
+    const first = await fetched(carrier?.url);
+    assert(first > 64 << 10, `${carrier?.url}: ${first}`);
+    assert.equal(await fetched(carrier?.url), 0, carrier?.url);
+  }
+});
+
+/** The slots that a connection writes to, by their entries. */
+async function slotsOf(url, carrier) {
+  const slots = {};
+  const io = {
+    send: (request, bodyLimit) => send(carrier ?? url, request, bodyLimit, {}),
+    wait: () => assert.fail("no wait is expected"),
+    store: async ({ action, slot, entry }) => {
+      if (action === "write") slots[entry] = slot;
+      return { head: { found: false, lock: 1 } };
+    },
+  };
+  const engine = await Engine.start(await compile("relay", hasVectors()), { unlock: () => {} });
+  await engine.open(options(url, { relay: carrier }), io);
+  return slots;
+}
+
+test("what the service can recognise is stored for each relay, and pins hold on every way", async (t) => {
+  const key = join(folder(t), "owner.key");
+  papir("checkpoint", "keygen", key, "--name", "tests/owner");
+  const url = await gateway(t, ["--scheme", "simple", "--sign", key]);
+  const [one, other] = [(await fakeRelay(t, url)).url, (await fakeRelay(t, url)).url];
+
+  const direct = await slotsOf(url);
+  assert.deepEqual(Object.keys(direct).sort(), ["name", "owner", "public"]);
+  assert.equal(direct.public, `${url}/v1/databases/fruit`);
+  for (const carrier of [one, other]) {
+    const relayed = await slotsOf(url, carrier);
+    assert.deepEqual(relayed, { ...direct, public: `${direct.public} through ${carrier}` });
   }
 });
 
