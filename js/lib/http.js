@@ -123,7 +123,8 @@ async function read(response, limit, timer, onProgress) {
       parts.push(value.subarray(0, limit - length));
       length += parts.at(-1).length;
       if (length > LONGEST_BODY) throw tooLong(response.url);
-      if (total >= REPORTED_BYTES) onProgress?.({ received: length, total });
+      // Sealed responses, and those of some proxies, do not announce their length.
+      if (Math.max(total, length) >= REPORTED_BYTES) onProgress?.({ received: length, total });
     }
   } catch (error) {
     if (error instanceof PapirError) throw error;

@@ -19,7 +19,7 @@ export interface ConnectOptions {
   /**
    * The relay of Oblivious HTTP, as `https://HOST`, through which every request goes, sealed for the service's gateway
    * (RFC 9458). The service then does not see this machine's address. Nothing is sent to the service itself; without
-   * the relay, a call fails with the code `relay`. Progress is not reported.
+   * the relay, a call fails with the code `relay`.
    */
   relay?: string | URL;
   /**
@@ -72,9 +72,10 @@ export interface ConnectOptions {
   onProgress?: (progress: Progress) => void;
 }
 
-/** Progress of a body that is being received, in bytes. */
+/** Progress of a body that is being received, in bytes. Through a relay they are those of the sealed response. */
 export interface Progress {
   received: number;
+  /** The length of the body; 0 if it is not announced, as by most relays. */
   total: number;
 }
 

@@ -166,6 +166,8 @@ function readable(value) {
 }
 
 function onProgress({ received, total }) {
+  // A proxy may leave the length out.
+  if (total === 0) return;
   Object.assign(element("progress"), { hidden: received === total, max: total, value: received });
 }
 

@@ -278,6 +278,24 @@ test("a copy of a public part is offered only through the relay that it was fetc
   }
 });
 
+test("the bytes of a sealed response are reported while they arrive", async (t) => {
+  const url = await gateway(t, ["--scheme", "simple"]);
+  const progress = [];
+  const onProgress = (one) => progress.push(one);
+  const carrier = await relay(t, [url]);
+  const database = await connect(url, { relay: carrier.url, cache: false, onProgress });
+
+  assert(progress.length > 0);
+  for (const [number, { received, total }] of progress.entries()) {
+    assert.equal(total, 0);
+    assert(number === 0 || received > progress[number - 1].received, JSON.stringify(progress));
+  }
+  // All of the public part is among them, and padding that is not as long.
+  const { received } = progress.at(-1);
+  const { publicBytes } = database.costs;
+  assert(received >= publicBytes && received < 2 * publicBytes + (64 << 10), `${received} for ${publicBytes}`);
+});
+
 /** The slots that a connection writes to, by their entries. */
 async function slotsOf(url, carrier) {
   const slots = {};
