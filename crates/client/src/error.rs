@@ -463,8 +463,7 @@ impl Error {
     ///
     /// Errors of answers are not among them: a lookup that is repeated because an answer does not
     /// decode or verify would tell the servers so.
-    #[cfg(any(feature = "aio", feature = "blocking"))]
-    pub(crate) fn is_of_server(&self) -> bool {
+    pub fn is_of_server(&self) -> bool {
         match self {
             Self::Transport { .. }
             | Self::Relay { .. }
@@ -479,9 +478,9 @@ impl Error {
         }
     }
 
-    /// Returns true if the error may be of an answer, of a scheme or of a binary format.
-    #[cfg(any(feature = "aio", feature = "blocking"))]
-    pub(crate) fn is_of_answer(&self) -> bool {
+    /// Returns true if the error may be of an answer, of a scheme or of a binary format. Before
+    /// anything is looked up, another server may be asked after it.
+    pub fn is_of_answer(&self) -> bool {
         matches!(self, Self::Core(_) | Self::Lookup(_) | Self::Shared(_))
     }
 

@@ -144,7 +144,6 @@ impl Address {
     }
 
     /// The address for messages, without a database.
-    #[cfg(feature = "transport")]
     pub(crate) fn shown(&self) -> String {
         match &self.socket {
             Some(path) => format!("unix:{}", path.display()),

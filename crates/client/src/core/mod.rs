@@ -28,7 +28,7 @@
 //! | `record`, `storage`, `state_cache`, `identity` | state of registered clients |
 //! | `ready_tickets` | waiting for a client's tickets |
 //! | `session`, `first_version`, `owned`, `lookups`, `costs` | lookups in one database |
-//! | `servers`, `moving`, `other_pins` | several servers of one database |
+//! | `server_list`, `servers`, `moving`, `other_pins` | several servers of one database |
 //! | `schedule` | requests of one size at fixed times |
 //! | `psi` | private set intersection |
 //! | `wallet` | tokens of an issuer, which a service demands |
@@ -64,6 +64,7 @@ mod registration;
 mod request;
 mod retries;
 mod schedule;
+mod server_list;
 #[cfg(any(feature = "aio", feature = "blocking"))]
 mod servers;
 mod service;
@@ -101,6 +102,7 @@ pub use schedule::{
     Awaited, MAX_KEY_BYTES, MAX_WAITING, Schedule, ScheduleRunner, Scheduled, ScheduledBatch,
     TimeSlot, TimeSlots,
 };
+pub use server_list::check_servers;
 #[cfg(any(feature = "aio", feature = "blocking"))]
 pub(crate) use servers::{ServerSearch, wait_for};
 pub use service::Service;

@@ -7,11 +7,8 @@ use papir_core::without_passwords;
 use super::call::is_over;
 use super::options::Options;
 use super::retry_observer::{RetryObserver, RetryPause};
-use crate::core::{Address, Pin, ServerSearch, Service, Settings};
+use crate::core::{Address, ServerSearch, Service, Settings, check_servers};
 use crate::error::{Error, Result};
-
-/// Maximum number of servers of a connection.
-const MAX_SERVERS: usize = 16;
 
 /// The servers of one database, with a transport of type `T` to each.
 #[derive(Clone)]
@@ -47,27 +44,19 @@ impl<T> Servers<T> {
 
     /// The servers at these addresses, with transports that `connect` makes.
     ///
-    /// Fails with [`Error::Servers`] for a list that is empty, too long, or has an address twice or
-    /// addresses of different databases, and if the options give no reason to trust a server. Fails
-    /// also with errors of the addresses and of the options.
+    /// Fails with the errors of [`check_servers`], of the addresses and of the options.
     pub(crate) fn new<U: AsRef<str>>(
         urls: &[U],
         options: &Options,
         connect: fn(&Address, &Options) -> Result<T>,
     ) -> Result<Self> {
-        check_number(urls.len())?;
-        check_trust(options)?;
         let mut services = Vec::new();
         for url in urls {
             services.push(options.service(url.as_ref())?);
         }
 
         let addresses: Vec<Address> = services.iter().map(|one| one.address().clone()).collect();
-        check_distinct(&addresses)?;
-        let database = match &options.database {
-            Some(name) => Some(name.clone()),
-            None => common_database(&addresses)?,
-        };
+        let database = check_servers(&addresses, options.settings())?.database;
 
         let mut all = Vec::new();
         for (number, service) in services.into_iter().enumerate() {
@@ -140,63 +129,11 @@ impl<T> Servers<T> {
     }
 }
 
-/// Checks the number of addresses.
-fn check_number(number: usize) -> Result<()> {
-    if (1..=MAX_SERVERS).contains(&number) {
-        return Ok(());
-    }
-    Err(refused(format!(
-        "{number} addresses: expected 1 to {MAX_SERVERS}"
-    )))
-}
-
-/// Checks that something decides which server is believed. Each could otherwise answer for all of
-/// them with data of its own.
-fn check_trust(options: &Options) -> Result<()> {
-    let is_known = options.root.is_some() || options.checkpoint.owner.is_some();
-    if is_known || options.pin != Pin::Nothing {
-        return Ok(());
-    }
-    Err(refused(
-        "neither an owner's key nor a root is given, and nothing is pinned: expected one of them"
-            .to_owned(),
-    ))
-}
-
-/// Checks that no address occurs twice.
-fn check_distinct(addresses: &[Address]) -> Result<()> {
-    for (number, address) in addresses.iter().enumerate() {
-        let url = address.shown();
-        if addresses[..number].iter().any(|one| one.shown() == url) {
-            return Err(refused(format!("{url} is given twice: expected it once")));
-        }
-    }
-    Ok(())
-}
-
-/// The name of the database in the addresses; `None` if none of them names one.
-fn common_database(addresses: &[Address]) -> Result<Option<String>> {
-    let mut names = addresses.iter().filter_map(|one| one.database.as_ref());
-    let Some(first) = names.next() else {
-        return Ok(None);
-    };
-
-    match names.find(|name| *name != first) {
-        Some(other) => Err(refused(format!(
-            "an address names the database `{other}`: expected `{first}`, as before"
-        ))),
-        None => Ok(Some(first.clone())),
-    }
-}
-
-fn refused(reason: String) -> Error {
-    Error::Servers { reason }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::core::Pin;
 
     fn servers(urls: &[&str], options: &Options) -> Result<Servers<()>> {
         Servers::new(urls, options, |_, _| Ok(()))
@@ -209,7 +146,7 @@ mod tests {
     #[test]
     fn lists_that_cannot_be_used_are_refused() {
         let options = Options::default();
-        let many = ["http://h"; MAX_SERVERS + 1];
+        let many = ["http://h"; 17];
         let lists: [(&[&str], &str); 4] = [
             (&[], "0 addresses"),
             (&many, "17 addresses: expected 1 to 16"),
