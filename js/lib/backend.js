@@ -1,14 +1,12 @@
 // Databases, where the work is done: in a worker, or in the thread of the caller.
 
+import { serviceOf, withoutSlashes } from "./address.js";
 import { Engine } from "./engine.js";
 import { PapirError } from "./errors.js";
 import { send } from "./http.js";
 import { compile, modulesOf } from "./module.js";
 import { Turns, stoppable, wait } from "./stopping.js";
 import { storage } from "./storage.js";
-
-/** The path of a service's databases. */
-const DATABASES = "/v1/databases";
 
 /** Opens databases and looks up in them. */
 export class Backend {
@@ -50,16 +48,36 @@ export class Backend {
     }
   }
 
-  /** Looks up in a database, after the lookups before. */
-  get(number, wanted, { signal, onProgress }) {
+  /** Looks up in a database, after the calls before. Returns encoded outcomes and its description. */
+  get(number, wanted, settings) {
+    return this.#take(number, settings, (database) => {
+      const io = this.#ioOf(database, database.peer, settings);
+      return database.engine.get(database.handle, wanted, io, settings.signal);
+    });
+  }
+
+  /**
+   * Moves a database to another of its servers, after the calls before. Returns its description. `options` are those of
+   * a connection to that server.
+   */
+  move(number, options, settings) {
+    return this.#take(number, settings, async (database) => {
+      const peer = peerOf(options);
+      const io = this.#ioOf(database, peer, settings);
+      const moved = await database.engine.move(database.handle, options, io, settings.signal);
+      database.peer = peer;
+      return moved;
+    });
+  }
+
+  /** Makes a call in a database, after the calls before. */
+  #take(number, { signal }, call) {
     const database = this.#databases.get(number);
     if (!database) return Promise.reject(new PapirError("the database is closed", { code: "closed" }));
-    const { engine, handle, peer, fetch, turns } = database;
-    const io = this.#io(peer, { signal, onProgress, fetch });
-    const outcome = turns.take(() => {
+    const outcome = database.turns.take(() => {
       signal?.throwIfAborted();
       if (!this.#databases.has(number)) throw new PapirError("the database is closed", { code: "closed" });
-      return engine.get(handle, wanted, io, signal);
+      return call(database);
     });
     return stoppable(outcome, signal);
   }
@@ -89,6 +107,11 @@ export class Backend {
     return Engine.start(module, { unlock: (lock) => this.#storage.unlock(lock) });
   }
 
+  /** The events of a call in a database, whose requests go to a peer. */
+  #ioOf({ fetch }, peer, { signal, onProgress }) {
+    return this.#io(peer, { signal, onProgress, fetch });
+  }
+
   #io({ base, isRelay }, { signal, onProgress, fetch }) {
     return {
       send: (request, bodyLimit) => send(base, request, bodyLimit, { signal, onProgress, fetch, isRelay }),
@@ -112,10 +135,5 @@ export class Backend {
 function peerOf({ url, relay }) {
   // An empty address is one that the module refuses.
   if (typeof relay === "string") return { base: withoutSlashes(relay), isRelay: true };
-  const [before, ...more] = url.split(DATABASES);
-  return { base: more.length > 0 ? before : withoutSlashes(url), isRelay: false };
-}
-
-function withoutSlashes(url) {
-  return url.replace(/\/+$/, "");
+  return { base: serviceOf(url), isRelay: false };
 }

@@ -6,6 +6,8 @@ const text = { encode: (value) => new TextEncoder().encode(value), decode: (byte
 const NOTHING = new Uint8Array();
 /** `getRandomValues` fills no more bytes at once. */
 const MOST_RANDOM = 65536;
+/** Kinds of a task's last event, unless the task has failed. */
+const RESULTS = ["opened", "moved", "values"];
 
 /**
  * A module's instance.
@@ -70,6 +72,12 @@ export class Engine {
     return { values: body, database: head.database };
   }
 
+  /** Moves a database to another of its servers, with the options of a connection to it. Returns the description. */
+  async move(handle, options, io, signal) {
+    const { head } = await this.#run((bytes) => this.#call("papir_move", handle, ...bytes), encodeJson(options), io, signal);
+    return { database: head.database };
+  }
+
   close(handle) {
     if (!this.#broken) this.#call("papir_close", handle);
   }
@@ -91,7 +99,7 @@ export class Engine {
     for (;;) {
       const { head, body, handle } = event;
       if (head.kind === "failed") throw errorOf(head);
-      if (head.kind === "opened" || head.kind === "values") return event;
+      if (RESULTS.includes(head.kind)) return event;
       const bodyLimit = (status, version) =>
         this.#call("papir_body_limit", handle, status, ...this.#give(text.encode(version ?? "")));
       let reply;

@@ -39,14 +39,26 @@ function withoutUser(match, end, place, text) {
   return hasName ? match : `://${HIDDEN}${end}`;
 }
 
+/** Origins of errors after which another one of several servers may be asked. */
+const origins = new WeakMap();
+
+/**
+ * The origin of an error if another server may be asked after it: "server" if one of several has it, "answer" if it may
+ * be of an answer, so that no server may be asked once something was looked up. Undefined for other errors.
+ */
+export function originOf(error) {
+  return origins.get(error);
+}
+
 /** An error of papir. Its `code` is a short stable name; `retryable` says whether the same call may succeed later. */
 export class PapirError extends Error {
-  constructor(message, { code = "unexpected", retryable = false, status } = {}) {
+  constructor(message, { code = "unexpected", retryable = false, status, origin } = {}) {
     super(withoutPasswords(String(message)));
     this.name = new.target.name;
     this.code = code;
     this.retryable = retryable;
     this.status = status ?? undefined;
+    if (origin) origins.set(this, origin);
   }
 }
 
@@ -81,5 +93,5 @@ export function errorOf({ group, message, ...details }) {
 export function description(error) {
   const group = Object.keys(CLASSES).find((name) => error instanceof CLASSES[name]);
   const { message, code, retryable, status } = error;
-  return { group, name: error.name, message, code, retryable, status };
+  return { group, name: error.name, message, code, retryable, status, origin: originOf(error) };
 }

@@ -90,12 +90,12 @@ async function refuse({ base, isRelay }, reports, timer, signal) {
 
   if (reports.has("connect-src", peer)) {
     const message = `${base}: the page's content security policy forbids to ask it: add ${peer} to connect-src`;
-    throw new NetworkError(message, { code: "policy" });
+    throw new NetworkError(message, { code: "policy", origin: "server" });
   }
   // The service may have come up just now.
   if (isThere && !(await isAnswered(base, "cors", signal))) {
     const message = `${base}: the service is there, but allows no page of ${origin}: start it with --allow-origin ${origin}`;
-    throw new NetworkError(message, { code: "origin_refused", retryable: true });
+    throw new NetworkError(message, { code: "origin_refused", retryable: true, origin: "server" });
   }
 }
 
@@ -137,7 +137,7 @@ async function read(response, limit, timer, onProgress) {
 
 function tooLong(url) {
   const message = `${url}: the response has more than ${LONGEST_BODY} bytes: use a client outside a browser`;
-  return new PapirError(message, { code: "too_long" });
+  return new PapirError(message, { code: "too_long", origin: "server" });
 }
 
 function join(parts, length) {

@@ -2,8 +2,15 @@
 
 /** Looks up keys and indices in a papir service without revealing them. */
 
-/** Connects to a database of a service, and fetches its public part. */
-export function connect(url: string | URL, options?: ConnectOptions): Promise<Database>;
+/**
+ * Connects to a database of a service, and fetches its public part.
+ *
+ * Of up to 16 addresses, the client stays with the first server that can be used. While that one is away, behind or
+ * different, lookups go to the next, with fresh queries. All must have the same database, signed by the same owner or
+ * with the same root. If none can be used, the error has the code `no_server` and names each with its reason; a list
+ * that cannot be used has the code `servers`. The token is sent to each server that is tried.
+ */
+export function connect(url: string | URL | readonly (string | URL)[], options?: ConnectOptions): Promise<Database>;
 
 /** Options of a connection. Times are in seconds. */
 export interface ConnectOptions {
@@ -25,7 +32,7 @@ export interface ConnectOptions {
   /**
    * The keys of the service's gateway, of type `application/ohttp-keys`, as the service's operator publishes them. By
    * default they are fetched through the relay, which can then replace them and read everything; a token is refused
-   * then, with the code `bad_relay`.
+   * then, with the code `bad_relay`. Of several servers, all must have these keys.
    */
   ohttpKeys?: Uint8Array;
   /** The owner's public key. The database must be signed under it. */
@@ -34,17 +41,19 @@ export interface ConnectOptions {
   root?: string;
   /** Maximum age of a signed version. A database that is not signed is refused. */
   maxAge?: number;
+  /** Lowest sequence of a signed version that is accepted. A database that is not signed is refused. */
+  sequence?: number;
   /** Public keys of witnesses, whose signatures beside the owner's are verified and counted. */
   witnesses?: readonly string[];
   /** Minimum number of these witnesses that must have signed. With 1 or more, a database that is not signed is refused. */
   cosignatures?: number;
   /** Maximum age of the version in use, for databases with frequent changes: 10 by default. */
   freshness?: number;
-  /** Time after which no request is tried again while the service is busy or away: 60 by default. */
+  /** Time after which no request is tried again while the service, or all of several, is busy or away: 60 by default. */
   patience?: number;
   /**
    * Time after which a call fails with a `TimeoutError`, with all its waits and retries: the connection, and each
-   * lookup. Unlimited by default.
+   * lookup. Unlimited by default. Each of several servers gets an equal part of the time left.
    */
   timeout?: number;
   /** Largest download of a public part, in bytes: 1 GiB by default. */

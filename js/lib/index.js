@@ -3,11 +3,11 @@
 import { Backend } from "./backend.js";
 import { NetworkError, NotPrivateError, PapirError, TimeoutError, UnsupportedError, VerificationError } from "./errors.js";
 import { placeOf } from "./module.js";
-import { options, timeoutOf } from "./options.js";
+import { timeoutOf } from "./options.js";
 import { chosenFetch } from "./proxy.js";
 import { RemoteBackend } from "./remote.js";
 import { Scheduled } from "./schedule.js";
-import { within } from "./stopping.js";
+import { Connection, listed } from "./servers.js";
 import { decodeOutcomes, decodeValues, encodeWanted } from "./wanted.js";
 
 export { NetworkError, NotPrivateError, PapirError, TimeoutError, UnsupportedError, VerificationError };
@@ -36,23 +36,19 @@ function isPage() {
   return typeof document === "object" && typeof Worker === "function";
 }
 
-/** Connects to a database and fetches its public part. */
+/** Connects to a database, at one address or at the first usable one of several, and fetches its public part. */
 export async function connect(url, given = {}) {
   const { fetch, worker = isPage() && !fetch, module, simd, signal, timeout, onProgress, ...rest } = given;
   const limit = timeoutOf(timeout);
-  const checked = options(url, rest, limit);
-  const sending = chosenFetch(checked.relay ?? checked.url, fetch);
+  const servers = listed(url, rest, limit);
+  // Each may need a proxy of its own, and then the caller's function.
+  const [sending] = servers.map(({ relay, url }) => chosenFetch(relay ?? url, fetch));
   if (sending && worker) throw new TypeError("option `fetch`: a worker cannot call it: leave out `worker`");
-  const chosen = backend(worker, { simd, place: placeOf(module) });
+  const place = placeOf(module);
   const reports = onProgress && reporting(onProgress);
-  const bounded = (signal, call) => within(limit, signal, () => late(checked.url, limit), call);
-  const opened = await bounded(signal, (signal) => chosen.open(checked, { signal, onProgress: reports, fetch: sending }));
-  return new Database(chosen, opened, { onProgress: reports, bounded });
-}
-
-/** The error of a call that takes longer than `milliseconds`. */
-function late(url, milliseconds) {
-  return new TimeoutError(`${url}: no result within ${milliseconds / 1000} s`, { code: "timed_out", retryable: true });
+  const connection = new Connection(servers, limit, { onProgress: reports, fetch: sending });
+  const description = await connection.open(() => backend(worker, { simd, place }), signal);
+  return new Database(connection, description);
 }
 
 /** The caller's function: its errors are its own, and fail no lookup. */
@@ -70,21 +66,14 @@ function reporting(onProgress) {
 
 /** A private client of one database. */
 class Database {
-  #backend;
-  #number;
-  #onProgress;
-  /** Makes a call within the timeout. */
-  #bounded;
+  #connection;
   #description;
   #schedules = new Set();
   #isOpen = true;
 
-  constructor(backend, { number, database }, { onProgress, bounded }) {
-    this.#backend = backend;
-    this.#number = number;
-    this.#description = database;
-    this.#onProgress = onProgress;
-    this.#bounded = bounded;
+  constructor(connection, description) {
+    this.#connection = connection;
+    this.#description = description;
   }
 
   get info() {
@@ -138,19 +127,17 @@ class Database {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     for (const schedule of this.#schedules) schedule.close();
-    this.#backend.close(this.#number);
+    this.#connection.close();
   }
 
   #check() {
-    // A worker that nobody uses may have ended.
     if (!this.#isOpen) throw new PapirError("the database is closed", { code: "closed" });
   }
 
   /** Looks up what is encoded. Returns encoded outcomes. */
   async #look(wanted, { signal } = {}) {
     this.#check();
-    const look = (signal) => this.#backend.get(this.#number, wanted, { signal, onProgress: this.#onProgress });
-    const { values, database } = await this.#bounded(signal, look);
+    const { values, database } = await this.#connection.get(wanted, signal);
     this.#description = database;
     return values;
   }

@@ -28,6 +28,7 @@ const OPTIONS = {
   owner: ["owner", TEXT, null],
   root: ["root", TEXT, null],
   maxAge: ["max_age", SECONDS, null],
+  sequence: ["sequence", COUNT, null],
   witnesses: ["witnesses", TEXTS, []],
   cosignatures: ["cosignatures", COUNT, 0],
   freshness: ["freshness", SECONDS, null],
@@ -40,7 +41,7 @@ const OPTIONS = {
 /** Longest time of a timer. A longer timeout is none. */
 const LONGEST_MILLISECONDS = 2 ** 31 - 1;
 /** Time for which a request is tried again by default. */
-const PATIENCE_SECONDS = 60;
+export const PATIENCE_SECONDS = 60;
 /** Longest list of a gateway's keys. The module refuses longer ones. */
 const MOST_KEYS_BYTES = 64 << 10;
 

@@ -38,6 +38,10 @@ export class RemoteBackend {
     return this.#call("get", [number, wanted], settings);
   }
 
+  move(number, options, settings) {
+    return this.#call("move", [number, options], settings);
+  }
+
   close(number) {
     this.#worker.postMessage({ call: "close", values: [number], settings: this.#settings });
     this.#opened--;

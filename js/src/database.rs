@@ -1,4 +1,4 @@
-//! The exported functions of a database: open, look up, close.
+//! The exported functions of a database: open, move, look up, close.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::task::{Ending, event};
 struct Database {
     session: RefCell<Session>,
     /// The way of its requests.
-    route: Route,
+    route: RefCell<Route>,
 }
 
 /// The kinds of outcomes of a lookup.
@@ -43,7 +43,7 @@ unsafe extern "C" fn papir_open(options: *mut u8, length: usize) -> *mut Event {
     let parsed = Options::parse(&options).and_then(|options| options.session());
 
     let first = match parsed {
-        Err(error) => Event::failed(&error),
+        Err(error) => Event::refused(&error),
         Ok(options) => open(options),
     };
     Box::into_raw(first)
@@ -72,13 +72,67 @@ fn opened(session: Result<Session>, route: Route) -> Box<Event> {
         Err(error) => Event::failed(&error),
         Ok(session) => {
             let head = json!({ "kind": "opened", "database": describe(&session) });
-            let session = RefCell::new(session);
-            let database = Rc::new(Database { session, route });
+            let database = Rc::new(Database {
+                session: RefCell::new(session),
+                route: RefCell::new(route),
+            });
             Event::new(
                 Head::from(&head),
                 Body::None,
                 Rc::into_raw(database).cast_mut().cast(),
             )
+        }
+    }
+}
+
+/// Moves a database to another of its servers, with the options of a connection to that one. The
+/// last event is `moved`. Lookups that begin before it use the server before.
+///
+/// # Safety
+/// `database` was opened and not closed; the options come from `papir_allocate` with this length.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn papir_move(
+    database: *const Database,
+    options: *mut u8,
+    length: usize,
+) -> *mut Event {
+    // SAFETY: as the caller promises. The count is raised for the move, which drops it at its end.
+    let (database, options) = unsafe {
+        Rc::increment_strong_count(database);
+        (Rc::from_raw(database), take(options, length))
+    };
+    let parsed = Options::parse(&options).and_then(|options| options.session());
+
+    let first = match parsed {
+        Err(error) => Event::refused(&error),
+        Ok(options) => move_over(database, options),
+    };
+    Box::into_raw(first)
+}
+
+/// The first event of `papir_move`.
+fn move_over(database: Rc<Database>, options: SessionOptions) -> Box<Event> {
+    let SessionOptions { service, route, .. } = options;
+
+    // Its own settings hold at all servers.
+    let task = database.session.borrow().clone().moved(service);
+    let kept = route.clone();
+    let ending: Ending<Result<Session>> = Ending {
+        route,
+        finish: Box::new(move |session| moved(&database, session, kept)),
+    };
+    event(task.start(), ending)
+}
+
+/// The last event of `papir_move`.
+fn moved(database: &Database, session: Result<Session>, route: Route) -> Box<Event> {
+    match session {
+        Err(error) => Event::failed(&error),
+        Ok(session) => {
+            let head = json!({ "kind": "moved", "database": describe(&session) });
+            database.session.replace(session);
+            database.route.replace(route);
+            Event::new(Head::from(&head), Body::None, std::ptr::null_mut())
         }
     }
 }
@@ -106,7 +160,7 @@ unsafe extern "C" fn papir_get(
     let session = database.session.borrow().clone();
     let task = session.get_each_owned(decode(&wanted));
     let ending: Ending<Looked> = Ending {
-        route: database.route.clone(),
+        route: database.route.borrow().clone(),
         finish: Box::new(move |looked| found(&database, looked)),
     };
     Box::into_raw(event(task.start(), ending))

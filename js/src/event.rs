@@ -97,9 +97,20 @@ impl Event {
         })
     }
 
-    /// A result without bytes.
+    /// The result of a task that failed.
     pub(crate) fn failed(error: &Error) -> Box<Self> {
         let mut head = description(error);
+        head["origin"] = origin(error).into();
+        Self::last(head)
+    }
+
+    /// The result of a call with options that cannot be used. No server is the origin.
+    pub(crate) fn refused(error: &Error) -> Box<Self> {
+        Self::last(description(error))
+    }
+
+    /// The result with the description of an error.
+    fn last(mut head: Value) -> Box<Self> {
         head["kind"] = "failed".into();
         Self::new(Head::from(&head), Body::None, std::ptr::null_mut())
     }
@@ -130,6 +141,18 @@ fn group(error: &Error) -> Option<&'static str> {
         ErrorGroup::NotPrivate => Some("not_private"),
         ErrorGroup::Unsupported => Some("unsupported"),
         _ => None,
+    }
+}
+
+/// The origin of an error, if another server may be asked after it: always after one of the server,
+/// and before a lookup also after one that may be of an answer.
+fn origin(error: &Error) -> Option<&'static str> {
+    if error.is_of_server() {
+        Some("server")
+    } else if error.is_of_answer() {
+        Some("answer")
+    } else {
+        None
     }
 }
 

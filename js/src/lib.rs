@@ -13,7 +13,7 @@
 //! | `event`, `paused`, `task` | events; tasks that wait for JavaScript; their steps |
 //! | `exchange`, `store` | requests to the network and to the storage |
 //! | `route`, `relayed` (feature `relay`) | the way of requests; requests through a relay |
-//! | `database` | the exported functions: open, look up, close |
+//! | `database` | the exported functions: open, move, look up, close |
 #![cfg(target_arch = "wasm32")]
 
 mod database;

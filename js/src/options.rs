@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use papir_checkpoint::VerifyingKey;
 use papir_client::core::{
-    CheckpointSettings, DownloadLimit, Freshness, Pin, Rotation, Service, Settings, Token, Watcher,
+    Address, CheckpointSettings, DownloadLimit, Freshness, Pin, Rotation, Service, Settings, Token,
+    Watcher, check_servers,
 };
 #[cfg(feature = "relay")]
 use papir_client::core::{GivenKeys, Oblivious, RelayChoice};
@@ -33,6 +34,9 @@ const NO_RELAY: &str = "this WebAssembly module sends nothing through relays: ex
 #[serde(deny_unknown_fields)]
 pub(crate) struct Options {
     url: String,
+    /// The addresses of the database's other servers.
+    #[serde(default)]
+    others: Vec<String>,
     database: Option<String>,
     token: Option<Zeroizing<String>>,
     insecure_http: bool,
@@ -42,6 +46,7 @@ pub(crate) struct Options {
     owner: Option<String>,
     root: Option<String>,
     max_age: Option<f64>,
+    sequence: Option<u64>,
     witnesses: Vec<String>,
     cosignatures: usize,
     freshness: Option<f64>,
@@ -68,18 +73,44 @@ impl Options {
     }
 
     /// The service, the settings of a session, and the way of its requests. Fails for a root or a
-    /// key that does not parse, and for a relay that cannot be used.
+    /// key that does not parse, for a relay that cannot be used, and for servers that cannot be used
+    /// together.
     pub(crate) fn session(&self) -> Result<SessionOptions> {
-        let service = self.service()?;
+        let service = self.service(&self.url)?;
         let route = self.route(&service)?;
+        let service = route.reach(service);
+        let settings = self.settings()?;
+        if self.others.is_empty() {
+            return Ok(SessionOptions {
+                service,
+                settings,
+                route,
+            });
+        }
+
+        let others = self.other_addresses()?;
+        let mut all = vec![service.address().clone()];
+        all.extend_from_slice(&others);
         Ok(SessionOptions {
-            service: route.reach(service),
-            settings: self.settings()?,
+            service: service.beside(others),
+            settings: check_servers(&all, settings)?,
             route,
         })
     }
 
-    fn service(&self) -> Result<Service> {
+    /// The addresses of the other servers, each of which is checked as the service is.
+    fn other_addresses(&self) -> Result<Vec<Address>> {
+        let mut addresses = Vec::new();
+        for url in &self.others {
+            let service = self.service(url)?;
+            self.route(&service)?;
+            addresses.push(service.address().clone());
+        }
+        Ok(addresses)
+    }
+
+    /// The service at one of the addresses.
+    fn service(&self, url: &str) -> Result<Service> {
         let token = self
             .token
             .as_ref()
@@ -88,7 +119,7 @@ impl Options {
 
         // Sealed for the gateway, the token is in the clear nowhere.
         let is_allowed = self.insecure_http || self.relay.is_some();
-        let service = Service::new(&self.url, token, is_allowed, Arc::new(Page))?;
+        let service = Service::new(url, token, is_allowed, Arc::new(Page))?;
         Ok(match self.patience {
             Some(patience) => service.with_patience(seconds(patience)),
             None => service,
@@ -132,7 +163,7 @@ impl Options {
         let checkpoint = CheckpointSettings {
             owner: self.owner.as_ref().map(|text| key(text)).transpose()?,
             max_age: self.max_age.map(seconds),
-            sequence: None,
+            sequence: self.sequence,
             witnesses: self
                 .witnesses
                 .iter()

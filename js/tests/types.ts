@@ -37,6 +37,12 @@ export async function lookUpThroughRelay(url: URL, keys: Uint8Array): Promise<Ui
   return (await database.get("apple")) ?? other.get("apple");
 }
 
+export async function lookUpAtSeveralServers(url: URL, others: readonly string[]): Promise<Uint8Array | null> {
+  using database = await connect([url, ...others], { sequence: 3 });
+  await using other = await connect(others);
+  return (await database.get("apple")) ?? other.get("apple");
+}
+
 // @ts-expect-error There is no such option.
 void connect("https://lookup.example", { tokn: "a" });
 // @ts-expect-error A key is a string or bytes.

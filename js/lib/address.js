@@ -1,0 +1,15 @@
+// Addresses, as the module reads them.
+
+/** The path of a service's databases. */
+const DATABASES = "/v1/databases";
+
+/** The address of a service, without a database and a slash at its end. */
+export function serviceOf(url) {
+  const [before, ...more] = url.split(DATABASES);
+  return more.length > 0 ? before : withoutSlashes(url);
+}
+
+/** An address without slashes at its end. */
+export function withoutSlashes(url) {
+  return url.replace(/\/+$/, "");
+}
