@@ -137,6 +137,25 @@ test("a public part is fetched once, with progress, and kept for the next visit"
   assert.deepEqual([second.bytes, second.last, second.value], [0, undefined, "red"]);
 });
 
+test("a page goes on at another server while one is away", async (t) => {
+  const path = folder(t);
+  const key = join(path, "owner.key");
+  const owner = papir("checkpoint", "keygen", key, "--name", "tests/owner");
+  const file = fruit(path, ["--sign", key]);
+  const services = [await serve(t, [file], ANY), await serve(t, [file], ANY)];
+  const urls = services.map(({ url }) => url);
+  const tab = await page(await (await browser(t)).newContext(), await origin(t));
+
+  await tab.evaluate(([urls, owner]) => open(urls, { owner, patience: 0 }), [urls, owner]);
+  assert.equal(await tab.evaluate(() => get("apple")), "red");
+  await services[0].stop();
+  assert.equal(await tab.evaluate(() => get("apple")), "red");
+  await services[1].stop();
+  const away = await tab.evaluate(() => failure(() => get("apple")));
+  assert.deepEqual([away.name, away.code, away.retryable], ["NetworkError", "no_server", true]);
+  assert(urls.every((url) => away.message.includes(url)), away.message);
+});
+
 test("a service that lies gives an error, and no value", async (t) => {
   const { url } = await serve(t, [fruit(folder(t))], ANY);
   const lying = await between(t, url, async (request, body) => {
