@@ -25,6 +25,18 @@ impl Database {
         Ok(Self(SharedConnection::new(connection)))
     }
 
+    /// Connects to a database that several servers have, up to 16, and stays with the first of them
+    /// that can be used. While that one is away, behind or different, lookups go to the next, with
+    /// fresh queries. All must have the same database, signed by the same owner or with the same
+    /// root. If none can be used, the error has the code `no_server` and names each with its
+    /// reason; addresses that cannot be used together have the code `servers`. The token is sent to
+    /// each server that is tried, and `register` registers with the current one.
+    #[uniffi::constructor]
+    pub async fn connect_any(urls: Vec<String>, options: Options) -> Result<Self, PapirError> {
+        let connection = Connection::open_any(&urls, &options.into_client_options()?).await?;
+        Ok(Self(SharedConnection::new(connection)))
+    }
+
     /// The value of a key; none if the database does not have the key.
     pub async fn get(&self, key: Vec<u8>) -> Result<Option<Vec<u8>>, PapirError> {
         Ok(self.get_many(vec![key]).await?.pop().flatten())

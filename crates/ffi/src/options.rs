@@ -40,6 +40,10 @@ pub struct Options {
     /// Maximum age of a signed version. A database that is not signed is refused.
     #[uniffi(default = None)]
     pub max_age: Option<Duration>,
+    /// Lowest sequence of a signed version that is accepted. A database that is not signed is
+    /// refused.
+    #[uniffi(default = None)]
+    pub sequence: Option<u64>,
     /// Public keys of witnesses, whose signatures beside the owner's are verified and counted.
     #[uniffi(default = [])]
     pub witnesses: Vec<String>,
@@ -50,8 +54,8 @@ pub struct Options {
     /// default.
     #[uniffi(default = None)]
     pub freshness: Option<Duration>,
-    /// Time after which no request is tried again while the service is busy or away: a minute by
-    /// default.
+    /// Time after which no request is tried again while the service, or all of several, is busy or
+    /// away: a minute by default.
     #[uniffi(default = None)]
     pub patience: Option<Duration>,
     /// Time after which a call fails with the code `timed_out`, with all its waits and retries:
@@ -117,7 +121,7 @@ impl Options {
         let checkpoint = CheckpointSettings {
             owner: self.owner.as_ref().map(|text| key(text)).transpose()?,
             max_age: self.max_age,
-            sequence: None,
+            sequence: self.sequence,
             witnesses: self
                 .witnesses
                 .iter()

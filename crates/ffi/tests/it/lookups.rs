@@ -172,7 +172,7 @@ async fn a_silent_service_is_not_waited_for() {
 }
 
 /// Options that a service without checkpoints does not meet.
-fn unmet_options() -> [Options; 3] {
+fn unmet_options() -> [Options; 4] {
     let owner = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
     let base = || stored_in(&Arc::default());
     [
@@ -182,6 +182,10 @@ fn unmet_options() -> [Options; 3] {
         },
         Options {
             max_age: Some(Duration::from_secs(86400)),
+            ..base()
+        },
+        Options {
+            sequence: Some(0),
             ..base()
         },
         Options {

@@ -4,4 +4,5 @@
 mod lookups;
 mod relays;
 mod schedules;
+mod servers;
 mod support;

@@ -13,10 +13,15 @@ pub(crate) struct Service {
     _folder: TempDir,
 }
 
-/// Serves a database, also as a gateway of Oblivious HTTP.
+/// Serves a database.
 pub(crate) async fn serve(database: papir::Database) -> Service {
-    let folder = TempDir::new().unwrap();
     let (prepared, layout) = database.into_parts();
+    serve_database(Served::new("table", prepared, layout)).await
+}
+
+/// Serves a database of the server, also as a gateway of Oblivious HTTP.
+pub(crate) async fn serve_database(database: Served) -> Service {
+    let folder = TempDir::new().unwrap();
     let config = ServerConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         registry: Some(RegistryConfig::new(folder.path().join("registry"))),
@@ -24,10 +29,7 @@ pub(crate) async fn serve(database: papir::Database) -> Service {
         ..ServerConfig::default()
     };
 
-    let server = Server::bind_loaded(config, vec![Served::new("table", prepared, layout)])
-        .await
-        .unwrap();
-
+    let server = Server::bind_loaded(config, vec![database]).await.unwrap();
     let url = server.url();
     tokio::spawn(server.serve(std::future::pending()));
     Service {

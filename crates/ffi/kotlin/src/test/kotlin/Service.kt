@@ -31,13 +31,25 @@ class Service(folder: Path, scheme: String = "inspire") : Listening(
 /** A relay of `papir relay` before a service. */
 class Relay(service: Service) : Listening("relay", "--listen", "127.0.0.1:0", "--to", service.url)
 
+/** One of several services of a database. */
+class Replica(database: String) : Listening("serve", database, "--listen", "127.0.0.1:0")
+
+/** Builds a database of two words that an owner has signed, and returns its path. */
+fun signedWords(folder: Path): String {
+    val key = folder.resolve("owner.key").toString()
+    val made = start("checkpoint", "keygen", key, "--name", "tests/owner")
+    check(made.waitFor() == 0) { "papir checkpoint keygen failed" }
+    return words(folder, "simple", "--sign", key)
+}
+
 /** Builds a database of two words, and returns its path. */
-private fun words(folder: Path, scheme: String): String {
+private fun words(folder: Path, scheme: String, vararg more: String): String {
     val words = folder.resolve("words.csv")
     Files.writeString(words, "word,meaning\napple,a fruit\nfern,a plant\n")
     val database = folder.resolve("words.papir").toString()
     val build = start(
         "build", words.toString(), "--key", "word", "--value", "meaning", "--scheme", scheme, "--out", database,
+        *more,
     )
     check(build.waitFor() == 0) { "papir build failed" }
     return database
