@@ -3,10 +3,10 @@
 /** The path of a service's databases. */
 const DATABASES = "/v1/databases";
 
-/** The address of a service, without a database and a slash at its end. */
+/** The address of a service, without a database and slashes at its end. */
 export function serviceOf(url) {
-  const [before, ...more] = url.split(DATABASES);
-  return more.length > 0 ? before : withoutSlashes(url);
+  const [before] = url.split(DATABASES);
+  return withoutSlashes(before);
 }
 
 /** An address without slashes at its end. */

@@ -5,6 +5,7 @@ import test from "node:test";
 
 import { built } from "./support.mjs";
 
+const { serviceOf } = await built("address.js");
 const { modulesOf, placeOf } = await built("module.js");
 const { options, timeoutOf } = await built("options.js");
 const { errorOf, withoutPasswords } = await built("errors.js");
@@ -24,6 +25,12 @@ test("options that do not exist or have another type are refused by name", async
     assert(error instanceof PapirError);
     return error.code === "bad_url" && error.name === "PapirError";
   });
+});
+
+test("the address of a service is without a database and slashes at its end", () => {
+  for (const url of ["http://h/pir", "http://h/pir//", "http://h/pir/v1/databases", "http://h/pir//v1/databases/words/"]) {
+    assert.equal(serviceOf(url), "http://h/pir", url);
+  }
 });
 
 test("the timeout is in seconds, and limits the patience", () => {
