@@ -56,6 +56,12 @@ pub(crate) struct Options {
     pin: bool,
 }
 
+/// A service, and the way of its requests.
+struct RoutedService {
+    service: Service,
+    route: Route,
+}
+
 /// All that a session is opened with.
 pub(crate) struct SessionOptions {
     pub(crate) service: Service,
@@ -76,9 +82,7 @@ impl Options {
     /// key that does not parse, for a relay that cannot be used, and for servers that cannot be used
     /// together.
     pub(crate) fn session(&self) -> Result<SessionOptions> {
-        let service = self.service(&self.url)?;
-        let route = self.route(&service)?;
-        let service = route.reach(service);
+        let RoutedService { service, route } = self.routed(self.service(&self.url)?)?;
         let settings = self.settings()?;
         if self.others.is_empty() {
             return Ok(SessionOptions {
@@ -102,8 +106,7 @@ impl Options {
     fn other_addresses(&self) -> Result<Vec<Address>> {
         let mut addresses = Vec::new();
         for url in &self.others {
-            let service = self.service(url)?;
-            self.route(&service)?;
+            let RoutedService { service, .. } = self.routed(self.service(url)?)?;
             addresses.push(service.address().clone());
         }
         Ok(addresses)
@@ -126,11 +129,13 @@ impl Options {
         })
     }
 
-    /// The way of all requests.
-    fn route(&self, service: &Service) -> Result<Route> {
+    /// The service with the way of all requests.
+    fn routed(&self, service: Service) -> Result<RoutedService> {
         let Some(url) = &self.relay else {
-            return Ok(Route::default());
+            let route = Route::default();
+            return Ok(RoutedService { service, route });
         };
+
         // A relay that lies carries keys of its own, and reads the token.
         if self.token.is_some() && self.ohttp_keys.is_none() && !self.insecure_http {
             return Err(bad_relay(url, UNVOUCHED_TOKEN));
@@ -138,9 +143,9 @@ impl Options {
         self.relayed(service, url)
     }
 
-    /// The way through the relay at `url`.
+    /// The service through the relay at `url`.
     #[cfg(feature = "relay")]
-    fn relayed(&self, service: &Service, url: &str) -> Result<Route> {
+    fn relayed(&self, service: Service, url: &str) -> Result<RoutedService> {
         let keys = match &self.ohttp_keys {
             Some(list) => Some(GivenKeys::parse(list, KEYS).map_err(bad_keys)?),
             None => None,
@@ -151,11 +156,15 @@ impl Options {
             is_proxied: false,
             insecure_http: self.insecure_http,
         };
-        Ok(Route::through(Oblivious::new(service.address(), &choice)?))
+        let relay = Oblivious::new(service.address(), &choice)?;
+        Ok(RoutedService {
+            service: service.with_relay(relay.service_relay()),
+            route: Route::through(relay),
+        })
     }
 
     #[cfg(not(feature = "relay"))]
-    fn relayed(&self, _service: &Service, url: &str) -> Result<Route> {
+    fn relayed(&self, _service: Service, url: &str) -> Result<RoutedService> {
         Err(bad_relay(url, NO_RELAY))
     }
 

@@ -34,7 +34,7 @@ impl SealedExchange {
 
     /// Posts the sealed request, or fetches the gateway's keys first.
     pub(crate) fn start(self) -> Box<Event> {
-        match self.relay.key() {
+        match self.relay.key(&self.request) {
             Some(key) => self.post(&key),
             None => self.fetch_keys(),
         }
@@ -85,7 +85,7 @@ impl Paused for AwaitedKeys {
         let Self(exchange) = *self;
         let relay = &exchange.relay;
         let accepted = match response(reply) {
-            Ok(received) => relay.accept_keys(received),
+            Ok(received) => relay.accept_keys(received, &exchange.request),
             Err(failure) => Err(relay.lost(failure)),
         };
 

@@ -289,6 +289,14 @@ fn both_clients_of_the_library_send_requests_of_equal_lengths() {
     }
 }
 
+/// The gateway's keys in a file, as the service's operator publishes them.
+fn published(folder: &Folder, way: &Way) -> String {
+    let url = format!("{}{GATEWAY}", way.service.url);
+    let mut response = agent().get(&url).call().unwrap();
+    let list = response.body_mut().read_to_vec().unwrap();
+    folder.write("keys", list)
+}
+
 #[test]
 fn a_signed_database_is_verified_behind_a_relay() {
     let folder = Folder::new();
@@ -298,15 +306,25 @@ fn a_signed_database_is_verified_behind_a_relay() {
     let way = Way::to(&folder, &words, &[OPEN, "--name", "words"]);
     let url = way.url();
     let relay = way.at_relay.url();
+    let keys = published(&folder, &way);
 
     let states = ["first", "second"].map(|name| folder.path(name));
-    let trusting = signing::get(&url, &states[0], &["--owner-pub", &public]);
+    let given = ["--owner-pub", &public, "--ohttp-keys", &keys];
+    let trusting = signing::get(&url, &states[0], &given);
     assert_eq!(succeeds(&through(&relay, &trusting)), "value-7");
     assert!(!way.sealed().is_empty());
 
-    let wrong = signing::get(&url, &states[1], &["--owner-pub", &stranger]);
+    let given = ["--owner-pub", &stranger, "--ohttp-keys", &keys];
+    let wrong = signing::get(&url, &states[1], &given);
     fails_with(&through(&relay, &wrong), &["no query was sent"]);
     assert!(!way.sealed().is_empty());
+
+    // Keys that the relay carries are those that the owner names, or none.
+    let careless = signing::get(&url, &states[1], &["--owner-pub", &public]);
+    let expected = ["no query was sent", "names no keys of gateways"];
+    fails_with(&through(&relay, &careless), &expected);
+    // The list and the proof.
+    assert_eq!(way.sealed().len(), 2);
 }
 
 #[test]
@@ -328,10 +346,7 @@ fn a_token_is_sealed_for_keys_of_a_file_alone() {
     let findings = String::from_utf8(papir(&doctor).stdout).unwrap();
     assert!(findings.contains("\nfail  relay "), "{findings}");
 
-    // As the service's operator publishes them.
-    let published = format!("{}{GATEWAY}", way.service.url);
-    let mut response = agent().get(&published).call().unwrap();
-    let keys = folder.write("keys", response.body_mut().read_to_vec().unwrap());
+    let keys = published(&folder, &way);
     way.sealed();
     let vouched = [&careless[..], &["--ohttp-keys", &keys]].concat();
     assert_eq!(succeeds(&vouched), "value-7");

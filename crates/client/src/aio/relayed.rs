@@ -27,28 +27,28 @@ impl Transport {
         relay: &Arc<Oblivious>,
         request: &Request,
     ) -> Result<Response, Failure> {
-        let mut key = match relay.key() {
+        let mut key = match relay.key(request) {
             Some(key) => key,
-            None => self.fetch_keys(relay).await?,
+            None => self.fetch_keys(relay, request).await?,
         };
 
         let mut may_fetch = relay.fetches_keys();
         loop {
             match self.exchange(relay, key, request).await? {
                 Relayed::Opened(response) => return Ok(response),
-                Relayed::UnknownKey if may_fetch => key = self.fetch_keys(relay).await?,
+                Relayed::UnknownKey if may_fetch => key = self.fetch_keys(relay, request).await?,
                 Relayed::UnknownKey => return Err(relay.unknown_key()),
             }
             may_fetch = false;
         }
     }
 
-    /// Fetches the gateway's keys through the relay.
-    async fn fetch_keys(&self, relay: &Oblivious) -> Result<ChosenKey, Failure> {
-        let request = reqwest::Request::new(Method::GET, Url::parse(relay.resource())?);
-        let received = self.reach(relay, request, READ_TIMEOUT).await?;
+    /// Fetches the gateway's keys through the relay, and chooses the one for a request.
+    async fn fetch_keys(&self, relay: &Oblivious, request: &Request) -> Result<ChosenKey, Failure> {
+        let get = reqwest::Request::new(Method::GET, Url::parse(relay.resource())?);
+        let received = self.reach(relay, get, READ_TIMEOUT).await?;
         let response = self.plain(received).await;
-        relay.accept_keys(response)
+        relay.accept_keys(response, request)
     }
 
     /// Seals and sends a request once.

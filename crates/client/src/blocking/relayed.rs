@@ -25,27 +25,32 @@ impl Transport {
         left: Option<Duration>,
     ) -> Result<Response, Failure> {
         let end = left.and_then(|left| Instant::now().checked_add(left));
-        let mut key = match relay.key() {
+        let mut key = match relay.key(request) {
             Some(key) => key,
-            None => self.fetch_keys(relay, end)?,
+            None => self.fetch_keys(relay, request, end)?,
         };
 
         let mut may_fetch = relay.fetches_keys();
         loop {
             match self.exchange(relay, &key, request, end)? {
                 Relayed::Opened(response) => return Ok(response),
-                Relayed::UnknownKey if may_fetch => key = self.fetch_keys(relay, end)?,
+                Relayed::UnknownKey if may_fetch => key = self.fetch_keys(relay, request, end)?,
                 Relayed::UnknownKey => return Err(relay.unknown_key()),
             }
             may_fetch = false;
         }
     }
 
-    /// Fetches the gateway's keys through the relay.
-    fn fetch_keys(&self, relay: &Oblivious, end: Option<Instant>) -> Result<ChosenKey, Failure> {
-        let request = http::Request::get(relay.resource()).body(());
-        let (head, body) = self.perform_until(relay, request, end)?;
-        relay.accept_keys(self.plain(head, body))
+    /// Fetches the gateway's keys through the relay, and chooses the one for a request.
+    fn fetch_keys(
+        &self,
+        relay: &Oblivious,
+        request: &Request,
+        end: Option<Instant>,
+    ) -> Result<ChosenKey, Failure> {
+        let get = http::Request::get(relay.resource()).body(());
+        let (head, body) = self.perform_until(relay, get, end)?;
+        relay.accept_keys(self.plain(head, body), request)
     }
 
     /// Seals and sends a request once.

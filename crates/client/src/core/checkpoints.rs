@@ -14,6 +14,7 @@ use papir_protocol::{DatabaseInfo, limit, path};
 
 use super::other_pins::{OtherPins, not_pinned};
 use super::owner_pin::PinnedOwner;
+use super::proofs::fetch_proof;
 use super::service::Service;
 use super::settings::{Pin, Settings};
 use super::storage::SlotStorage;
@@ -206,7 +207,73 @@ impl OwnerTrust {
         }
     }
 
-    /// Verifies a proof under the owner's key and the settings.
+    /// Fetches a proof without a token, and verifies the keys of gateways that it names. From then
+    /// on the session sends the token. Does nothing unless the session holds the token back.
+    pub(crate) async fn open_gate(
+        &self,
+        io: &Io,
+        service: &Service,
+        name: &str,
+        settings: &Settings,
+    ) -> Result<()> {
+        if !service.is_gate_closed() {
+            return Ok(());
+        }
+
+        let proof = fetch_proof(io, service, name).await?;
+        self.check_given_owner(service, settings, &proof)
+            // The sequence is not checked: a service that is out of date may catch up.
+            .and_then(|()| self.verify_keys(service, name, settings, &proof))
+            .map_err(|error| {
+                let url = service.url(&path::checkpoint_proof(name));
+                refused_checkpoint(&url, error)
+            })
+    }
+
+    /// Checks that the given key belongs to the pinned owner. Does nothing unless there are both.
+    fn check_given_owner(
+        &self,
+        service: &Service,
+        settings: &Settings,
+        proof: &Proof,
+    ) -> Result<(), CheckpointError> {
+        match (&settings.checkpoint.owner, &self.pin) {
+            (Some(given), Some(pin)) => {
+                check_given(given, pin, proof, service.platform.unix_time())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Verifies the keys of gateways that a proof names, for all later requests of the session. A
+    /// proof without keys is refused if the owner must name some.
+    fn verify_keys(
+        &self,
+        service: &Service,
+        name: &str,
+        settings: &Settings,
+        proof: &Proof,
+    ) -> Result<(), CheckpointError> {
+        let Some(gate) = service.gate() else {
+            return Ok(());
+        };
+        if proof.leaf.gateways.is_none() && !gate.is_required() {
+            return Ok(());
+        }
+
+        let owner = self.owner.as_ref().unwrap_or(&proof.owner);
+        let now = service.platform.unix_time();
+        let policy = Policy {
+            witnesses: &settings.checkpoint.witnesses,
+            cosignatures: settings.checkpoint.cosignatures,
+            ..Policy::new(owner, name, now)
+        };
+        gate.open(policy.gateway_keys(proof)?);
+        Ok(())
+    }
+
+    /// Verifies a proof under the owner's key and the settings, and the keys of gateways that it
+    /// names.
     fn accept(
         &self,
         service: &Service,
@@ -218,10 +285,7 @@ impl OwnerTrust {
         let checkpoint = &settings.checkpoint;
         let owner = self.owner.as_ref().unwrap_or(&proof.owner);
 
-        if let (Some(given), Some(pin)) = (&checkpoint.owner, &self.pin) {
-            check_given(given, pin, proof, now)?;
-        }
-
+        self.check_given_owner(service, settings, proof)?;
         let policy = Policy {
             max_age: checkpoint.max_age.map(|age| age.as_secs()),
             highest: self.pin.as_ref().map(|pin| pin.highest),
@@ -238,6 +302,7 @@ impl OwnerTrust {
 
         self.others.check(name, now, proof)?;
         accepted.seen.require(checkpoint.sequence)?;
+        self.verify_keys(service, name, settings, proof)?;
         Ok(accepted)
     }
 

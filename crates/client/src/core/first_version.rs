@@ -1,4 +1,4 @@
-//! Fetch, checks and pins of a session's first version.
+//! Choice of a session's database; fetch, checks and pins of its first version.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use papir_protocol::{DatabaseInfo, path};
 
 use super::checkpoints::{Keeping, OwnerTrust};
 use super::costs::Costs;
-use super::fetch::{Fetched, Origin, fetch};
-use super::pins;
+use super::fetch::{Fetched, Origin, choose, fetch};
+use super::pins::{self, NamePin};
 use super::service::Service;
 use super::settings::{Pin, Settings};
 use super::storage::SlotStorage;
@@ -19,12 +19,42 @@ use crate::error::Result;
 /// request with fresh queries from the new public part.
 pub(super) const MAX_CHANGES: u32 = 6;
 
+/// The database of a session, before its first version.
+pub(crate) struct ChosenDatabase {
+    pub(crate) name: String,
+    pub(crate) trust: OwnerTrust,
+}
+
 /// The first version of a session.
 pub(crate) struct FirstVersion {
     pub(crate) info: DatabaseInfo,
     pub(crate) lookup: Lookup,
     /// The platform's time just before the fetch.
     pub(crate) seen: Duration,
+}
+
+/// Chooses the database, checks its name against the pinned one, and reads the owner's pin. If the
+/// session holds the token back, verifies the keys of gateways first.
+pub(crate) async fn choose_database(
+    io: &Io,
+    service: &Service,
+    settings: &Settings,
+) -> Result<ChosenDatabase> {
+    // Before the list of databases, for which a service may want the token.
+    if service.is_gate_closed()
+        && let Some(named) = service.named(settings)
+    {
+        let trust = OwnerTrust::open(io, service, named, settings).await?;
+        trust.open_gate(io, service, named, settings).await?;
+    }
+
+    let name = choose(io, service, settings).await?;
+    NamePin::of_service(io, service, settings)
+        .check(&name)
+        .await?;
+    let trust = OwnerTrust::open(io, service, &name, settings).await?;
+    trust.open_gate(io, service, &name, settings).await?;
+    Ok(ChosenDatabase { name, trust })
 }
 
 /// Fetches the newest version, and checks its root and owner. Sets `settings.root` to the root that

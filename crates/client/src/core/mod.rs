@@ -22,8 +22,9 @@
 //! | `platform`, `settings`, `address` | clock and randomness; settings; addresses |
 //! | `service`, `retries`, `queries`, `clients` | single calls, with their retries |
 //! | `foreign` | responses of proxies and other servers |
+//! | `gateways` | relays, and keys of gateways that a session has verified |
 //! | `fetch`, `public_cache`, `pins` | choice and download of a database; stored copies; pins |
-//! | `checkpoints`, `owner_pin`, `logs` | signed checkpoints, the pinned owner's key, whole logs |
+//! | `checkpoints`, `owner_pin`, `logs`, `proofs` | signed checkpoints, the pinned owner's key, whole logs |
 //! | `registration`, `key_sender` | registered clients, and the upload of their keys |
 //! | `record`, `storage`, `state_cache`, `identity` | state of registered clients |
 //! | `ready_tickets` | waiting for a client's tickets |
@@ -42,6 +43,7 @@ mod costs;
 mod fetch;
 mod first_version;
 mod foreign;
+mod gateways;
 mod identity;
 mod key_sender;
 mod logs;
@@ -55,6 +57,7 @@ mod owned;
 mod owner_pin;
 mod pins;
 mod platform;
+mod proofs;
 pub mod psi;
 mod public_cache;
 mod queries;
@@ -81,6 +84,7 @@ pub use address::Address;
 #[cfg(feature = "transport")]
 pub(crate) use address::{Endpoint, is_loopback};
 pub use costs::Costs;
+pub use gateways::ServiceRelay;
 pub use identity::Place;
 pub use logs::{ShownLog, fetch_log};
 pub use lookups::FoundValue;

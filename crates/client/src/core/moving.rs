@@ -32,11 +32,15 @@ impl Session {
         // Taken over before the registration goes, which counts the bytes of its keys.
         self.costs = self.costs();
         self.registration = None;
-        self.service = service;
+        self.service = service.of_session(&self.settings);
         self.named = false;
 
         NamePin::of_service(io, &self.service, &self.settings)
             .check(&self.name)
+            .await?;
+        // The other server has a gateway of its own, whose key the owner must name, too.
+        self.trust
+            .open_gate(io, &self.service, &self.name, &self.settings)
             .await?;
         self.fetch_again(io, 0, None).await?;
         self.check_parameters(&before)

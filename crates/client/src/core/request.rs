@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use papir_checkpoint::GatewayKeys;
 use papir_protocol::{header, limit, media};
 use zeroize::Zeroizing;
 
@@ -68,6 +69,7 @@ pub struct Request {
     /// The body; `None` for methods without one.
     pub body: Option<Arc<Vec<u8>>>,
     accepted: Accepted,
+    gateways: Option<Arc<GatewayKeys>>,
 }
 
 /// The part of a successful response's body that is read.
@@ -89,6 +91,7 @@ impl Request {
             headers: Vec::new(),
             body: None,
             accepted,
+            gateways: None,
         }
     }
 
@@ -116,6 +119,17 @@ impl Request {
     pub(crate) fn with_binary(self, body: Arc<Vec<u8>>) -> Self {
         self.with_header(header::CONTENT_TYPE, media::BINARY.to_owned())
             .with_body(body)
+    }
+
+    /// Limits the keys for which the request may be sealed.
+    pub(crate) fn for_gateways(self, gateways: Option<Arc<GatewayKeys>>) -> Self {
+        Self { gateways, ..self }
+    }
+
+    /// The keys of gateways for which a transport through a relay may seal the request; `None` if
+    /// it may use any.
+    pub fn gateways(&self) -> Option<&GatewayKeys> {
+        self.gateways.as_deref()
     }
 
     /// The value of a header; `None` if the request does not have it. `name` is in lower case.

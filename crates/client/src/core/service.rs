@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::address::Address;
 use super::foreign::{ForeignHead, is_html};
+use super::gateways::{GatewayGate, ServiceRelay};
 use super::platform::Platform;
 use super::request::{Accepted, Request, Response, bounded};
 use super::retries::{PATIENCE, Retries, is_repeatable, is_retryable};
@@ -26,8 +27,11 @@ pub struct Service {
     pub(crate) address: Address,
     token: Option<Token>,
     /// The relay of Oblivious HTTP before the service; `None` for direct requests.
-    relay: Option<String>,
+    relay: Option<ServiceRelay>,
     pub(crate) patience: Duration,
+    /// The keys of gateways that a session has verified; `None` if no relay carries keys, and
+    /// before a session begins.
+    gate: Option<GatewayGate>,
     /// Set once the service has responded. Clones share it.
     responded: Arc<AtomicBool>,
     /// The other servers of the same database; empty if it has one server.
@@ -67,6 +71,7 @@ impl Service {
             token,
             relay: None,
             patience: PATIENCE,
+            gate: None,
             responded: Arc::default(),
             others: Arc::default(),
             platform,
@@ -80,13 +85,14 @@ impl Service {
         Self { patience, ..self }
     }
 
-    /// Returns the same service, reached through the relay of Oblivious HTTP at this address.
-    /// Registrations, copies of public parts and filters of sets are then stored for this relay:
-    /// their use would link requests through it to others.
+    /// Returns the same service, reached through a relay of Oblivious HTTP. Registrations, copies
+    /// of public parts and filters of sets are then stored for this relay: their use would link
+    /// requests through it to others. If the relay carries the gateway's keys, sessions verify
+    /// them.
     #[must_use]
-    pub fn with_relay(self, relay: &str) -> Self {
+    pub fn with_relay(self, relay: ServiceRelay) -> Self {
         Self {
-            relay: Some(relay.to_owned()),
+            relay: Some(relay),
             ..self
         }
     }
@@ -107,7 +113,7 @@ impl Service {
     /// direct request, and would recognise the client of a relayed one by an id or a copy.
     pub(crate) fn unlinked_slot(&self, slot: String) -> String {
         match &self.relay {
-            Some(relay) => format!("{slot} through {relay}"),
+            Some(relay) => format!("{slot} through {}", relay.url()),
             None => slot,
         }
     }
@@ -141,6 +147,25 @@ impl Service {
         }
     }
 
+    /// Returns the same service for a new session. If a relay carries the gateway's keys, a session
+    /// that has the owner's key from its settings holds the token back until it has verified them.
+    pub(crate) fn of_session(self, settings: &Settings) -> Self {
+        let is_required = settings.checkpoint.owner.is_some();
+        let is_carried = self.relay.as_ref().is_some_and(ServiceRelay::carries_keys);
+        let gate = is_carried.then(|| GatewayGate::new(is_required));
+        Self { gate, ..self }
+    }
+
+    /// The keys of gateways that the session has verified; `None` if no relay carries keys.
+    pub(crate) fn gate(&self) -> Option<&GatewayGate> {
+        self.gate.as_ref()
+    }
+
+    /// Returns true while the session holds the token back.
+    pub(crate) fn is_gate_closed(&self) -> bool {
+        self.gate.as_ref().is_some_and(GatewayGate::is_closed)
+    }
+
     /// The service's address.
     pub fn address(&self) -> &Address {
         &self.address
@@ -159,11 +184,13 @@ impl Service {
         self.address.url(path)
     }
 
-    /// Adds the token to a request, if there is one.
+    /// Adds the token to a request, if there is one and it is not held back.
     pub(crate) fn authorized(&self, request: Request) -> Request {
         match &self.token {
-            Some(token) => request.with_header(header::AUTHORIZATION, token.bearer()),
-            None => request,
+            Some(token) if !self.is_gate_closed() => {
+                request.with_header(header::AUTHORIZATION, token.bearer())
+            }
+            _ => request,
         }
     }
 
@@ -172,6 +199,8 @@ impl Service {
     pub(crate) async fn send(&self, io: &Io, request: Request) -> Result<Response> {
         let platform = &*self.platform;
         let mut retries = Retries::new(platform, self.retry_time());
+        let gateways = self.gate.as_ref().and_then(GatewayGate::keys);
+        let request = request.for_gateways(gateways);
 
         loop {
             let outcome = io.send(request.clone()).await;

@@ -12,7 +12,9 @@ use papir_protocol::{DatabaseInfo, code, path};
 use super::checkpoints::{Keeping, OwnerTrust};
 use super::costs::Costs;
 use super::fetch::{self, Fetched, Origin};
-use super::first_version::{FirstVersion, MAX_CHANGES, first_version};
+use super::first_version::{
+    ChosenDatabase, FirstVersion, MAX_CHANGES, choose_database, first_version,
+};
 use super::key_sender::Context;
 use super::lookups::{self, AnsweredLookups, FoundValue};
 use super::pins::NamePin;
@@ -84,12 +86,9 @@ impl Session {
     }
 
     pub(crate) async fn connect(io: &Io, service: Service, mut settings: Settings) -> Result<Self> {
-        let name = fetch::choose(io, &service, &settings).await?;
-        NamePin::of_service(io, &service, &settings)
-            .check(&name)
-            .await?;
+        let service = service.of_session(&settings);
+        let ChosenDatabase { name, mut trust } = choose_database(io, &service, &settings).await?;
         let mut costs = Costs::default();
-        let mut trust = OwnerTrust::open(io, &service, &name, &settings).await?;
         let FirstVersion { info, lookup, seen } =
             first_version(io, &service, &name, &mut settings, &mut trust, &mut costs).await?;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use papir_core::{OwnerKey, without_passwords};
+use papir_core::OwnerKey;
 use papir_lookup::Root;
 
 use super::identity::Identity;
@@ -15,7 +15,7 @@ use super::relay::Relay;
 use super::retry_observer::RetryObserver;
 use crate::core::{
     Address, CheckpointSettings, DownloadLimit, Freshness, PATIENCE, Pin, Rotation, Schemes,
-    Service, Settings, Token, Watcher, relay_address,
+    Service, ServiceRelay, Settings, Token, Watcher, relay_address,
 };
 use crate::error::{Error, Result};
 use crate::state::{ClientState, Passphrase, StateStorage};
@@ -159,7 +159,8 @@ impl Options {
         match &self.relay {
             Some(relay) => {
                 let address = relay_address(&relay.url)?;
-                Ok(service.with_relay(&without_passwords(address.base())))
+                let carries_keys = relay.keys.is_none();
+                Ok(service.with_relay(ServiceRelay::at(&address, carries_keys)))
             }
             None => Ok(service),
         }

@@ -5,6 +5,7 @@ mod checkpoints;
 mod downloads;
 mod exchanges;
 mod foreign;
+mod gateways;
 mod keys_ahead;
 mod lookups;
 mod peer;

@@ -7,6 +7,7 @@
 mod peer;
 #[allow(unreachable_pub)]
 mod relay;
+mod shared_keys;
 #[allow(dead_code)]
 #[path = "../core/ticket_table.rs"]
 mod ticket_table;
@@ -17,7 +18,9 @@ use std::time::Duration;
 
 use papir_client::core::Method;
 use papir_client::{Connection, Error, Options, Pin, ProxySetting, Relay, Result, Token};
-use papir_ohttp::{Error as OhttpError, Gateway, GatewayKey, Kem, ResponseHead, SealForm};
+use papir_ohttp::{
+    Error as OhttpError, Gateway, GatewayKey, Kem, OpenedRequest, ResponseHead, SealForm,
+};
 use papir_protocol::{media, path};
 
 use peer::{Call, Peer, record, simple};
@@ -116,15 +119,20 @@ fn serve(gateway: &Gateway, service: &mut Peer, received: &Received) -> Reply {
         }
         Err(error) => panic!("{error}"),
     };
-    let request = opened.request;
-    assert!(
-        request
-            .headers
-            .contains(&("authorization".to_owned(), "Bearer secret".to_owned()))
-            || request.path == path::READY
-    );
+    let request = &opened.request;
+    assert!(has_token(request) || request.path == path::READY);
+    answer(service, opened)
+}
 
-    let (head, body) = respond(service, &request, opened.body);
+/// Returns true if a request within its seal has the token.
+fn has_token(request: &papir_ohttp::InnerRequest) -> bool {
+    let token = ("authorization".to_owned(), "Bearer secret".to_owned());
+    request.headers.contains(&token)
+}
+
+/// Answers an opened request.
+fn answer(service: &mut Peer, opened: OpenedRequest) -> Reply {
+    let (head, body) = respond(service, &opened.request, opened.body);
     let length = Some(body.len() as u64);
     let mut sealer = opened.sealer.start(&head, length);
     let mut sealed = sealer.part(&body).unwrap();

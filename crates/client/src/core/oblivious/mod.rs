@@ -14,15 +14,17 @@ mod problem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::io::AsyncRead;
+use papir_checkpoint::hex;
 use papir_core::without_passwords;
 use papir_ohttp::{
-    ChosenKey, InnerRequest, InnerResponse, KeyList, Opener, ResponseHead, SealedRequest,
+    ChosenKey, InnerRequest, InnerResponse, KeyDigest, KeyList, Opener, ResponseHead, SealedRequest,
 };
 use papir_protocol::{limit, media};
 use zeroize::Zeroize;
 
 use self::problem::{ShownProblem, is_of, media_type};
 use super::address::Address;
+use super::gateways::ServiceRelay;
 use super::request::{Failure, Request, Response};
 use crate::error::Result;
 use crate::failure::{FinalFailure, RelayFailure};
@@ -110,9 +112,17 @@ impl Oblivious {
         &self.path
     }
 
-    /// The key to seal with; `None` if keys must be fetched first.
-    pub fn key(&self) -> Option<ChosenKey> {
-        self.lock().clone()
+    /// The relay as [`Service::with_relay`](super::Service::with_relay) takes it.
+    pub fn service_relay(&self) -> ServiceRelay {
+        ServiceRelay::at(&self.relay, self.fetches_keys())
+    }
+
+    /// The key to seal a request with; `None` if keys must be fetched first: there are none, or the
+    /// owner of the database does not name the present one. A given key is used for all requests.
+    pub fn key(&self, request: &Request) -> Option<ChosenKey> {
+        let key = self.lock().clone()?;
+        let is_usable = !self.fetches_keys() || may_seal(request, key.digest());
+        is_usable.then_some(key)
     }
 
     /// Returns true if the relay carries the keys, so that they may be fetched again.
@@ -120,19 +130,19 @@ impl Oblivious {
         self.source.is_none()
     }
 
-    /// Chooses among the keys in the response to a `GET`, for this and later requests.
+    /// Chooses among the keys in the response to a `GET`, for this request and later ones.
     ///
     /// # Errors
-    /// A [`RelayFailure`] if the response is no list of keys, or was interrupted.
-    pub fn accept_keys(&self, response: Response) -> Result<ChosenKey, Failure> {
+    /// A [`RelayFailure`] if the response is no list of keys, or was interrupted, and if the owner
+    /// of the request's database names none of the keys.
+    pub fn accept_keys(&self, response: Response, request: &Request) -> Result<ChosenKey, Failure> {
         if !is_of(&response, media::OHTTP_KEYS) {
             return Err(self.refused(&response, media::OHTTP_KEYS));
         }
 
         let bytes = response.body.map_err(|failure| self.lost(failure))?;
-        let key = KeyList::parse(&bytes).and_then(|list| list.choose());
-        let key = key.map_err(|error| {
-            let reason = format!("the keys of the gateway cannot be used: {error}");
+        let key = choose_for(request, &bytes).map_err(|reason| {
+            let reason = format!("the keys of the gateway cannot be used: {reason}");
             self.failed(false, reason)
         })?;
         *self.lock() = Some(key.clone());
@@ -264,6 +274,33 @@ impl Oblivious {
 
     fn lock(&self) -> MutexGuard<'_, Option<ChosenKey>> {
         self.key.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The key to use of a list of configurations for a request. The error is a reason.
+fn choose_for(request: &Request, list: &[u8]) -> Result<ChosenKey, String> {
+    let list = KeyList::parse(list).map_err(|error| error.to_string())?;
+    let chosen = list.choose_among(|digest| may_seal(request, digest));
+    let Some(named) = request.gateways() else {
+        return chosen.map_err(|error| error.to_string());
+    };
+
+    chosen.map_err(|_| {
+        let found: Vec<String> = list.digests().map(|digest| digest.to_string()).collect();
+        let expected: Vec<String> = named.keys().iter().map(hex).collect();
+        format!(
+            "{}: expected one that the owner of the database names, {}",
+            found.join(", "),
+            expected.join(", ")
+        )
+    })
+}
+
+/// Returns true if a request may be sealed for the key with this digest.
+fn may_seal(request: &Request, key: KeyDigest) -> bool {
+    match request.gateways() {
+        Some(named) => named.contains(&key.0),
+        None => true,
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_util::io::Cursor;
+use papir_checkpoint::GatewayKeys;
 use papir_ohttp::{Gateway, GatewayKey, Kem, SealForm};
 use papir_protocol::{ErrorBody, code, header};
 
@@ -35,11 +36,11 @@ fn service() -> Address {
 /// A relay, with the gateway's key.
 fn relay() -> Oblivious {
     let relay = Oblivious::new(&service(), &choice(RELAY)).unwrap();
-    assert!(relay.key().is_none() && relay.fetches_keys());
+    assert!(relay.key(&request()).is_none() && relay.fetches_keys());
 
     let list = gateway().key_list().unwrap().encode();
     relay
-        .accept_keys(response(200, media::OHTTP_KEYS, list))
+        .accept_keys(response(200, media::OHTTP_KEYS, list), &request())
         .unwrap();
     relay
 }
@@ -73,7 +74,7 @@ fn exchange(
 ) -> Result<Response, Failure> {
     let relay = relay();
     let request = request();
-    let sealed = relay.seal(&relay.key().unwrap(), &request).unwrap();
+    let sealed = relay.seal(&relay.key(&request).unwrap(), &request).unwrap();
     let opened = gateway().open(&sealed.body, SealForm::Chunked).unwrap();
 
     let head = ResponseHead {
@@ -85,7 +86,7 @@ fn exchange(
     answer.extend(sealer.finish().unwrap());
     change(&mut answer);
 
-    let again = relay.seal(&relay.key().unwrap(), &request).unwrap();
+    let again = relay.seal(&relay.key(&request).unwrap(), &request).unwrap();
     let foreign = relay.open_whole(again.opener, answer.clone(), &request);
     assert!(foreign.is_err(), "it was sealed for another request");
     match is_whole {
@@ -106,7 +107,7 @@ fn within_a_sealed_request_are_the_headers_of_the_core_alone() {
 
     let mut request = request();
     request.body = Some(Arc::new(b"query".to_vec()));
-    let sealed = relay.seal(&relay.key().unwrap(), &request).unwrap();
+    let sealed = relay.seal(&relay.key(&request).unwrap(), &request).unwrap();
     let opened = gateway().open(&sealed.body, SealForm::Chunked).unwrap();
 
     let token = ("authorization".to_owned(), "Bearer secret".to_owned());
@@ -244,13 +245,15 @@ fn unusable_keys_are_final_failures() {
         (media::OHTTP_KEYS, cut_off),
         ("text/html", list),
     ] {
-        let refused = relay.accept_keys(response(200, media, body)).unwrap_err();
+        let refused = relay
+            .accept_keys(response(200, media, body), &request())
+            .unwrap_err();
         assert!(!failure(&refused).is_retryable, "{refused}");
     }
 
     let mut broken = response(200, media::OHTTP_KEYS, "");
     broken.body = Err("it broke".into());
-    let refused = relay.accept_keys(broken).unwrap_err();
+    let refused = relay.accept_keys(broken, &request()).unwrap_err();
     assert!(failure(&refused).is_retryable, "{refused}");
 }
 
@@ -263,12 +266,58 @@ fn given_keys_are_used_and_no_others() {
     };
     let relay = Oblivious::new(&service(), &given).unwrap();
     assert!(!relay.fetches_keys());
-    let digest = relay.key().map(|key| key.digest());
+    let digest = relay.key(&request()).map(|key| key.digest());
     assert_eq!(digest, list.digests().next());
     let refused = relay.unknown_key().to_string();
     assert!(refused.ends_with("the key in the option"), "{refused}");
 
+    let limited = for_gateway(request(), [9; 32]);
+    assert!(relay.key(&limited).is_some(), "the caller vouches for it");
+    assert!(!relay.service_relay().carries_keys());
+
     assert!(GivenKeys::parse(b"-----BEGIN", "the option").is_err());
+}
+
+/// The request, limited to the key with this hash.
+fn for_gateway(request: Request, hash: [u8; 32]) -> Request {
+    let named = GatewayKeys::new(None, &[hash]).unwrap();
+    request.for_gateways(Some(Arc::new(named)))
+}
+
+#[test]
+fn a_carried_key_seals_only_requests_that_may_use_it() {
+    let list = gateway().key_list().unwrap();
+    let present = list.digests().next().unwrap();
+    let named = for_gateway(request(), present.0);
+    let foreign = for_gateway(request(), [9; 32]);
+    let relay = relay();
+    assert!(relay.service_relay().carries_keys());
+    assert!(relay.key(&named).is_some());
+    assert!(relay.key(&foreign).is_none());
+
+    let published = response(200, media::OHTTP_KEYS, list.encode());
+    let refused = relay.accept_keys(published, &foreign).unwrap_err();
+    assert!(!failure(&refused).is_retryable, "{refused}");
+    let text = refused.to_string();
+    let hashes = format!(
+        "{present}: expected one that the owner of the database names, {}",
+        "09".repeat(32)
+    );
+    assert!(text.contains(&hashes), "{text}");
+    assert!(relay.key(&named).is_some(), "the former key is kept");
+}
+
+#[test]
+fn among_the_keys_of_a_list_the_named_one_is_chosen() {
+    let keys = [1, 2].map(|seed| GatewayKey::derive(seed, Kem::X25519, &[seed; 32]).unwrap());
+    let list = Gateway::new(keys.into()).key_list().unwrap();
+    let relay = Oblivious::new(&service(), &choice(RELAY)).unwrap();
+    for digest in list.digests() {
+        let named = for_gateway(request(), digest.0);
+        let published = response(200, media::OHTTP_KEYS, list.encode());
+        let chosen = relay.accept_keys(published, &named).unwrap();
+        assert_eq!(chosen.digest(), digest);
+    }
 }
 
 #[track_caller]

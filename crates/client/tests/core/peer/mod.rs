@@ -34,8 +34,8 @@ use chacha20::ChaCha20Rng;
 use papir_checkpoint::Log;
 use papir_client::Result;
 use papir_client::core::{
-    Failure, Method, PinnedOwner, Place, Platform, Request, Response, SavedRegistration, Service,
-    Session, Settings, Step, Task, Token,
+    Address, Failure, Method, PinnedOwner, Place, Platform, Request, Response, SavedRegistration,
+    Service, ServiceRelay, Session, Settings, Step, Task, Token,
 };
 use papir_core::erased::{ErasedServer, ErasedSession};
 use papir_core::scheme::SENT_AHEAD;
@@ -110,6 +110,8 @@ pub struct Peer {
     pub copy: Option<Vec<u8>>,
     /// The relay before the service; `None` for direct requests.
     pub relay: Option<&'static str>,
+    /// Set if the relay carries the keys of the service's gateway.
+    pub carries_keys: bool,
     /// What clients store of requests through relays, by the relay's address.
     relayed: BTreeMap<String, RelayedState>,
     /// Keys that the client keeps while it uploads them.
@@ -141,6 +143,7 @@ impl Peer {
             pinned_name: None,
             copy: None,
             relay: None,
+            carries_keys: false,
             relayed: BTreeMap::new(),
             kept: None,
         }
@@ -163,7 +166,10 @@ impl Peer {
         let platform = self.platform.clone();
         let service = Service::new("https://papir.example", token, false, platform)?;
         Ok(match self.relay {
-            Some(relay) => service.with_relay(relay),
+            Some(relay) => {
+                let address = Address::parse(relay)?;
+                service.with_relay(ServiceRelay::at(&address, self.carries_keys))
+            }
             None => service,
         })
     }
