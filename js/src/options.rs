@@ -22,8 +22,9 @@ use crate::schemes::schemes;
 #[cfg(feature = "relay")]
 const KEYS: &str = "the option `ohttpKeys`";
 /// The reason for refusing a token with a relay but without the gateway's keys.
-const UNVOUCHED_TOKEN: &str = "a token needs the keys of the service's gateway (`ohttpKeys`), since \
-    the relay could serve its own and read the token";
+const UNVOUCHED_TOKEN: &str = "a token needs the keys of the service's gateway (`ohttpKeys`), or \
+    the key of an owner who names them (`owner`), since the relay could serve its own and read the \
+    token";
 /// The reason for refusing a relay in a module without the feature `relay`.
 #[cfg(not(feature = "relay"))]
 const NO_RELAY: &str = "this WebAssembly module sends nothing through relays: expected papir-relay.wasm \
@@ -136,8 +137,10 @@ impl Options {
             return Ok(RoutedService { service, route });
         };
 
-        // A relay that lies carries keys of its own, and reads the token.
-        if self.token.is_some() && self.ohttp_keys.is_none() && !self.insecure_http {
+        // A relay that lies carries keys of its own, and reads the token. A session with the
+        // owner's key holds the token back until it has verified that the owner names the key.
+        let is_vouched = self.ohttp_keys.is_some() || self.owner.is_some();
+        if self.token.is_some() && !is_vouched && !self.insecure_http {
             return Err(bad_relay(url, UNVOUCHED_TOKEN));
         }
         self.relayed(service, url)

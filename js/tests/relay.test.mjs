@@ -1,6 +1,7 @@
 // Lookups through relays of Oblivious HTTP, from Node.
 
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import test from "node:test";
@@ -253,7 +254,7 @@ test("no token is sealed for keys that only the relay vouches for", async (t) =>
   const refused = await failure(carrier.url, { token: "secret" });
   assert(refused instanceof PapirError);
   assert.equal(refused.code, "bad_relay");
-  assert.match(refused.message, /`ohttpKeys`/);
+  assert.match(refused.message, /`ohttpKeys`.*`owner`/);
   assert(!refused.message.includes("secret"));
   assert.equal(carrier.requests.length, 0);
 
@@ -261,6 +262,43 @@ test("no token is sealed for keys that only the relay vouches for", async (t) =>
     const database = await connect(SERVICE, { relay: carrier.url, token: "secret", ...allowed });
     assert.equal(text(await database.get("apple")), "red");
   }
+
+  // The owner of this database does not name the gateway's key: nothing but the requests for the keys and the proof.
+  carrier.requests.length = 0;
+  const owner = papir("checkpoint", "keygen", join(folder(t), "owner.key"), "--name", "tests/owner");
+  const unnamed = await failure(carrier.url, { token: "secret", owner, database: "fruit" });
+  assert(unnamed instanceof PapirError);
+  assert.deepEqual(carrier.requests.map(({ method }) => method), ["GET", "POST"]);
+});
+
+test("a token is sealed for a key that the owner names", async (t) => {
+  const path = folder(t);
+  const key = join(path, "owner.key");
+  const owner = papir("checkpoint", "keygen", key, "--name", "tests/owner");
+  const snapshot = fruit(path, ["--sign", key]);
+  const tokens = join(path, "tokens");
+  const token = papir("tokens", tokens, "add", "--name", "tests").split(/\s/).at(-1);
+  const options = ["--ohttp", join(path, "ohttp.toml"), "--tokens", tokens];
+
+  // The first service makes the gateway's key, and the second one has the same.
+  const first = await serve(t, [snapshot], options);
+  const published = join(path, "published");
+  writeFileSync(published, await keysOf(first.url));
+  const given = { token, owner, database: "fruit" };
+  const early = await relay(t, [first.url]);
+  // The service shows the proof only with a token as long as it names no keys, and the token is held back.
+  await assert.rejects(connect(first.url, { ...ONCE, ...given, relay: early.url }), (error) => {
+    return error instanceof NetworkError && error.status === 401;
+  });
+  await first.stop();
+
+  const certificate = join(path, "gateways.cert");
+  papir("checkpoint", "gateways", "--key", key, "--keys", published, "--all-databases", "--for", "60d", "--out", certificate);
+  papir("checkpoint", "sign", snapshot, "--key", key, "--certificate", certificate);
+  const { url } = await serve(t, [snapshot], options);
+  const carrier = await relay(t, [url]);
+  const database = await connect(url, { ...given, relay: carrier.url });
+  assert.equal(text(await database.get("apple")), "red");
 });
 
 test("a copy of a public part is offered only through the relay that it was fetched through", async (t) => {

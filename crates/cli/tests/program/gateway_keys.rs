@@ -17,7 +17,7 @@ fn key_list(folder: &Folder, seed: u8) -> (String, String) {
 
 /// Names keys of gateways under the owner's key. Returns the certificate's path, and what the
 /// program prints.
-fn certify(folder: &Folder, owner: &str, keys: &[&str]) -> (String, String) {
+pub(crate) fn certify(folder: &Folder, owner: &str, keys: &[&str]) -> (String, String) {
     let out = folder.path("gateways.cert");
     let mut command = vec!["checkpoint", "gateways", "--key", owner];
     for list in keys {

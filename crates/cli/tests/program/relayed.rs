@@ -8,6 +8,7 @@ use std::thread;
 use papir_client::{Options, Pin, ProxySetting, Relay};
 use serde_json::Value;
 
+use crate::gateway_keys::certify;
 use crate::relay::RunningRelay;
 use crate::signing::{self, OPEN, keygen};
 use crate::support::{Folder, PATIENCE, Service, agent, fails_with, papir, succeeds};
@@ -328,7 +329,40 @@ fn a_signed_database_is_verified_behind_a_relay() {
 }
 
 #[test]
-fn a_token_is_sealed_for_keys_of_a_file_alone() {
+fn a_token_is_sealed_for_keys_that_the_owner_names() {
+    let folder = Folder::new();
+    let (owner, public) = keygen(&folder, "owner.key");
+    let words = signing::build(&folder, "words.papir", "value", &["--sign", &owner]);
+    let tokens = folder.path("tokens.toml");
+    let secret = succeeds(&["tokens", &tokens, "add", "--name", "phone"]);
+    let token = folder.write("phone.token", &secret);
+
+    // The first start makes the keys, and the second one has the same.
+    let options = [OPEN, "--name", "words", "--tokens", &tokens];
+    let keys = published(&folder, &Way::to(&folder, &words, &options));
+    let (certificate, _) = certify(&folder, &owner, &[&keys]);
+    let sign = ["checkpoint", "sign", &words, "--key", &owner];
+    succeeds(&[&sign[..], &["--certificate", &certificate]].concat());
+    let way = Way::to(&folder, &words, &options);
+    let url = way.url();
+    let relay = way.at_relay.url();
+
+    let state = folder.path("state");
+    let given = [
+        "--owner-pub",
+        &public,
+        "--token-file",
+        &token,
+        "--database",
+        "words",
+    ];
+    let get = signing::get(&url, &state, &given);
+    assert_eq!(succeeds(&through(&relay, &get)), "value-7");
+    assert!(!way.sealed().is_empty());
+}
+
+#[test]
+fn no_token_is_sealed_for_keys_that_only_the_relay_carries() {
     let folder = Folder::new();
     let tokens = folder.path("tokens.toml");
     let secret = succeeds(&["tokens", &tokens, "add", "--name", "phone"]);

@@ -23,6 +23,10 @@ use crate::state::{ClientState, Passphrase, StateStorage};
 /// The reason for refusing a token with a relay but without keys of the service's gateway.
 const UNVOUCHED_TOKEN: &str = "a token needs the keys of the service's gateway (--ohttp-keys), \
     since the relay could serve its own and read the token";
+/// The same reason for a session, which can also read the keys from the owner's proof.
+const UNVOUCHED_SESSION: &str = "a token needs the keys of the service's gateway (--ohttp-keys), \
+    or the key of an owner who names them (--owner-pub), since the relay could serve its own and \
+    read the token";
 
 /// Options of a connection. Every field has a default value.
 #[derive(Clone, Debug, Default)]
@@ -61,9 +65,10 @@ pub struct Options {
     /// keys, too. Nothing is sent to the service's own address, and its name is not looked up.
     ///
     /// `ca`, `proxy` and `insecure_http` then apply to the connections to the relay. The token is
-    /// sealed for the service's gateway; it is refused without [`Relay::keys`], unless
-    /// `insecure_http` is set. A service at a Unix socket or below a path, and a client
-    /// certificate, are refused. `None` connects to the service itself.
+    /// sealed for the service's gateway. Without [`Relay::keys`] it is refused, unless
+    /// `insecure_http` is set, or an owner's key is given: a connection then sends the token once it
+    /// has verified that the owner names the gateway's key. A service at a Unix socket or below a
+    /// path, and a client certificate, are refused. `None` connects to the service itself.
     pub relay: Option<Relay>,
     /// The issuer of private tokens, for a service that demands them. Tokens are kept with the
     /// client state, and encrypted with the passphrase. Connections to the issuer have the `ca`,
@@ -142,8 +147,24 @@ impl Options {
         }
     }
 
-    /// The service at the address `url`, with these options.
+    /// The service at the address `url`, with these options, for requests outside of sessions.
     pub(crate) fn service(&self, url: &str) -> Result<Service> {
+        let service = self.service_at(url)?;
+        self.check_vouched_token(UNVOUCHED_TOKEN)?;
+        Ok(service)
+    }
+
+    /// The service at the address `url`, with these options, for a session. With the owner's key it
+    /// holds the token back until it has verified that the owner names the gateway's key.
+    pub(crate) fn session_service(&self, url: &str) -> Result<Service> {
+        let service = self.service_at(url)?;
+        if self.checkpoint.owner.is_none() {
+            self.check_vouched_token(UNVOUCHED_SESSION)?;
+        }
+        Ok(service)
+    }
+
+    fn service_at(&self, url: &str) -> Result<Service> {
         // Sealed for the gateway, the token is in the clear nowhere.
         let is_allowed = self.insecure_http || self.relay.is_some();
         let service = Service::new(
@@ -153,7 +174,6 @@ impl Options {
             Arc::new(Native::default()),
         )?;
         self.check_carried_token(service.address())?;
-        self.check_vouched_token()?;
 
         let service = service.with_patience(self.usable_patience());
         match &self.relay {
@@ -195,11 +215,11 @@ impl Options {
 
     /// Refuses a token that would be sealed for keys that the relay carries. A relay that lies
     /// carries keys of its own, and reads the token.
-    fn check_vouched_token(&self) -> Result<()> {
+    fn check_vouched_token(&self, reason: &str) -> Result<()> {
         let unvouched = self.relay.as_ref().filter(|relay| relay.keys.is_none());
         match unvouched {
             Some(relay) if self.token.is_some() && !self.insecure_http => {
-                Err(relay.unusable(UNVOUCHED_TOKEN))
+                Err(relay.unusable(reason))
             }
             _ => Ok(()),
         }
@@ -235,7 +255,10 @@ impl Options {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use papir_checkpoint::{Kind, SigningKey};
+
     use super::*;
+    use crate::rng::system_rng;
 
     /// A relay with the keys of the service's gateway. The file is not read.
     fn vouched_relay() -> Relay {
@@ -310,10 +333,32 @@ mod tests {
             ..options.clone()
         };
         let without_token = options.without_token();
-        let vouched = options.relay(vouched_relay());
+        let vouched = options.clone().relay(vouched_relay());
         for options in [allowed, without_token, vouched] {
             assert!(options.service("https://h").is_ok());
+            assert!(options.session_service("https://h").is_ok());
         }
+
+        let refused = options.session_service("https://h").err().unwrap();
+        assert!(refused.to_string().contains("--owner-pub"), "{refused}");
+    }
+
+    #[test]
+    fn only_a_session_takes_a_token_with_the_owners_key() {
+        let name = "example.org/owner".parse().unwrap();
+        let owner = SigningKey::generate(name, Kind::Note, &mut system_rng());
+        let options = Options {
+            token: Some(Token::new("secret").unwrap()),
+            checkpoint: CheckpointSettings {
+                owner: Some(owner.public()),
+                ..CheckpointSettings::default()
+            },
+            ..Options::default()
+        }
+        .relay(Relay::new("https://r"));
+        assert!(options.session_service("https://h").is_ok());
+        let refused = options.service("https://h").err().unwrap();
+        assert_eq!(refused.code(), "bad_relay");
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl<T> Servers<T> {
     ) -> Result<Self> {
         let mut services = Vec::new();
         for url in urls {
-            services.push(options.service(url.as_ref())?);
+            services.push(options.session_service(url.as_ref())?);
         }
 
         let addresses: Vec<Address> = services.iter().map(|one| one.address().clone()).collect();

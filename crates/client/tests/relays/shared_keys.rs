@@ -86,10 +86,12 @@ fn take(seen: &Opened) -> Vec<String> {
     std::mem::take(&mut *seen.lock().unwrap())
 }
 
-/// Options of a client that knows the owner's key, or trusts the one that it is shown.
+/// Options of a client that knows the owner's key, or trusts the one that it is shown, and sends
+/// the token to a gateway whose key only the relay vouches for.
 fn knowing(owner: Option<VerifyingKey>, relay: &FakeRelay) -> Options {
     Options {
         database: Some("table".to_owned()),
+        insecure_http: owner.is_none(),
         checkpoint: CheckpointSettings {
             owner,
             ..CheckpointSettings::default()

@@ -90,7 +90,7 @@ macro_rules! define_connection {
             /// `BadIdentity`, `BadProxy`; errors of verification: `NoCheckpoint`, `Checkpoint`,
             /// `Root`, `OtherName`; `TooLarge`, `TimedOut`, and errors of client state.
             pub $($async)? fn open_with(url: &str, options: &Options) -> Result<Self> {
-                let service = options.service(url)?;
+                let service = options.session_service(url)?;
                 let transport = Transport::new(service.address(), options)?;
                 let opening = Session::open(service, options.settings());
                 let session = transport.run(opening)$($await)*?;
