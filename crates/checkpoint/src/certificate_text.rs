@@ -49,8 +49,8 @@ impl CertificateText {
     /// Reads the text of a note.
     ///
     /// # Errors
-    /// [`papir_core::Error::Malformed`] and [`papir_core::Error::Format`]; [`Error::Options`] for an
-    /// empty name of a database, or another number of keys than a certificate may name.
+    /// [`papir_core::Error::Malformed`] and [`papir_core::Error::Format`]; [`Error::Options`] for
+    /// an empty name of a database, or another number of keys than a certificate may name.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let lines: Vec<&str> = text.trim_end_matches('\n').split('\n').collect();
         let Some(format) = format_of(&lines) else {

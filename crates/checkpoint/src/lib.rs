@@ -13,7 +13,7 @@
 //! | [`merkle`] | trees, proofs and their verification (RFC 6962) |
 //! | `leaf` | a version as a leaf |
 //! | `checkpoint`, `cosignature` | heads of logs (C2SP tlog-checkpoint, tlog-cosignature) |
-//! | `certificate`, `certificate_text` | delegation to publishers, rotation of keys, keys of gateways |
+//! | `certificate`, `certificate_text` | delegation, rotation, keys of gateways; their texts |
 //! | `gateways` | the keys of gateways that a certificate names |
 //! | `trust`, `gateway_trust` | keys that may sign; certificates of gateways that count |
 //! | `proof` | the newest version for clients (C2SP tlog-proof) |

@@ -24,7 +24,8 @@
 //! | `foreign` | responses of proxies and other servers |
 //! | `gateways` | relays, and keys of gateways that a session has verified |
 //! | `fetch`, `public_cache`, `pins` | choice and download of a database; stored copies; pins |
-//! | `checkpoints`, `owner_pin`, `logs`, `proofs` | signed checkpoints, the pinned owner's key, whole logs |
+//! | `checkpoints`, `owner_pin` | signed checkpoints, the pinned owner's key |
+//! | `proofs`, `logs` | requests for proofs and for whole logs |
 //! | `registration`, `key_sender` | registered clients, and the upload of their keys |
 //! | `record`, `storage`, `state_cache`, `identity` | state of registered clients |
 //! | `ready_tickets` | waiting for a client's tickets |
