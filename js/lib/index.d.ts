@@ -32,7 +32,8 @@ export interface ConnectOptions {
   /**
    * The keys of the service's gateway, of type `application/ohttp-keys`, as the service's operator publishes them. By
    * default they are fetched through the relay, which can then replace them and read everything; a token is refused
-   * then, with the code `bad_relay`. Of several servers, all must have these keys.
+   * then, with the code `bad_relay`. With `owner`, only fetched keys are used that the owner of the database names, and
+   * a token is sent once they are checked. Of several servers, all must have the given keys.
    */
   ohttpKeys?: Uint8Array;
   /** The owner's public key. The database must be signed under it. */

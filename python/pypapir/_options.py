@@ -31,7 +31,8 @@ class ConnectOptions(TypedDict, total=False):
         relay: The relay of Oblivious HTTP, as `https://HOST`, through which everything goes. The service then does not
             see this machine's address. `ca`, `proxy` and `insecure_http` apply to the relay.
         ohttp_keys: A file with the keys of the service's gateway. By default they are fetched through the relay, which
-            can then replace them and read everything; a token is refused then.
+            can then replace them and read everything; a token is refused then. With `owner`, only fetched keys are
+            used that the owner of the database names, and a token is sent.
         issuer: The issuer of private tokens, as `https://HOST`, for a service that demands them. Tokens are kept in the
             directory of client state. `ca`, `proxy` and `insecure_http` apply to the issuer, and `relay` does not.
         issuer_token: A token for the issuer.

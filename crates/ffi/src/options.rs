@@ -73,7 +73,8 @@ pub struct Options {
     #[uniffi(default = None)]
     pub relay: Option<String>,
     /// A file with the keys of the service's gateway. By default they are fetched through the
-    /// relay, which can then replace them by its own and read everything.
+    /// relay, which can then replace them by its own and read everything, unless `owner` is given:
+    /// then only keys are used that the owner of the database names.
     #[uniffi(default = None)]
     pub ohttp_keys: Option<String>,
     /// Largest download of a public part, in bytes: 1 GiB by default.

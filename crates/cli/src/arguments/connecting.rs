@@ -44,11 +44,11 @@ pub(crate) struct Connecting {
     network: NetworkArguments,
     /// Relay of Oblivious HTTP for everything that is sent to the service or fetched from it:
     /// https://HOST, optionally with a port and a path. Nothing goes to the service directly.
-    /// Without --ohttp-keys the relay can read requests, and no token is sent.
+    /// Without --ohttp-keys, or --owner-pub of an owner who names the gateway's keys, the relay can
+    /// read requests, and no token is sent.
     #[arg(long, value_name = "URL", global = true)]
     relay: Option<String>,
-    /// File with the keys of the service's gateway. By default they are fetched through the relay,
-    /// which can then replace them and read everything.
+    /// File with the keys of the service's gateway. By default they are fetched through the relay.
     #[arg(long, value_name = "FILE", global = true, requires = "relay")]
     ohttp_keys: Option<PathBuf>,
     /// Issuer of private tokens, for a service that demands them: https://HOST, optionally with a

@@ -17,7 +17,9 @@ pub struct Relay {
     /// The file with the key configurations of the service's gateway, of type
     /// `application/ohttp-keys`, as the service's operator publishes it. `None` fetches them
     /// through the relay, which can then replace them by its own and read everything; a token is
-    /// then refused, unless [`insecure_http`](crate::Options::insecure_http) is set.
+    /// then refused, unless [`insecure_http`](crate::Options::insecure_http) is set. A connection
+    /// with the owner's key ([`CheckpointSettings::owner`](crate::CheckpointSettings::owner)) uses
+    /// only fetched keys that the owner of the database names, and takes a token.
     pub keys: Option<PathBuf>,
 }
 
