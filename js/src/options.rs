@@ -159,6 +159,7 @@ impl Options {
             is_proxied: false,
             insecure_http: self.insecure_http,
         };
+
         let relay = Oblivious::new(service.address(), &choice)?;
         Ok(RoutedService {
             service: service.with_relay(relay.service_relay()),

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "relay")]
 use papir_client::core::Oblivious;
-use papir_client::core::{Request, Service};
-#[cfg(feature = "relay")]
-use papir_core::without_passwords;
+use papir_client::core::Request;
 
 use crate::event::Event;
 use crate::exchange::{Resumption, send};
@@ -28,16 +26,6 @@ impl Route {
         Self {
             relay: Some(Arc::new(relay)),
         }
-    }
-
-    /// The service as it is reached on this way. What it could recognise the client by is stored
-    /// for the relay alone.
-    pub(crate) fn reach(&self, service: Service) -> Service {
-        #[cfg(feature = "relay")]
-        if let Some(relay) = &self.relay {
-            return service.with_relay(&without_passwords(relay.relay().base()));
-        }
-        service
     }
 
     /// Sends a request on this way, and uses its response or its failure by `then`.

@@ -340,7 +340,7 @@ fn a_token_is_sealed_for_keys_that_the_owner_names() {
     // The first start makes the keys, and the second one has the same.
     let options = [OPEN, "--name", "words", "--tokens", &tokens];
     let keys = published(&folder, &Way::to(&folder, &words, &options));
-    let (certificate, _) = certify(&folder, &owner, &[&keys]);
+    let certificate = certify(&folder, &owner, &[&keys]).0;
     let sign = ["checkpoint", "sign", &words, "--key", &owner];
     succeeds(&[&sign[..], &["--certificate", &certificate]].concat());
     let way = Way::to(&folder, &words, &options);
