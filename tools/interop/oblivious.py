@@ -9,23 +9,14 @@ that the service gives to the same request without a seal.
 
 import hashlib
 import json
-import os
-import re
-import select
 import subprocess
 import sys
 import tempfile
-import urllib.error
-import urllib.request
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-DATA = ROOT / "demo/data/common-passwords.csv"
-
-# For what takes a moment on an idle machine.
-PATIENCE_S = 300
+from service import PATIENCE_S, build, receive, started
 
 # What the client requests: lists, a long body, one that is missing, and one with a body that is no query.
 REQUESTS = [
@@ -35,7 +26,6 @@ REQUESTS = [
     ("GET", "/v1/databases/missing"),
     ("POST", "/v1/databases/words/query"),
 ]
-BODY = bytes([7]) * 100_000
 
 # X-Wing and X25519, as in the registry of key encapsulation mechanisms of HPKE.
 KEMS = {0x647A, 0x0020}
@@ -51,11 +41,11 @@ class Response:
     digest: str
 
     @classmethod
-    def of(cls, status, content_type, body):
-        """Of the body's bytes. A problem has an id of its own, so its code stands for it."""
-        if content_type == "application/problem+json":
-            return cls(status, content_type, json.loads(body)["code"], "")
-        return cls(status, content_type, "", hashlib.sha256(body).hexdigest())
+    def of(cls, received):
+        """Of a whole response. A problem has an id of its own, so its code stands for it."""
+        if received.type == "application/problem+json":
+            return cls(received.status, received.type, json.loads(received.body)["code"], "")
+        return cls(received.status, received.type, "", hashlib.sha256(received.body).hexdigest())
 
 
 def main():
@@ -65,11 +55,9 @@ def main():
 
     with ExitStack() as running:
         folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="papir-interop-")))
-        database = folder / "words.papir"
-        build = [papir, "build", str(DATA), "--key", "password", "--value", "rank", "--out", str(database)]
-        subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
+        database = build(papir, folder)
 
-        serve = [papir, "serve", str(database), "--listen", "127.0.0.1:0", "--ohttp", str(folder / "ohttp.toml")]
+        serve = [papir, "serve", database, "--listen", "127.0.0.1:0", "--ohttp", str(folder / "ohttp.toml")]
         service = running.enter_context(started(serve))
         relay = running.enter_context(started([papir, "relay", "--listen", "127.0.0.1:0", "--to", service]))
 
@@ -78,35 +66,9 @@ def main():
         check_go(go, f"{relay}/{authority}", service, expected)
 
 
-@contextmanager
-def started(command):
-    """The address of a server of papir, which is stopped at the end."""
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PAPIR_LOG": "warn"})
-    try:
-        readable, _, _ = select.select([server.stdout], [], [], PATIENCE_S)
-        found = re.fullmatch(r"listening on (http://\S+)\n", server.stdout.readline() if readable else "")
-        if not found:
-            raise SystemExit(f"{' '.join(command)} does not listen")
-        yield found[1]
-    finally:
-        server.terminate()
-        server.wait(timeout=PATIENCE_S)
-
-
 def direct(service, method, path):
     """The response to a request without a seal."""
-    headers = {"Content-Type": "application/octet-stream"} if method == "POST" else {}
-    body = BODY if method == "POST" else None
-    request = urllib.request.Request(service + path, data=body, method=method, headers=headers)
-    # Without the proxy of a person's environment.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-    try:
-        with opener.open(request, timeout=PATIENCE_S) as response:
-            return Response.of(response.status, response.headers["content-type"], response.read())
-    except urllib.error.HTTPError as refused:
-        with refused:
-            return Response.of(refused.code, refused.headers["content-type"], refused.read())
+    return Response.of(receive(service + path, method))
 
 
 def check_go(program, relay, service, expected):
