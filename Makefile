@@ -112,10 +112,11 @@ arm-test: ## The kernels' tests for aarch64, in an emulator (qemu-user).
 	$(SETUP) build arm
 	$(ARM_ENVIRONMENT) $(CARGO) test --locked --release --target $(ARM) -p papir-kernels --lib --test it
 
-interop: debug-program ## The gateway and the relay with a client in Go of other authors.
+interop: debug-program ## Relays and private tokens with clients and an issuer of other authors, in Go and TypeScript.
 	$(SETUP) build interop
 	cd tools/interop/go && go build -o $(CURDIR)/target/interop/ohttp .
 	python3 tools/interop/oblivious.py target/debug/papir target/interop/ohttp
+	python3 tools/interop/privacy_pass.py target/debug/papir
 
 python-test: debug-program ## The tests of the Python package, in an environment of their own.
 	$(SETUP) build test
