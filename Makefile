@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-ray test rust-test test-flaky test-long long-tests soak check lint audit bench \
-  docs fuzz msrv publish-dry-run \
+  bench-relay docs fuzz msrv publish-dry-run \
   js page js-modules js-test js-test-long demo-page demo-form demo-passwords bindings kotlin kotlin-test \
   debug-program arm-test interop python-test wheel wheels wheel-lookup notebooks site \
   deploy-check alerts-check unit-check chart-check image-check proxy-check
@@ -298,6 +298,10 @@ publish-dry-run:
 bench: ## Measure InsPIRe at 256 MiB; more with `papir bench --help`.
 	$(CARGO) run --locked --release --quiet -p papir-cli --no-default-features -- \
 	  bench inspire --size 256MiB --record-bytes 64
+
+bench-relay: ## Measure lookups through a relay against direct ones; needs two idle cores.
+	$(CARGO) build --locked --release --quiet -p papir-cli --no-default-features
+	python3 tools/relay_bench.py target/release/papir
 
 # Seconds of all fuzz targets together.
 SECONDS ?= 120

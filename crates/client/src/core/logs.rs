@@ -7,7 +7,7 @@ use super::fetch::choose;
 use super::proofs::{fetch_proof, fetch_shown};
 use super::service::Service;
 use super::settings::Settings;
-use super::task::{Io, Task};
+use super::task::Task;
 use crate::error::{Result, refused_checkpoint};
 
 /// The log of a signed database, as a service shows it. Its signatures are not verified.
