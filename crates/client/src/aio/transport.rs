@@ -21,7 +21,6 @@ use crate::core::{
     Address, Failure, Oblivious, Request, Response, Step, StoreRequest, Stored, Task,
 };
 use crate::error::Result;
-use crate::failure::TokenFailure;
 use crate::state::{ClientState, lock_thread_ended, on_lock_thread};
 use crate::transport::READ_TIMEOUT;
 use crate::transport::broken::SentRequest;
@@ -188,10 +187,7 @@ impl Transport {
         let mut paid = access.tokens.begin(&request);
         loop {
             let token = match paid.token() {
-                Some(task) => {
-                    let taken = access.take(task, call).await;
-                    Some(taken.map_err(TokenFailure::of)?)
-                }
+                Some(task) => paid.taken(access.take(task, call).await)?,
                 None => None,
             };
 

@@ -136,10 +136,7 @@ impl Transport {
         let mut paid = access.tokens.begin(&request);
         loop {
             let token = match paid.token() {
-                Some(task) => {
-                    let taken = access.transport.clone().run_until(task, call);
-                    Some(taken.map_err(TokenFailure::of)?)
-                }
+                Some(task) => paid.taken(access.transport.clone().run_until(task, call))?,
                 None => None,
             };
 

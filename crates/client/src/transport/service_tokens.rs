@@ -76,6 +76,7 @@ impl ServiceTokens {
         PaidRequest {
             tokens: self,
             request,
+            is_remembered: asked.is_some(),
             asked,
             spent: 0,
         }
@@ -103,6 +104,10 @@ impl ServiceTokens {
         remembered.insert(kind(request), asked.clone());
     }
 
+    fn forget(&self, request: &Request) {
+        self.remembered().remove(&kind(request));
+    }
+
     fn remembered(&self) -> MutexGuard<'_, HashMap<String, AcceptedChallenge>> {
         self.remembered
             .lock()
@@ -121,6 +126,8 @@ pub(crate) struct PaidRequest<'a> {
     request: &'a Request,
     /// The challenge for the next attempt.
     asked: Option<AcceptedChallenge>,
+    /// Set if the challenge is one of an earlier request.
+    is_remembered: bool,
     spent: usize,
 }
 
@@ -133,6 +140,28 @@ impl PaidRequest<'_> {
         };
         let asked = self.asked.clone()?;
         Some(self.tokens.purse.spend(asked, reason))
+    }
+
+    /// The token for the next attempt, as the task of [`PaidRequest::token`] found it. If there is
+    /// none for a challenge of an earlier request, the next attempt has no token, so that the
+    /// service asks again: the issuer may have replaced the key that was offered then.
+    ///
+    /// # Errors
+    /// The error of the task, if it may pass, or the challenge is one of this request.
+    pub(crate) fn taken(
+        &mut self,
+        token: Result<Zeroizing<String>>,
+    ) -> Result<Option<Zeroizing<String>>, Failure> {
+        match token {
+            Ok(token) => Ok(Some(token)),
+            Err(error) if self.is_remembered && !error.is_retryable() => {
+                self.tokens.forget(self.request);
+                self.is_remembered = false;
+                self.asked = None;
+                Ok(None)
+            }
+            Err(error) => Err(TokenFailure::of(error)),
+        }
     }
 
     /// The request for the next attempt. A token is in place of the client's bearer token, as there
@@ -161,6 +190,7 @@ impl PaidRequest<'_> {
 
         // From now on also for other requests of this kind: each refusal costs the upload.
         self.tokens.remember(self.request, &asked);
+        self.is_remembered = false;
         self.asked = Some(asked);
         Ok(self.spent >= MAX_SPENT)
     }

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::thread;
+use std::time::Duration;
 
 use papir_privacy_pass::{
-    ChallengeOffer, TOKENS_PER_BATCH, TokenChallenge, parse_authorization, write_challenges,
+    ChallengeOffer, IssuerPublicKey, TOKENS_PER_BATCH, TokenChallenge, parse_authorization,
+    write_challenges,
 };
 
 use super::*;
-use crate::core::wallet::testing::{KEY, TestIssuer};
+use crate::core::wallet::testing::{KEY, OTHER, TestIssuer};
 use crate::core::{Step, Token, ready};
 use crate::state::{ClientState, Passphrase};
 use crate::transport::issuer::Issuer;
@@ -43,8 +45,13 @@ fn request() -> Request {
 
 /// A response that demands a token for this origin.
 fn demand(origin: &str) -> Response {
+    demand_under(origin, None)
+}
+
+/// A response that demands a token for this origin, and offers this key.
+fn demand_under(origin: &str, key: Option<&IssuerPublicKey>) -> Response {
     let challenge = TokenChallenge::new("issuer.example", None, vec![origin.to_owned()]);
-    let offer = ChallengeOffer::new(&challenge.unwrap(), None, None);
+    let offer = ChallengeOffer::new(&challenge.unwrap(), key, None);
     let header = write_challenges(&[offer]);
     Response {
         status: 401,
@@ -67,6 +74,15 @@ fn take(
     issuer: &Mutex<TestIssuer>,
     state: &ClientState,
 ) -> Zeroizing<String> {
+    try_take(task, issuer, state).unwrap()
+}
+
+/// Runs a task that may take a token.
+fn try_take(
+    task: Task<'static, Result<Zeroizing<String>>>,
+    issuer: &Mutex<TestIssuer>,
+    state: &ClientState,
+) -> Result<Zeroizing<String>> {
     let mut step = task.start();
     loop {
         step = match step {
@@ -76,7 +92,7 @@ fn take(
             }
             Step::Wait(_, then) => then.resume(),
             Step::Store(request, then) => then.resume(state.perform(request)),
-            Step::Done(token) => return token.unwrap(),
+            Step::Done(token) => return token,
         };
     }
 }
@@ -104,6 +120,44 @@ fn a_request_is_repeated_with_a_token_and_later_ones_have_one_from_the_start() {
 
     let second = tokens.begin(&request);
     assert!(second.token().is_some());
+}
+
+#[test]
+fn a_key_that_the_issuer_has_replaced_is_asked_for_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = ClientState::in_files(Some(folder.path().to_owned()), None);
+    let issuer = Mutex::new(TestIssuer::new(&OTHER));
+    let tokens = tokens();
+    let request = request();
+    let replaced = demand_under("pir.example", Some(KEY.public()));
+    let mut first = tokens.begin(&request);
+    assert!(!first.is_answered(&replaced).unwrap());
+    let fresh = try_take(first.token().unwrap(), &issuer, &state);
+    let failure = first.taken(fresh).err().unwrap();
+    assert_eq!(
+        Error::of_failure("url".to_owned(), failure).code(),
+        "unexpected",
+        "of the challenge of this request"
+    );
+
+    let mut second = tokens.begin(&request);
+    let remembered = try_take(second.token().unwrap(), &issuer, &state);
+    assert!(second.taken(remembered).unwrap().is_none());
+    assert!(second.token().is_none());
+    let sent = second.attempt(None);
+    assert_eq!(sent.header("authorization"), Some("Bearer bearer"));
+
+    let current = demand_under("pir.example", Some(OTHER.public()));
+    assert!(!second.is_answered(&current).unwrap());
+    take(second.token().unwrap(), &issuer, &state);
+    let mut third = tokens.begin(&request);
+    let late = Error::TimedOut {
+        url: SERVICE.to_owned(),
+        timeout: Duration::ZERO,
+        reason: None,
+    };
+    assert!(third.taken(Err(late)).is_err(), "the challenge stays");
+    assert!(third.token().is_some());
 }
 
 #[test]
