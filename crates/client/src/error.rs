@@ -474,6 +474,8 @@ impl Error {
             | Self::Unexpected { .. }
             | Self::NoTicket { .. } => true,
             Self::NoSuchDatabase { .. } | Self::ChooseDatabase { .. } => true,
+            // Otherwise one server could keep the client from all others by its demands.
+            Self::NoIssuer { .. } | Self::BadChallenge { .. } => true,
             error => error.group() == ErrorGroup::Verification && !error.is_of_answer(),
         }
     }
@@ -631,6 +633,31 @@ mod tests {
                 "https://h/v1: through the relay https://r: it is away"
             );
         }
+    }
+
+    #[test]
+    #[cfg(any(feature = "aio", feature = "blocking"))]
+    fn a_server_whose_demand_is_refused_is_passed_over() {
+        let url = || "http://h".to_owned();
+        let demands = [
+            Error::NoIssuer {
+                url: url(),
+                issuer: "issuer.example".to_owned(),
+            },
+            Error::BadChallenge {
+                url: url(),
+                reason: "a challenge with a redemption context".to_owned(),
+            },
+        ];
+        for error in demands {
+            assert!(error.is_of_server() && !error.is_retryable(), "{error}");
+        }
+
+        let own = Error::BadIssuer {
+            url: url(),
+            reason: "expected https".to_owned(),
+        };
+        assert!(!own.is_of_server());
     }
 
     #[test]
