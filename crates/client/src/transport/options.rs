@@ -73,7 +73,8 @@ pub struct Options {
     /// The issuer of private tokens, for a service that demands them. Tokens are kept with the
     /// client state, and encrypted with the passphrase. Connections to the issuer have the `ca`,
     /// the `proxy` and `insecure_http` of these options. They do not go through the `relay`, which
-    /// forwards to the service only: the issuer sees the client's address. `None` spends no tokens.
+    /// forwards to the service only: the issuer sees the client's address. With a relay they need
+    /// [`Relay::keys`], as `token` does. `None` spends no tokens.
     pub issuer: Option<Issuer>,
     /// The directory of client state: the state of registered clients, pins, and copies of public
     /// parts. `None` for [`crate::default_state_directory`].
@@ -158,7 +159,10 @@ impl Options {
     /// holds the token back until it has verified that the owner names the gateway's key.
     pub(crate) fn session_service(&self, url: &str) -> Result<Service> {
         let service = self.service_at(url)?;
-        if self.checkpoint.owner.is_none() {
+        if self.issuer.is_some() {
+            // Spent wherever a service demands one, they are not held back.
+            self.check_vouched_token(UNVOUCHED_TOKEN)?;
+        } else if self.checkpoint.owner.is_none() {
             self.check_vouched_token(UNVOUCHED_SESSION)?;
         }
         Ok(service)
@@ -217,10 +221,10 @@ impl Options {
     /// carries keys of its own, and reads the token.
     fn check_vouched_token(&self, reason: &str) -> Result<()> {
         let unvouched = self.relay.as_ref().filter(|relay| relay.keys.is_none());
+        // Those of an issuer are sealed for the same keys. Whoever reads one can spend it.
+        let has_token = self.token.is_some() || self.issuer.is_some();
         match unvouched {
-            Some(relay) if self.token.is_some() && !self.insecure_http => {
-                Err(relay.unusable(reason))
-            }
+            Some(relay) if has_token && !self.insecure_http => Err(relay.unusable(reason)),
             _ => Ok(()),
         }
     }
@@ -333,8 +337,15 @@ mod tests {
             ..options.clone()
         };
         let without_token = options.without_token();
+        let of_issuer = Options {
+            issuer: Some(Issuer::new("https://issuer.example", None)),
+            ..without_token.clone()
+        };
+        assert!(of_issuer.service("https://h").is_err());
+        assert!(of_issuer.session_service("https://h").is_err());
         let vouched = options.clone().relay(vouched_relay());
-        for options in [allowed, without_token, vouched] {
+        let spending = of_issuer.relay(vouched_relay());
+        for options in [allowed, without_token, vouched, spending] {
             assert!(options.service("https://h").is_ok());
             assert!(options.session_service("https://h").is_ok());
         }
@@ -359,6 +370,12 @@ mod tests {
         assert!(options.session_service("https://h").is_ok());
         let refused = options.service("https://h").err().unwrap();
         assert_eq!(refused.code(), "bad_relay");
+
+        let spending = Options {
+            issuer: Some(Issuer::new("https://issuer.example", None)),
+            ..options
+        };
+        assert!(spending.session_service("https://h").is_err());
     }
 
     #[test]
