@@ -122,7 +122,9 @@ pub(super) async fn spend(app: &App, token: SpentToken) -> Result<(), Problem> {
     });
 
     let spent = spending.await.map_err(|_| Problem::Internal)?;
-    match spent? {
+    let is_new = spent?;
+    verifier.note_spent(&token);
+    match is_new {
         true => Ok(()),
         false => Err(refused(app, verifier, TokenRefusal::Spent)),
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `config` | settings, and the transport to the issuer |
 //! | `directory` | reads the directory of an issuer |
+//! | `recent` | tokens that were spent a short time ago |
 //! | `verifier` | keys in use, challenges, verification of tokens |
 //!
 //! The service accepts the keys that the issuer's directory lists. It reads the directory at the
@@ -12,6 +13,7 @@
 
 mod config;
 mod directory;
+mod recent;
 mod verifier;
 
 pub use config::{

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 
 use super::config::{DirectorySource, PrivacyPassConfig};
 use super::directory::{DirectoryError, read_file};
+use super::recent::RecentTokens;
 use crate::clients::{IssuerKeyId, Registry, SpentToken};
 use crate::error::Error;
 
@@ -32,6 +33,7 @@ pub(crate) struct PassVerifier {
     known: RwLock<Option<Arc<KeysInUse>>>,
     /// Wakes the task that reads the directory.
     wanted: Notify,
+    recent: RecentTokens,
     turns: Arc<Semaphore>,
 }
 
@@ -85,6 +87,7 @@ impl PassVerifier {
             challenge: challenge.map_err(|error| bad(error.to_string()))?,
             known: RwLock::new(None),
             wanted: Notify::new(),
+            recent: RecentTokens::default(),
             turns: Arc::new(Semaphore::new(SPENDING)),
         })
     }
@@ -177,11 +180,20 @@ impl PassVerifier {
             .and_then(|known| known.directory.by_id(&token.input.key_id))
             .ok_or(TokenRefusal::UnknownKey)?;
 
+        let digest = *blake3::hash(&token.input.encode()).as_bytes();
+        if self.recent.contains(&digest) {
+            return Err(TokenRefusal::Spent);
+        }
         verify(token, &self.challenge, key)?;
         Ok(SpentToken {
             key: *key.id(),
-            digest: *blake3::hash(&token.input.encode()).as_bytes(),
+            digest,
         })
+    }
+
+    /// Notes that the registry has a token as spent, so that a copy of it costs little.
+    pub(crate) fn note_spent(&self, token: &SpentToken) {
+        self.recent.note(&token.digest);
     }
 
     /// Waits for a turn to spend a token.
@@ -321,6 +333,11 @@ mod tests {
         let spendable = verifier.verify(&first).unwrap();
         let expected = blake3::hash(&other.input.encode());
         assert_eq!(spendable.digest, *expected.as_bytes());
+
+        verifier.note_spent(&spendable);
+        for copy in [&first, &other] {
+            assert_eq!(verifier.verify(copy), Err(TokenRefusal::Spent));
+        }
     }
 
     #[test]
