@@ -1,6 +1,7 @@
 //! What is fetched from an issuer and when, and the spending of tokens.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use papir_core::hedge::Hedge;
 use papir_privacy_pass::{
@@ -24,6 +25,10 @@ use crate::error::{Error, Result, unexpected};
 /// Most keys of an issuer's directory: one in use, one announced, one that ends, and one to spare.
 /// With many keys, an issuer or a service could mark each client by its key.
 const MAX_ISSUER_KEYS: usize = 4;
+/// Shortest time between two looks at the directory because of refused tokens. A service that works
+/// with the issuer could otherwise refuse a token at any time, and see which client asks the issuer
+/// at that moment.
+const CHECKED_EVERY: Duration = Duration::from_secs(3600);
 
 /// The reason why a token is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +46,9 @@ pub(crate) struct TokenPurse {
     parties: TokenParties,
     /// The slot of the tokens in the client's state.
     slot: String,
+    /// The platform's time at the last look at the directory because of a refused token. Clones
+    /// share it.
+    checked: Arc<Mutex<Option<Duration>>>,
 }
 
 /// A batch of tokens between request and response.
@@ -63,6 +71,7 @@ impl TokenPurse {
             parties: TokenParties::new(issuer.address(), service),
             issuer,
             slot,
+            checked: Arc::default(),
         }
     }
 
@@ -92,10 +101,11 @@ impl TokenPurse {
         // from taking the same token.
         let lock = SlotStorage::new(io, &self.slot).lock().await?;
         let mut tokens = stored(&lock).await?;
-        if reason == TokenReason::Refused {
+        if reason == TokenReason::Refused && self.is_check_due() {
             // Perhaps since its key has left the directory.
             let directory = self.directory(io).await?;
             tokens.keep_listed(&directory);
+            *self.checked() = Some(self.issuer.platform.now());
         }
 
         let digest = asked.challenge.digest();
@@ -111,6 +121,17 @@ impl TokenPurse {
         // Before the token is sent: after a crash it is lost, and never sent twice.
         lock.keep_tokens(SavedTokens(tokens.encode())).await?;
         Ok(write_authorization(&token))
+    }
+
+    /// Returns true if the last look at the directory because of a refused token is long ago.
+    fn is_check_due(&self) -> bool {
+        let now = self.issuer.platform.now();
+        let last = *self.checked();
+        last.is_none_or(|last| now.saturating_sub(last) >= CHECKED_EVERY)
+    }
+
+    fn checked(&self) -> MutexGuard<'_, Option<Duration>> {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Fetches a batch of tokens for a challenge.

@@ -190,6 +190,31 @@ fn tokens_under_a_key_that_has_left_the_directory_are_dropped_once_one_is_refuse
 }
 
 #[test]
+fn refused_tokens_make_a_client_ask_the_issuer_once_an_hour() {
+    let mut world = World::new();
+    let purse = purse();
+    for reason in [
+        TokenReason::Demanded,
+        TokenReason::Refused,
+        TokenReason::Refused,
+        TokenReason::Refused,
+    ] {
+        let spent = world.run(purse.spend(asked(None), reason), false);
+        spent.unwrap().unwrap();
+    }
+    let expected = [
+        "directory",
+        "tokens",
+        "keep",
+        "directory",
+        "keep",
+        "keep",
+        "keep",
+    ];
+    assert_eq!(world.events, expected);
+}
+
+#[test]
 fn keys_and_request_addresses_of_others_are_refused() {
     let mut world = World::new();
     assert!(world.refusal(asked(Some(&*OTHER))).contains("offers"));
