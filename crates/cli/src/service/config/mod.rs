@@ -262,7 +262,7 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     privacy_pass: Option<IssuerArgument>,
     /// Public host name of this service, which private tokens are bound to, with the port unless it
-    /// is 443; can be given several times.
+    /// is 443; can be given several times, for clients of others: papir's accept one name only.
     #[arg(
         long,
         value_name = "HOST",
