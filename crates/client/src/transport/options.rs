@@ -159,10 +159,7 @@ impl Options {
     /// holds the token back until it has verified that the owner names the gateway's key.
     pub(crate) fn session_service(&self, url: &str) -> Result<Service> {
         let service = self.service_at(url)?;
-        if self.issuer.is_some() {
-            // Spent wherever a service demands one, they are not held back.
-            self.check_vouched_token(UNVOUCHED_TOKEN)?;
-        } else if self.checkpoint.owner.is_none() {
+        if self.checkpoint.owner.is_none() {
             self.check_vouched_token(UNVOUCHED_SESSION)?;
         }
         Ok(service)
@@ -370,12 +367,6 @@ mod tests {
         assert!(options.session_service("https://h").is_ok());
         let refused = options.service("https://h").err().unwrap();
         assert_eq!(refused.code(), "bad_relay");
-
-        let spending = Options {
-            issuer: Some(Issuer::new("https://issuer.example", None)),
-            ..options
-        };
-        assert!(spending.session_service("https://h").is_err());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use super::options::Options;
 use crate::core::wallet::{AcceptedChallenge, TokenPurse, TokenReason, named_issuer, token_offers};
-use crate::core::{Address, Failure, Request, Response, Task};
+use crate::core::{Address, Failure, Method, Request, Response, Task};
 use crate::error::{Error, Result};
 use crate::failure::TokenFailure;
 
@@ -178,11 +178,18 @@ impl PaidRequest<'_> {
         request
     }
 
-    /// Returns true if the response is the answer, and false if there is another attempt.
+    /// Returns true if the response is the answer, and false if there is another attempt. Only a
+    /// `POST` computes, and is paid for.
     ///
     /// # Errors
     /// [`Error::BadChallenge`] if the service demands a token that this client does not spend.
     pub(crate) fn is_answered(&mut self, response: &Response) -> Result<bool, Failure> {
+        // Reading is free. A session only reads before it has verified the keys of the gateway, so
+        // a relay with keys of its own cannot demand a token then.
+        if self.request.method != Method::Post {
+            return Ok(true);
+        }
+
         let asked = self.tokens.asked(response).map_err(TokenFailure::of)?;
         let Some(asked) = asked else {
             return Ok(true);

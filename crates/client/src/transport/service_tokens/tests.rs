@@ -12,7 +12,7 @@ use papir_privacy_pass::{
 
 use super::*;
 use crate::core::wallet::testing::{KEY, OTHER, TestIssuer};
-use crate::core::{Step, Token, ready};
+use crate::core::{Method, Step, Token, ready};
 use crate::state::{ClientState, Passphrase};
 use crate::transport::issuer::Issuer;
 
@@ -35,10 +35,13 @@ fn tokens() -> ServiceTokens {
         .tokens
 }
 
-/// A request to the service with its bearer token.
+/// A request that computes, with the service's bearer token.
 fn request() -> Request {
     match ready(options().service(SERVICE).unwrap()).start() {
-        Step::Send(request, _) => request,
+        Step::Send(request, _) => Request {
+            method: Method::Post,
+            ..request
+        },
         _ => panic!("the task sends a request first"),
     }
 }
@@ -95,6 +98,20 @@ fn try_take(
             Step::Done(token) => return token,
         };
     }
+}
+
+#[test]
+fn a_request_that_only_reads_is_not_paid_for() {
+    let tokens = tokens();
+    let request = Request {
+        method: Method::Get,
+        ..request()
+    };
+
+    let mut read = tokens.begin(&request);
+    assert!(read.is_answered(&demand("pir.example")).unwrap());
+    assert!(read.token().is_none());
+    assert!(tokens.begin(&request).token().is_none());
 }
 
 #[test]
