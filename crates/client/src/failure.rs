@@ -4,9 +4,6 @@ use std::fmt::Display;
 
 use papir_core::without_passwords;
 
-#[cfg(feature = "transport")]
-use crate::error::Error;
-
 /// A failure of the relay that carries requests to the service, or of the gateway behind it.
 ///
 /// A transport returns it as the failure of a request. The result is then an
@@ -20,34 +17,6 @@ pub struct RelayFailure {
     pub is_retryable: bool,
     /// The reason.
     pub source: Box<dyn std::error::Error + Send + Sync>,
-}
-
-/// The failure to find a token for a request. Its error is the result of the call, in place of an
-/// [`Error::Transport`].
-#[cfg(feature = "transport")]
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub(crate) struct TokenFailure(pub(crate) Error);
-
-#[cfg(feature = "transport")]
-impl TokenFailure {
-    /// The failure with this error.
-    pub(crate) fn of(error: Error) -> Box<dyn std::error::Error + Send + Sync> {
-        Box::new(Self(error))
-    }
-}
-
-/// Returns true if no retry resolves the failure of a request.
-pub(crate) fn is_final(failure: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
-    // What fetched tokens has retried itself.
-    #[cfg(feature = "transport")]
-    if failure.is::<TokenFailure>() {
-        return true;
-    }
-    match failure.downcast_ref::<RelayFailure>() {
-        Some(failure) => !failure.is_retryable,
-        None => failure.is::<FinalFailure>(),
-    }
 }
 
 /// A failure of the transport that a retry would not resolve: the source of an

@@ -11,8 +11,7 @@ use super::agent::{self, HttpAgent};
 use crate::core::{
     Address, Failure, Oblivious, Request, Response, Step, StoreRequest, Stored, Task,
 };
-use crate::error::Result;
-use crate::failure::TokenFailure;
+use crate::error::{Result, TokenFailure};
 use crate::state::ClientState;
 use crate::transport::broken::SentRequest;
 use crate::transport::call::{Call, CallRules};

@@ -15,8 +15,7 @@ use super::request::{Accepted, Request, Response, bounded};
 use super::retries::{PATIENCE, Retries, is_repeatable, is_retryable};
 use super::settings::{Settings, Token};
 use super::task::Io;
-use crate::error::{Error, Result, unexpected};
-use crate::failure::is_final;
+use crate::error::{Error, Result, is_final, unexpected};
 
 /// The HTTP status of a response that confirms the client's copy.
 const NOT_MODIFIED: u16 = 304;

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Instant;
 
 use crate::core::{Failure, Response};
-use crate::failure::is_final;
+use crate::error::is_final;
 
 /// The header with the length of a body.
 const CONTENT_LENGTH: &str = "content-length";

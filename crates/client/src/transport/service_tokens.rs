@@ -10,8 +10,7 @@ use zeroize::Zeroizing;
 use super::options::Options;
 use crate::core::wallet::{AcceptedChallenge, TokenPurse, TokenReason, named_issuer, token_offers};
 use crate::core::{Address, Failure, Method, Request, Response, Task};
-use crate::error::{Error, Result};
-use crate::failure::TokenFailure;
+use crate::error::{Error, Result, TokenFailure};
 
 /// Most kinds of requests whose challenge is remembered. A connection has fewer.
 const MAX_REMEMBERED: usize = 64;

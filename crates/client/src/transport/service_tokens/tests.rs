@@ -196,7 +196,7 @@ fn other_demands_are_errors_of_the_call() {
     let tokens = tokens();
     let refused = tokens.begin(&request).is_answered(&demand("other.example"));
     let failure = refused.unwrap_err();
-    assert!(crate::failure::is_final(failure.as_ref()));
+    assert!(crate::error::is_final(failure.as_ref()));
     let error = of_failure(failure);
     assert_eq!(error.code(), "bad_challenge");
     assert!(error.to_string().contains("other.example"), "{error}");
