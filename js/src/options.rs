@@ -80,8 +80,8 @@ impl Options {
     }
 
     /// The service, the settings of a session, and the way of its requests. Fails for a root or a
-    /// key that does not parse, for a relay that cannot be used, and for servers that cannot be used
-    /// together.
+    /// key that does not parse, for a relay that cannot be used, and for servers that cannot be
+    /// used together.
     pub(crate) fn session(&self) -> Result<SessionOptions> {
         let RoutedService { service, route } = self.routed(self.service(&self.url)?)?;
         let settings = self.settings()?;

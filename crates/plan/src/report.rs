@@ -79,6 +79,7 @@ impl Plan {
             changes,
             divided,
         } = self;
+
         json!({
             "records": demand.shape.records(),
             "record_bits": demand.shape.record_bits(),
