@@ -66,9 +66,9 @@ pub struct Options {
     ///
     /// `ca`, `proxy` and `insecure_http` then apply to the connections to the relay. The token is
     /// sealed for the service's gateway. Without [`Relay::keys`] it is refused, unless
-    /// `insecure_http` is set, or an owner's key is given: a connection then sends the token once it
-    /// has verified that the owner names the gateway's key. A service at a Unix socket or below a
-    /// path, and a client certificate, are refused. `None` connects to the service itself.
+    /// `insecure_http` is set, or an owner's key is given: a connection then sends the token once
+    /// it has verified that the owner names the gateway's key. A service at a Unix socket or below
+    /// a path, and a client certificate, are refused. `None` connects to the service itself.
     pub relay: Option<Relay>,
     /// The issuer of private tokens, for a service that demands them. Tokens are kept with the
     /// client state, and encrypted with the passphrase. Connections to the issuer have the `ca`,
