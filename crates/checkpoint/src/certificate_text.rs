@@ -36,7 +36,7 @@ pub enum Grant {
     Gateways(GatewayKeys),
 }
 
-/// What the text of a certificate states.
+/// The statement of a certificate.
 pub(crate) struct CertificateText {
     pub(crate) grant: Grant,
     pub(crate) issuer: VerifyingKey,

@@ -18,7 +18,7 @@ use crate::service::{Hangup, State, StateObserver};
 
 /// Settings of a listener.
 pub(crate) struct StandaloneSettings {
-    /// What serves the routes, for the log.
+    /// Name of the server in the log.
     pub(crate) name: &'static str,
     pub(crate) listen: Listen,
     /// Certificate and key; `None` for plain HTTP.

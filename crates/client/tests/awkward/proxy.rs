@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The proxy's own page.
 const PAGE: &[u8] = b"\n<!DOCTYPE html>\n<html><body>A gateway's page</body></html>\n";
 
-/// What a proxy does with a request and its response.
+/// Treatment of a request and its response by a proxy.
 #[derive(Clone, Copy, Debug)]
 pub enum Manner {
     /// Passes both on.

@@ -13,7 +13,7 @@ pub(crate) struct Permit {
     _pending: Option<Arc<()>>,
 }
 
-/// What a permit holds besides its place.
+/// Resources of a permit besides its place.
 struct HeldRequest {
     _client: ClientSlot,
     body: HeldBytes,

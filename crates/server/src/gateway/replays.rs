@@ -23,15 +23,15 @@ const GENERATION: Duration = Duration::from_secs(120);
 /// Most remembered requests: at most about 40 MiB.
 const MOST: usize = 1 << 21;
 /// Bytes of a fingerprint that are remembered. A fingerprint is a digest of a random key, so that
-/// one of 2⁴³ requests is taken for a copy. Whoever looks for two that share a mark has only own
-/// requests refused.
+/// one of 2⁴³ requests is taken for a copy. A client that finds two requests with one mark causes
+/// refusals of its own requests only.
 const MARK_BYTES: usize = 8;
 
 type Mark = [u8; MARK_BYTES];
 
 /// The requests of the last ten minutes, and the clients that they count for.
 pub(super) struct Replays {
-    /// Those that are complete, the oldest first.
+    /// The complete generations, the oldest first.
     former: VecDeque<ReplayGeneration>,
     current: ReplayGeneration,
     most: usize,

@@ -198,7 +198,7 @@ async fn unseal(
     let gateway = Arc::clone(gateway);
     let opening = spawn_blocking(move || {
         let opened = gateway.unseal(&bytes, form)?;
-        // What was counted for it is enough for the opened body.
+        // The memory counted for the sealed bytes is enough for the opened body.
         drop(bytes);
         let held = turn.end();
         Ok::<_, UnsealError>(Unsealed { opened, held })

@@ -112,7 +112,7 @@ pub struct Peer {
     pub relay: Option<&'static str>,
     /// Set if the relay carries the keys of the service's gateway.
     pub carries_keys: bool,
-    /// What clients store of requests through relays, by the relay's address.
+    /// State that clients store for relays, by the relay's address.
     relayed: BTreeMap<String, RelayedState>,
     /// Keys that the client keeps while it uploads them.
     kept: Option<Vec<u8>>,

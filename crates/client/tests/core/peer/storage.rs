@@ -6,7 +6,7 @@ use papir_client::core::{SavedRegistration, StoreAction, StoreLock, StoreRequest
 
 use super::{Event, Peer};
 
-/// What a client stores of requests through one relay.
+/// State that a client stores for one relay.
 #[derive(Default)]
 pub(super) struct RelayedState {
     saved: Option<SavedRegistration>,

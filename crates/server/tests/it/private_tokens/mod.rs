@@ -404,7 +404,7 @@ fn tokens_are_redeemed_within_sealed_requests() {
     assert_refused(&ask(&server, &body, &token), "token_spent");
 }
 
-/// What a sealed request with queries and this authorization is answered with.
+/// The response to a sealed request with queries and this authorization.
 fn relayed(server: &Running, authorization: &str, body: &[u8]) -> InnerResponse {
     let gateway = format!("{}{OHTTP_GATEWAY}", server.url());
     let keys = KeyList::parse(&get(&gateway).body).unwrap();
@@ -453,7 +453,7 @@ fn bearer_tokens_remain_valid_beside_private_ones() {
         "{challenges}"
     );
 
-    // What is not for everybody needs a bearer token with its scope, as before.
+    // Routes that are not open to everybody need a bearer token with their scope, as before.
     let url = server.url();
     assert_eq!(get(&format!("{url}/v1/databases")).status, 200);
     assert_eq!(get(&format!("{url}/metrics")).code(), "unauthorized");
