@@ -255,14 +255,14 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_OHTTP")]
     #[serde(skip_serializing_if = "Option::is_none")]
     ohttp: Option<PathBuf>,
-    /// Issuer of Privacy Pass, of which each query request and registration costs a private token:
-    /// https://HOST[:PORT], or NAME=FILE with its directory of keys. Needs --registry for spent
-    /// tokens. Bearer tokens remain valid.
+    /// Issuer of private tokens (Privacy Pass): https://HOST[:PORT], or NAME=FILE with its
+    /// directory of keys. Each query request and registration then costs one of its tokens. Needs
+    /// --registry for spent tokens. Bearer tokens remain valid.
     #[arg(long, value_name = "ISSUER", env = "PAPIR_SERVE_PRIVACY_PASS")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     privacy_pass: Option<IssuerArgument>,
-    /// Public host name of this service, which private tokens are bound to, with the port unless it
-    /// is 443; can be given several times, for clients of others: papir's accept one name only.
+    /// Public host name of this service, to which private tokens are bound, with the port unless it
+    /// is 443; can be given several times for clients of other authors, as papir's accept one only.
     #[arg(
         long,
         value_name = "HOST",
