@@ -32,6 +32,10 @@ pub struct ErrorBody {
     /// The newest version, with the code `wrong_version`; otherwise absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// True if the request has a private token that it did not spend: the same request can be sent
+    /// again with it. Otherwise absent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub token_unspent: bool,
 }
 
 impl ErrorBody {
@@ -50,6 +54,7 @@ impl ErrorBody {
             code: code.to_owned(),
             retryable: matches!(status, 408 | 429 | 502..=504),
             version: None,
+            token_unspent: false,
         }
     }
 
@@ -75,6 +80,14 @@ mod tests {
             assert_eq!(ErrorBody::parse(golden.as_bytes()), Some(body.clone()));
             body.version = Some("07".into());
         }
+
+        let unspent = ErrorBody {
+            token_unspent: true,
+            ..ErrorBody::new(429, code::BUSY, "later".into())
+        };
+        let golden = r#"{"type":"urn:papir:problem:busy","title":"The server is at capacity","status":429,"detail":"later","code":"busy","retryable":true,"token_unspent":true}"#;
+        assert_eq!(serde_json::to_string(&unspent).unwrap(), golden);
+        assert_eq!(ErrorBody::parse(golden.as_bytes()), Some(unspent));
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Requests with tokens of the issuer of the options.
 
+mod sent;
+
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use papir_privacy_pass::PassError;
-use papir_protocol::header;
+use papir_protocol::{ErrorBody, header};
 use zeroize::Zeroizing;
 
+use self::sent::SentTokens;
 use super::options::Options;
 use crate::core::wallet::{AcceptedChallenge, TokenPurse, TokenReason, named_issuer, token_offers};
 use crate::core::{Address, Failure, Method, Request, Response, Task};
@@ -25,6 +28,8 @@ pub(crate) struct ServiceTokens {
     /// The challenge of each kind of request that was refused without a token. Later ones have one
     /// from the start.
     remembered: Mutex<HashMap<String, AcceptedChallenge>>,
+    /// The tokens of requests that the service has not answered.
+    sent: SentTokens,
 }
 
 /// The tokens for the requests to a service, and the options of connections to their issuer.
@@ -62,6 +67,7 @@ impl IssuerSetup {
                 purse: TokenPurse::new(service, address),
                 url: address.base().to_owned(),
                 remembered: Mutex::default(),
+                sent: SentTokens::default(),
             },
             options: own,
         }))
@@ -77,6 +83,7 @@ impl ServiceTokens {
             request,
             is_remembered: asked.is_some(),
             asked,
+            earlier: self.sent.take(request),
             spent: 0,
         }
     }
@@ -120,6 +127,7 @@ fn kind(request: &Request) -> String {
 }
 
 /// A request to a service that may demand tokens, with up to two attempts that spend one each.
+/// Before them is an attempt with the token that was sent when the request was last tried.
 pub(crate) struct PaidRequest<'a> {
     tokens: &'a ServiceTokens,
     request: &'a Request,
@@ -127,12 +135,19 @@ pub(crate) struct PaidRequest<'a> {
     asked: Option<AcceptedChallenge>,
     /// Set if the challenge is one of an earlier request.
     is_remembered: bool,
+    /// The token that was sent when the request was last tried, and may be unspent.
+    earlier: Option<Zeroizing<String>>,
+    /// Number of tokens that were taken for it.
     spent: usize,
 }
 
 impl PaidRequest<'_> {
-    /// The task that takes a token for the next attempt; `None` if it needs none.
+    /// The task that takes a token for the next attempt; `None` if it needs none, or has that of the
+    /// last try.
     pub(crate) fn token(&self) -> Option<Task<'static, Result<Zeroizing<String>>>> {
+        if self.earlier.is_some() {
+            return None;
+        }
         let reason = match self.spent {
             0 => TokenReason::Demanded,
             _ => TokenReason::Refused,
@@ -167,8 +182,10 @@ impl PaidRequest<'_> {
     /// is one header for both.
     pub(crate) fn attempt(&mut self, token: Option<Zeroizing<String>>) -> Request {
         let mut request = self.request.clone();
-        if let Some(token) = token {
-            self.spent += 1;
+        self.spent += usize::from(token.is_some());
+        if let Some(token) = token.or_else(|| self.earlier.take()) {
+            // Before it is sent: the attempt may end without a response.
+            self.tokens.sent.keep(&request, &token);
             request
                 .headers
                 .retain(|header| header.name != header::AUTHORIZATION);
@@ -190,6 +207,9 @@ impl PaidRequest<'_> {
         }
 
         let asked = self.tokens.asked(response).map_err(TokenFailure::of)?;
+        if asked.is_some() || may_be_spent(response) {
+            drop(self.tokens.sent.take(self.request));
+        }
         let Some(asked) = asked else {
             return Ok(true);
         };
@@ -200,6 +220,17 @@ impl PaidRequest<'_> {
         self.asked = Some(asked);
         Ok(self.spent >= MAX_SPENT)
     }
+}
+
+/// Returns true if the token of a request is not sent again after this response: the service
+/// answers or refuses the request, and does not say that the token is unspent. The page of a proxy
+/// says nothing of the token.
+fn may_be_spent(response: &Response) -> bool {
+    if response.is_success() {
+        return true;
+    }
+    let body = response.body.as_deref().unwrap_or_default();
+    ErrorBody::parse(body).is_some_and(|problem| !problem.token_unspent)
 }
 
 /// Refuses a response that demands tokens, for a client without an issuer.

@@ -7,10 +7,10 @@ use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{MatchedPath, RawPathParams, Request, State};
 use axum::http::{Method, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 
 use super::headers::{announced_length, credentials};
-use super::private_tokens::{Rights, client_of, rights, spend};
+use super::private_tokens::{Rights, client_of, keeps_token, rights, spend};
 use super::problem::Problem;
 use super::routes::Routes;
 use super::unread::ResponseReader;
@@ -87,13 +87,16 @@ pub(super) async fn check(
         token,
     } = match admit(&app, name, &request) {
         Ok(admitted) => admitted,
-        Err(problem) => return refuse(&app, name, request, problem).await,
+        Err(problem) => {
+            let refusal = Refusal::before_spending(&app, &request, problem);
+            return refuse(&app, name, request, refusal).await;
+        }
     };
     // Last: a request that is refused for another reason keeps its token.
     if let Some(token) = token
         && let Err(problem) = spend(&app, token).await
     {
-        return refuse(&app, name, request, problem).await;
+        return refuse(&app, name, request, Refusal::in_spending(problem)).await;
     }
 
     // Before the request is handed on: its response no longer shows what was asked.
@@ -124,8 +127,38 @@ fn named_database(parameters: &Result<RawPathParams, RawPathParamsRejection>) ->
     }
 }
 
+/// A refusal of a request, before any of its body is read.
+struct Refusal {
+    problem: Problem,
+    /// Set if the request has a private token that it did not spend.
+    token_unspent: bool,
+}
+
+impl Refusal {
+    /// The refusal of a request whose private token, if it has one, is not spent.
+    fn before_spending(app: &App, request: &Request, problem: Problem) -> Self {
+        Self {
+            token_unspent: keeps_token(app, request, &problem),
+            problem,
+        }
+    }
+
+    /// The refusal of a request whose token is spent already. After a failure of the registry, it
+    /// may be spent or not.
+    fn in_spending(problem: Problem) -> Self {
+        Self {
+            problem,
+            token_unspent: false,
+        }
+    }
+}
+
 /// Logs, counts and sends a refusal.
-async fn refuse(app: &App, name: Option<&str>, request: Request, problem: Problem) -> Response {
+async fn refuse(app: &App, name: Option<&str>, request: Request, refusal: Refusal) -> Response {
+    let Refusal {
+        problem,
+        token_unspent,
+    } = refusal;
     tracing::info!(
         status = problem.status().as_u16(),
         code = problem.code(),
@@ -141,7 +174,7 @@ async fn refuse(app: &App, name: Option<&str>, request: Request, problem: Proble
     if !request.headers().contains_key(header::EXPECT) {
         body::drain(request.into_body(), app.body_timeout.min(DRAIN_TIME)).await;
     }
-    problem.into_response()
+    problem.response(token_unspent)
 }
 
 /// A request that is within its limits.

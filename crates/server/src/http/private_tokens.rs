@@ -107,6 +107,15 @@ fn refused(app: &App, verifier: &PassVerifier, refusal: TokenRefusal) -> Problem
     }
 }
 
+/// Returns true if a request has a private token, and this problem says nothing against it. The
+/// same request can then be sent again with the token, if it is refused before the token is spent.
+pub(super) fn keeps_token(app: &App, request: &Request, problem: &Problem) -> bool {
+    if app.passes.is_none() || matches!(problem, Problem::PrivateToken { .. }) {
+        return false;
+    }
+    matches!(private_token(request.headers()), Ok(Some(_)))
+}
+
 /// Spends the token of a request. It is durable on return, so that no answer is given twice for
 /// one token, even after a crash.
 pub(super) async fn spend(app: &App, token: SpentToken) -> Result<(), Problem> {

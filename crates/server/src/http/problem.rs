@@ -374,10 +374,13 @@ fn client_code(error: &ClientError) -> &'static str {
     }
 }
 
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
+impl Problem {
+    /// The response. `token_unspent` is true if the request has a private token that it did not
+    /// spend.
+    pub(super) fn response(self, token_unspent: bool) -> Response {
         let body = ErrorBody {
             version: self.version(),
+            token_unspent,
             ..ErrorBody::new(self.status().as_u16(), self.code(), self.message())
         };
 
@@ -387,5 +390,11 @@ impl IntoResponse for Problem {
         // Read by the middleware, which names the code in the request's span.
         response.extensions_mut().insert(Code(self.code()));
         response
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        self.response(false)
     }
 }

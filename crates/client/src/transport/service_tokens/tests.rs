@@ -1,7 +1,7 @@
 //! Tests of requests with tokens, with an issuer in memory and state in files.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use papir_privacy_pass::{
     write_challenges,
 };
 
+use super::sent::MAX_KEPT;
 use super::*;
 use crate::core::wallet::testing::{KEY, OTHER, TestIssuer};
 use crate::core::{Method, Step, Token, ready};
@@ -185,6 +186,131 @@ fn two_tokens_are_spent_for_one_request_and_no_more() {
         paid.attempt(Some(Zeroizing::new("PrivateToken token=AAA=".to_owned())));
         assert_eq!(paid.is_answered(&demand("pir.example")).unwrap(), is_last);
     }
+}
+
+/// A refusal with this code.
+fn refusal(status: u16, code: &str, token_unspent: bool) -> Response {
+    let problem = ErrorBody {
+        token_unspent,
+        ..ErrorBody::new(status, code, String::new())
+    };
+    Response {
+        status,
+        headers: Vec::new(),
+        body: Ok(serde_json::to_vec(&problem).unwrap()),
+    }
+}
+
+/// A page of a proxy that did not reach the service.
+fn page() -> Response {
+    Response {
+        status: 502,
+        headers: Vec::new(),
+        body: Ok(b"<html>".to_vec()),
+    }
+}
+
+/// A request that computes, with a body of its own.
+fn query() -> Request {
+    request().with_body(Arc::new(vec![7; 9]))
+}
+
+/// A token that was taken, with this number.
+fn taken(number: u8) -> Option<Zeroizing<String>> {
+    Some(Zeroizing::new(format!("PrivateToken token=\"{number}\"")))
+}
+
+/// The value of the header `authorization` of an attempt.
+fn authorization(attempt: &Request) -> String {
+    attempt.header("authorization").unwrap().to_owned()
+}
+
+#[test]
+fn a_token_that_was_not_spent_is_sent_again_with_the_same_request() {
+    let tokens = tokens();
+    let request = query();
+    let first = authorization(&tokens.begin(&request).attempt(taken(1)));
+
+    for response in [refusal(429, "busy", true), page()] {
+        let retried = request.clone();
+        let mut paid = tokens.begin(&retried);
+        assert!(paid.token().is_none(), "no other token is taken");
+        assert_eq!(authorization(&paid.attempt(None)), first);
+        assert!(paid.is_answered(&response).unwrap());
+    }
+
+    // Another request is another lookup, which the token would link to the first.
+    let another = query();
+    let mut other_path = request.clone();
+    other_path.path = "/v1/other".to_owned();
+    for other in [&another, &other_path] {
+        let sent = authorization(&tokens.begin(other).attempt(None));
+        assert_eq!(sent, "Bearer bearer");
+    }
+
+    let mut paid = tokens.begin(&request);
+    assert_eq!(authorization(&paid.attempt(None)), first);
+    assert!(paid.is_answered(&success()).unwrap());
+    assert_eq!(
+        authorization(&tokens.begin(&request).attempt(None)),
+        "Bearer bearer"
+    );
+}
+
+#[test]
+fn a_token_that_may_be_spent_is_not_sent_after_a_refusal() {
+    for response in [
+        refusal(429, "busy", false),
+        refusal(503, "registry_failed", false),
+        refusal(409, "wrong_version", false),
+        success(),
+    ] {
+        let tokens = tokens();
+        let request = query();
+        let mut paid = tokens.begin(&request);
+        paid.attempt(taken(1));
+        assert!(paid.is_answered(&response).unwrap());
+        let sent = authorization(&tokens.begin(&request).attempt(None));
+        assert_eq!(sent, "Bearer bearer", "{}", response.status);
+    }
+}
+
+#[test]
+fn another_token_is_taken_if_the_one_of_the_last_try_was_spent() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = ClientState::in_files(Some(folder.path().to_owned()), None);
+    let issuer = Mutex::new(TestIssuer::new(&KEY));
+    let tokens = tokens();
+    let request = query();
+    // The connection breaks.
+    let lost = authorization(&tokens.begin(&request).attempt(taken(1)));
+
+    let mut paid = tokens.begin(&request);
+    assert_eq!(authorization(&paid.attempt(None)), lost);
+    assert!(!paid.is_answered(&demand("pir.example")).unwrap());
+
+    let fresh = take(paid.token().unwrap(), &issuer, &state);
+    let sent = authorization(&paid.attempt(Some(fresh)));
+    assert_ne!(sent, lost);
+    assert!(paid.is_answered(&refusal(429, "busy", true)).unwrap());
+    let mut again = tokens.begin(&request);
+    assert_eq!(authorization(&again.attempt(None)), sent);
+}
+
+#[test]
+fn tokens_are_kept_no_longer_than_their_requests() {
+    let tokens = tokens();
+    let request = query();
+    tokens.begin(&request).attempt(taken(1));
+    assert_eq!(tokens.sent.count(), 1);
+    drop(request);
+    assert_eq!(tokens.sent.count(), 0);
+
+    let many: Vec<Request> = (0..100).map(|_| query()).collect();
+    for request in &many {
+        tokens.begin(request).attempt(taken(2));
+    }
+    assert_eq!(tokens.sent.count(), MAX_KEPT);
 }
 
 #[test]

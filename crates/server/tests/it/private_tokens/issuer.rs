@@ -86,6 +86,7 @@ fn without_a_key_of_the_issuer_no_request_is_answered() {
             (reply.status, reply.code().as_str()),
             (503, "no_issuer_key")
         );
+        assert_eq!(reply.json()["token_unspent"], true);
         let reply = send("POST", &query_url(&server), &[], &body);
         assert_eq!(reply.code(), "no_issuer_key");
         assert_eq!(get(&format!("{}/v1/databases", server.url())).status, 200);
