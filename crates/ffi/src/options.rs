@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use papir_checkpoint::VerifyingKey;
 use papir_client::{
-    CheckpointSettings, DownloadLimit, Freshness, Passphrase, Pin, ProxySetting, Relay, Result,
-    Token,
+    CheckpointSettings, DownloadLimit, Freshness, Issuer, Passphrase, Pin, ProxySetting, Relay,
+    Result, Token,
 };
 use papir_core::Error;
 use zeroize::Zeroizing;
@@ -77,6 +77,13 @@ pub struct Options {
     /// then only keys are used that the owner of the database names.
     #[uniffi(default = None)]
     pub ohttp_keys: Option<String>,
+    /// The issuer of private tokens, as `https://HOST`, for a service that demands them. It sees
+    /// this device's address, also with a relay.
+    #[uniffi(default = None)]
+    pub issuer: Option<String>,
+    /// Bearer token for the issuer, which recognizes its client by it.
+    #[uniffi(default = None)]
+    pub issuer_token: Option<String>,
     /// Largest download of a public part, in bytes: 1 GiB by default.
     #[uniffi(default = None)]
     pub max_download: Option<u64>,
@@ -111,11 +118,12 @@ impl fmt::Debug for Options {
 }
 
 impl Options {
-    /// The client's options. Fails for a root, a key or a token that does not parse, and for a
-    /// gateway's keys without a relay.
+    /// The client's options. Fails for a root, a key or a token that does not parse, for a
+    /// gateway's keys without a relay, and for an issuer's token without an issuer.
     pub(crate) fn into_client_options(self) -> Result<papir_client::Options> {
         // First, since secrets are erased by their types.
         let token = self.token.map(Zeroizing::new);
+        let issuer_token = self.issuer_token.map(Zeroizing::new);
         let passphrase = self.passphrase.map(Passphrase::new);
         let owner_key = self.owner_key.map(Zeroizing::new);
 
@@ -148,6 +156,7 @@ impl Options {
                 None => ProxySetting::default(),
             },
             relay: relay(self.relay, self.ohttp_keys)?,
+            issuer: issuer(self.issuer, issuer_token)?,
             download_limit: self
                 .max_download
                 .map_or_else(DownloadLimit::default, DownloadLimit),
@@ -177,6 +186,19 @@ fn relay(url: Option<String>, keys: Option<String>) -> Result<Option<Relay>> {
         (None, Some(file)) => Err(papir_client::Error::BadOhttpKeys {
             path: file.into(),
             reason: "keys of a gateway, and no relay: expected both or neither".to_owned(),
+        }),
+    }
+}
+
+/// The issuer of the options, with the bearer token for it.
+fn issuer(url: Option<String>, token: Option<Zeroizing<String>>) -> Result<Option<Issuer>> {
+    let token = token.map(|text| Token::new(&text)).transpose()?;
+    match (url, token) {
+        (Some(url), token) => Ok(Some(Issuer::new(url, token))),
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(papir_client::Error::BadIssuer {
+            url: "no address".to_owned(),
+            reason: "a token for an issuer, and no issuer: expected both or neither".to_owned(),
         }),
     }
 }

@@ -288,6 +288,7 @@ fn options_do_not_print_secrets() {
         token: Some("secret".to_owned()),
         passphrase: Some("secret".to_owned()),
         owner_key: Some("secret".to_owned()),
+        issuer_token: Some("secret".to_owned()),
         ..Options::default()
     };
     assert!(!format!("{options:?}").contains("secret"));

@@ -6,3 +6,4 @@ mod relays;
 mod schedules;
 mod servers;
 mod support;
+mod tokens;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex};
 
 use papir_ffi::{Database, ErrorKind, Options, PapirError, Storage, StorageError};
-use papir_server::{Database as Served, RegistryConfig, Server, ServerConfig};
+use papir_server::{Database as Served, PrivacyPassConfig, RegistryConfig, Server, ServerConfig};
 use tempfile::TempDir;
 
 /// A service on loopback, which stops with the test's runtime.
@@ -21,11 +21,20 @@ pub(crate) async fn serve(database: papir::Database) -> Service {
 
 /// Serves a database of the server, also as a gateway of Oblivious HTTP.
 pub(crate) async fn serve_database(database: Served) -> Service {
+    serve_with(database, None).await
+}
+
+/// Serves a database of the server. Its requests cost private tokens, if there are settings.
+pub(crate) async fn serve_with(
+    database: Served,
+    privacy_pass: Option<PrivacyPassConfig>,
+) -> Service {
     let folder = TempDir::new().unwrap();
     let config = ServerConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         registry: Some(RegistryConfig::new(folder.path().join("registry"))),
         ohttp: Some(folder.path().join("ohttp.toml")),
+        privacy_pass,
         ..ServerConfig::default()
     };
 

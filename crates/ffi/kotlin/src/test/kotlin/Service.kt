@@ -23,10 +23,27 @@ open class Listening(vararg arguments: String) : AutoCloseable {
 }
 
 /** A service of `papir serve` with the words of a small table, which relays reach, too. */
-class Service(folder: Path, scheme: String = "inspire") : Listening(
+class Service(folder: Path, scheme: String = "inspire", vararg more: String) : Listening(
     "serve", words(folder, scheme), "--listen", "127.0.0.1:0",
     "--registry", folder.resolve("registry").toString(), "--ohttp", folder.resolve("ohttp.toml").toString(),
+    *more,
 )
+
+/** An issuer of `papir issuer` for the client of [addClient]. */
+class Issuer(folder: Path) : Listening(
+    "issuer", "--listen", "127.0.0.1:0", "--keys", folder.resolve("issuer.toml").toString(),
+    "--counts", folder.resolve("issued.redb").toString(), "--tokens", clients(folder),
+)
+
+/** Adds a client of an issuer, and returns its bearer token. */
+fun addClient(folder: Path): String {
+    val added = start("tokens", clients(folder), "add", "--name", "phone")
+    val printed = added.inputStream.bufferedReader().readText()
+    check(added.waitFor() == 0) { "papir tokens failed: $printed" }
+    return Regex("papir_[0-9a-f]+").find(printed)?.value ?: error("no token in: $printed")
+}
+
+private fun clients(folder: Path) = folder.resolve("clients.toml").toString()
 
 /** A relay of `papir relay` before a service. */
 class Relay(service: Service) : Listening("relay", "--listen", "127.0.0.1:0", "--to", service.url)
