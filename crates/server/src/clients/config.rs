@@ -18,10 +18,11 @@ pub struct RegistryConfig {
     /// Maximum number of clients. Beyond this a new client replaces one that has not queried for 10
     /// minutes after registering, or else one that was not used for a day. Without such a client,
     /// it is refused. One token or network may have a tenth of the clients, and a hundredth of them
-    /// before they query, but at least four.
+    /// before they query, but at least four. All private tokens may have half of the clients, and a
+    /// tenth of them before they query.
     pub max_clients: u64,
     /// Maximum bytes of keys and tickets, with the same rules. One token or network may have a
-    /// quarter with several clients.
+    /// quarter with several clients, and all private tokens may have half.
     pub max_bytes: u64,
     /// Tickets prepared ahead for each client that has queried, at least as many as one key lookup
     /// needs. Before its first query, a client has tickets for one lookup.

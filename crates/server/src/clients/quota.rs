@@ -29,17 +29,19 @@ const SITE_FRESH: u64 = 10;
 const OWNER_LEAST: u64 = 4;
 /// Longest advised retry delay.
 const MAX_ADVICE: Duration = Duration::from_secs(3600);
-/// The last bytes of the owner of a client that was registered with a private token.
-const OF_PRIVATE_TOKEN: &[u8] = b"pass";
+/// The part of the clients and of the bytes that all private tokens may have: a half.
+const PRIVATE_PART: u64 = 2;
+/// The site of all clients that were registered with private tokens. Nothing says which tokens are
+/// of one client, so that together they are limited as one site.
+const PRIVATE_SITE: Site = *b"privpass";
 
 /// The owner of the clients that a token or network registers: a hash of its name. Each private
-/// token is an owner of its own.
+/// token is an owner of its own, and all have one site.
 pub(crate) fn owner(client: &ClientKey) -> Owner {
     let name = match client {
         ClientKey::PrivateToken(digest) => {
             let mut owner: Owner = *digest;
-            let end = size_of::<Owner>() - OF_PRIVATE_TOKEN.len();
-            owner[end..].copy_from_slice(OF_PRIVATE_TOKEN);
+            owner[..size_of::<Site>()].copy_from_slice(&PRIVATE_SITE);
             return owner;
         }
         ClientKey::Token(name) => format!("token {name}"),
@@ -61,9 +63,12 @@ pub(crate) fn owner(client: &ClientKey) -> Owner {
 
 /// Returns true if two registrations may be of one client. Nothing says whose a private token is.
 pub(super) fn may_be_same(owner: &Owner, other: &Owner) -> bool {
-    let are_of_private_tokens =
-        owner.ends_with(OF_PRIVATE_TOKEN) && other.ends_with(OF_PRIVATE_TOKEN);
-    owner == other || are_of_private_tokens
+    owner == other || (is_of_private_token(owner) && is_of_private_token(other))
+}
+
+/// Returns true if an owner is a private token.
+fn is_of_private_token(owner: &Owner) -> bool {
+    site(owner) == PRIVATE_SITE
 }
 
 /// Quota for the clients of a database.
@@ -84,6 +89,8 @@ impl Quota {
 struct ClientCount {
     clients: u64,
     bytes: u64,
+    /// Set if a private token pays for the new one.
+    is_private: bool,
 }
 
 /// Returns the clients to remove so that `new` fits: the expired ones and, if the database, the
@@ -165,6 +172,7 @@ impl Limit {
         let mut count = ClientCount {
             clients: 1,
             bytes: new.bytes(),
+            is_private: is_of_private_token(&new.owner),
         };
         for (_, row) in rows {
             if self.counts(row, new.owner) {
@@ -185,6 +193,11 @@ impl Limit {
                 few && (in_share || count.clients == 1)
             }
             Self::SiteFresh => count.clients <= quota.part_of_clients(SITE_FRESH),
+            Self::Site if count.is_private => {
+                let in_share = count.bytes <= quota.bytes / PRIVATE_PART;
+                let few = count.clients <= quota.part_of_clients(PRIVATE_PART);
+                few && (in_share || count.clients == 1)
+            }
             Self::Site => count.clients <= quota.part_of_clients(SITE_CLIENTS),
             Self::Database => count.clients <= quota.clients && count.bytes <= quota.bytes,
         }
@@ -371,12 +384,57 @@ mod tests {
         );
     }
 
+    /// A client that was registered with the private token of this number.
+    fn of_token(number: u8, bytes: u64, queried: bool) -> ClientRow {
+        ClientRow {
+            owner: owner(&ClientKey::PrivateToken([number; 16])),
+            keys_bytes: bytes,
+            ..row(0, 0, queried)
+        }
+    }
+
+    #[test]
+    fn private_tokens_have_half_of_the_clients_and_a_tenth_before_they_query() {
+        let quota = Quota {
+            clients: 100,
+            bytes: 1 << 20,
+        };
+        let present = |count: u8, queried: bool| -> Vec<ClientRow> {
+            (0..count).map(|one| of_token(one, 10, queried)).collect()
+        };
+        let outcome = |present: Vec<ClientRow>, new: &ClientRow| {
+            let room = make_room(rows(&present), new, quota, new.created);
+            room.map(|gone| gone.len()).map_err(|delay| delay.as_secs())
+        };
+        let new = |created| ClientRow {
+            created,
+            ..of_token(200, 10, false)
+        };
+
+        assert_eq!(outcome(present(9, false), &new(0)), Ok(0));
+        assert_eq!(outcome(present(10, false), &new(0)), Err(10 * 60));
+        assert_eq!(outcome(present(10, false), &new(11 * MINUTE)), Ok(1));
+
+        assert_eq!(outcome(present(49, true), &new(0)), Ok(0));
+        assert_eq!(outcome(present(50, true), &new(0)), Err(3600));
+        let other = row(1, 0, false);
+        assert_eq!(outcome(present(50, true), &other), Ok(0), "no token");
+    }
+
+    #[test]
+    fn private_tokens_have_half_of_the_bytes_unless_they_have_one_client() {
+        assert_eq!(removed(&[], &of_token(3, 900, false)), Ok(vec![]));
+        let present = [of_token(1, 240, true), of_token(2, 240, true)];
+        assert_eq!(removed(&present, &of_token(3, 20, false)), Ok(vec![]));
+        assert_eq!(removed(&present, &of_token(3, 21, false)), Err(3600));
+    }
+
     #[test]
     fn each_private_token_is_an_owner_that_may_repeat_a_registration_of_another() {
         let first = owner(&ClientKey::PrivateToken([1; 16]));
         let second = owner(&ClientKey::PrivateToken([2; 16]));
         assert_ne!(first, second);
-        assert_ne!(site(&first), site(&second));
+        assert_eq!(site(&first), site(&second));
 
         let local = owner(&ClientKey::Local);
         assert!(may_be_same(&first, &second) && may_be_same(&local, &local));

@@ -14,11 +14,11 @@ pub(crate) enum Stage {
 
 /// Hash of the token or network that registered a client.
 ///
-/// All networks of a site have the same first bytes ([`site`]).
+/// All owners of a site have the same first bytes ([`site`]).
 pub(crate) type Owner = [u8; 16];
 
-/// Hash of the site of an owner: of an IPv6 /48, which may have 65,536 networks. Every other owner
-/// is a site of its own.
+/// Hash of the site of an owner: of an IPv6 /48, which may have 65,536 networks. All private tokens
+/// are one site, and every other owner is a site of its own.
 pub(crate) type Site = [u8; 8];
 
 /// The site of an owner.

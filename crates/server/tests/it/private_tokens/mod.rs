@@ -341,6 +341,37 @@ fn reading_costs_nothing_and_a_registration_costs_one_token() {
 }
 
 #[test]
+fn private_tokens_leave_room_for_clients_with_bearer_tokens() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("tokens.toml");
+    let bearer = token(&file, "phone", &[Scope::Query], None);
+    let config = ServerConfig {
+        registry: Some(RegistryConfig {
+            max_clients: 8,
+            ..RegistryConfig::new(folder.path().join("clients"))
+        }),
+        protection: Protection {
+            tokens: source(&file),
+            ..Protection::default()
+        },
+        ..priced(&folder)
+    };
+    let server = start_with(config, stateful(SMALL, 1));
+    let register = |authorization: &str| {
+        let keys = unregistered(&server).keys;
+        let headers = [("authorization", authorization)];
+        send("POST", &clients_url(&server), &headers, &keys)
+    };
+
+    for _ in 0..4 {
+        assert_eq!(register(&good_token()).status, 201);
+    }
+    let refused = register(&good_token());
+    assert_eq!(refused.code(), "registry_full");
+    assert_eq!(register(&format!("Bearer {bearer}")).status, 201);
+}
+
+#[test]
 fn tokens_are_not_lost_to_a_database_that_is_unknown() {
     let folder = TempDir::new().unwrap();
     let server = start(priced(&folder));
