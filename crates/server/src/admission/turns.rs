@@ -57,6 +57,11 @@ impl WorkTurns {
             .map(Permit::of)
     }
 
+    /// Returns true if a request of this client would get a permit now.
+    pub(crate) fn has_room(&self, client: &ClientKey) -> bool {
+        !self.places.is_full() || self.places.has_heavier(client)
+    }
+
     /// Waits for a turn of this client. Returns it with the permit. Fails if the request gave up
     /// its place while it waited.
     pub(crate) async fn enter(
@@ -193,6 +198,20 @@ mod tests {
         let waiting = tokio::spawn(async move { turns.enter(&key(client), permit).await });
         yield_now().await;
         waiting
+    }
+
+    #[test]
+    fn a_client_has_room_while_another_has_more() {
+        let turns = WorkTurns::new(1, 1);
+        assert!(turns.has_room(&key(1)));
+        let first = turns.admit(&key(1)).unwrap();
+        let _second = turns.admit(&key(1)).unwrap();
+        assert!(!turns.has_room(&key(1)));
+        assert!(turns.has_room(&key(2)));
+
+        drop(first);
+        let _other = turns.admit(&key(2)).unwrap();
+        assert!(!turns.has_room(&key(3)), "each has one");
     }
 
     #[tokio::test]

@@ -291,6 +291,7 @@ fn check_prospects(
     request: &Request,
     client: &ClientKey,
 ) -> Result<(), Problem> {
+    psi::expect_room(app, request.uri().path(), client)?;
     let Some(name) = name else {
         return Ok(());
     };

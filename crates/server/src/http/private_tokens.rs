@@ -139,8 +139,13 @@ pub(super) async fn spend(app: &App, token: SpentToken) -> Result<(), Problem> {
     }
 }
 
-/// The client that a request with a token is charged to. Each token is a client of its own, so that
-/// the clients of one relay do not shed each other.
+/// The client that a request with a token is charged to. Each token is a client of its own, with
+/// one request, so that it gives its place up to nobody: its token is spent already, and the retry
+/// would cost another. With one client for each peer, all clients of a relay would lose tokens to a
+/// flood through it.
+///
+/// So a client that has saved up tokens can fill the places until they are used up. The issuer
+/// bounds that, and requests that find no place keep their tokens.
 pub(super) fn client_of(token: &SpentToken) -> ClientKey {
     let mut key = [0; 16];
     key.copy_from_slice(&token.digest[..16]);

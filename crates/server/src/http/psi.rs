@@ -37,6 +37,17 @@ pub(super) fn cost(path: &str, announced: Option<u64>) -> Option<u64> {
     (path == path::PSI_EVALUATE).then(|| elements.div_ceil(ELEMENTS_PER_REQUEST).max(1))
 }
 
+/// Refuses an evaluation for which there is no room now. Succeeds for other paths.
+pub(super) fn expect_room(app: &App, path: &str, client: &ClientKey) -> Result<(), Problem> {
+    if path != path::PSI_EVALUATE {
+        return Ok(());
+    }
+
+    let psi = app.psi.as_ref().ok_or(Problem::UnknownRoute)?;
+    psi.expect_room(client)?;
+    Ok(())
+}
+
 /// Adds the routes, for a service with a set.
 pub(super) fn routes(before: Routes) -> Routes {
     before

@@ -18,6 +18,11 @@ use crate::error::Error;
 /// Retry delay advised when the service is at capacity.
 const BUSY_ADVICE: Duration = Duration::from_secs(1);
 
+/// The refusal of a request for which there is no room.
+const BUSY: PsiError = PsiError::Busy {
+    retry_after: BUSY_ADVICE,
+};
+
 /// A set for private intersection.
 pub(crate) struct Psi {
     path: PathBuf,
@@ -179,6 +184,14 @@ impl Psi {
         Arc::clone(&self.set.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Fails if a request of this client would be refused now, so that it need not upload its body.
+    pub(crate) fn expect_room(&self, client: &ClientKey) -> Result<(), PsiError> {
+        match self.turns.has_room(client) {
+            true => Ok(()),
+            false => Err(BUSY),
+        }
+    }
+
     /// Evaluates concatenated blinded elements of a client with the key of `set`, in its turn.
     pub(crate) async fn evaluate(
         &self,
@@ -186,10 +199,6 @@ impl Psi {
         set: Arc<ServedSet>,
         blinded: Vec<u8>,
     ) -> Result<Vec<u8>, PsiError> {
-        const BUSY: PsiError = PsiError::Busy {
-            retry_after: BUSY_ADVICE,
-        };
-
         // Before a turn is waited for: a refusal needs none.
         let current = set.version();
         check_elements(&blinded).map_err(|error| QueryError::from_scheme(error, 0, 1, current))?;

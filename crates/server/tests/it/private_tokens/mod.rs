@@ -1,6 +1,7 @@
 //! Private tokens of Privacy Pass, made by the issuer of `papir_privacy_pass`.
 
 mod issuer;
+mod unspent;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,12 +11,9 @@ use std::thread;
 
 use crate::shared_registry;
 use crate::support::clients::{SMALL, clients_url, stateful, unregistered};
-use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::process::has_files_for;
 use crate::support::secured::{source, token};
-use crate::support::{
-    Reply, Running, config, get, indexed, lookup, prepared, records, rng, send, until,
-};
+use crate::support::{Reply, Running, config, get, indexed, lookup, rng, send, until};
 use papir_ohttp::{InnerRequest, InnerResponse, KeyList};
 use papir_privacy_pass::{
     ChallengeOffer, DirectoryKey, IssuerDirectory, IssuerKey, PassToken, TokenBlinding,
@@ -369,72 +367,6 @@ fn private_tokens_leave_room_for_clients_with_bearer_tokens() {
     let refused = register(&good_token());
     assert_eq!(refused.code(), "registry_full");
     assert_eq!(register(&format!("Bearer {bearer}")).status, 201);
-}
-
-#[test]
-fn tokens_are_not_lost_to_a_database_that_is_unknown() {
-    let folder = TempDir::new().unwrap();
-    let server = start(priced(&folder));
-    let body = query(&server);
-    let token = good_token();
-
-    let url = format!("{}/v1/databases/other/query", server.url());
-    let headers = [("authorization", token.as_str())];
-    let reply = send("POST", &url, &headers, &body);
-    assert_eq!(reply.code(), "unknown_database");
-    assert!(says_unspent(&reply));
-    assert_eq!(ask(&server, &body, &token).status, 200);
-}
-
-/// Returns true if a refusal says that the token of its request is unspent.
-fn says_unspent(reply: &Reply) -> bool {
-    let json = reply.json();
-    let said = json.get("token_unspent");
-    said.is_some_and(|said| said.as_bool().unwrap())
-}
-
-#[test]
-fn a_busy_service_spends_no_token_and_says_so() {
-    let folder = TempDir::new().unwrap();
-    let latch = Latch::default();
-    let config = ServerConfig {
-        max_concurrent: 1,
-        max_queued: 0,
-        ..priced(&folder)
-    };
-    let waiting = FaultyDatabase {
-        inner: prepared("plain", &records(50)),
-        scheme: 0,
-        fault: Fault::Wait(latch.clone()),
-    };
-    let server = start_with(config, Database::new("table", Box::new(waiting), None));
-    let body = query(&server);
-    let used = good_token();
-    let kept = good_token();
-
-    thread::scope(|scope| {
-        let first = scope.spawn(|| ask(&server, &body, &used));
-        latch.wait_for(1);
-        for _ in 0..3 {
-            let refused = ask(&server, &body, &kept);
-            assert_eq!((refused.status, refused.code().as_str()), (429, "busy"));
-            assert!(says_unspent(&refused));
-        }
-        latch.release();
-        assert_eq!(first.join().unwrap().status, 200);
-    });
-    let refused = ask(&server, &body, &used);
-    assert_refused(&refused, "token_spent");
-    assert!(!says_unspent(&refused));
-    // The first request may give its place back after its answer.
-    until("there is room", || ask(&server, &body, &kept).status == 200);
-
-    // A request that is refused later has spent its token.
-    let late = ask(&server, &body[..body.len() - 1], &good_token());
-    assert_eq!(late.code(), "wrong_length");
-    assert!(!says_unspent(&late));
-    let without = send("POST", &query_url(&server), &[], &body);
-    assert!(!says_unspent(&without));
 }
 
 #[test]
