@@ -158,9 +158,10 @@ unsafe extern "C" fn papir_get(
     };
 
     let session = database.session.borrow().clone();
+    let route = database.route.borrow().clone();
     let task = session.get_each_owned(decode(&wanted));
     let ending: Ending<Looked> = Ending {
-        route: database.route.borrow().clone(),
+        route,
         finish: Box::new(move |looked| found(&database, looked)),
     };
     Box::into_raw(event(task.start(), ending))
