@@ -142,8 +142,8 @@ pub(crate) struct PaidRequest<'a> {
 }
 
 impl PaidRequest<'_> {
-    /// The task that takes a token for the next attempt; `None` if it needs none, or has that of the
-    /// last try.
+    /// The task that takes a token for the next attempt; `None` if it needs none, or has the one of
+    /// the last try.
     pub(crate) fn token(&self) -> Option<Task<'static, Result<Zeroizing<String>>>> {
         if self.earlier.is_some() {
             return None;
