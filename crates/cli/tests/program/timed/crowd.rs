@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::{Folder, Service, loaded_machine, papir};
 
 const CLIENTS: usize = 1000;
-const SECONDS: &str = "30";
+const SECONDS: u32 = 30;
 /// Clock ticks per second in `/proc`.
 const TICKS: f64 = 100.0;
 
@@ -50,7 +50,8 @@ fn peak(service: &Service) -> u64 {
         << 10
 }
 
-/// No lookup fails, and none waits much longer than the work of all clients before it takes.
+/// No lookup fails, and hardly any waits longer than two turns. A turn is the time in which as many
+/// lookups are answered as there are clients, however fast the machine is, and whatever else it does.
 #[test]
 #[ignore = "long"]
 fn a_thousand_clients_are_answered_in_turn() {
@@ -84,7 +85,7 @@ fn a_thousand_clients_are_answered_in_turn() {
         "--clients",
         &clients,
         "--seconds",
-        SECONDS,
+        &SECONDS.to_string(),
         "--keys",
         &keys,
         "--json",
@@ -96,16 +97,15 @@ fn a_thousand_clients_are_answered_in_turn() {
     let work = own_seconds(&service) - service_before + seconds_of_children() - load_before;
     let core_ms = 1000.0 * work / lookups;
     let p99 = report["lookup_ms"]["p99"].as_f64().unwrap();
-    let cores = std::thread::available_parallelism().unwrap().get() as f64;
-    let limit = 1.5 * CLIENTS as f64 * core_ms / cores;
+    let turn = 1000.0 * f64::from(SECONDS) * CLIENTS as f64 / lookups;
     let memory = peak(&service) - unloaded;
     println!(
         "{lookups} lookups of {CLIENTS} clients, {core_ms:.1} core-ms each, service and client; \
-         p50 {} ms, p99 {p99:.0} ms, limit {limit:.0} ms; {} KiB more memory for each client",
+         p50 {} ms, p99 {p99:.0} ms, a turn {turn:.0} ms; {} KiB more memory for each client",
         report["lookup_ms"]["p50"],
         (memory / CLIENTS as u64) >> 10
     );
     assert_eq!(figure("failed"), 0.0, "{report}");
-    assert!(p99 <= limit, "{p99} > {limit}: {report}");
+    assert!(p99 <= 2.0 * turn, "{p99} > 2 * {turn}: {report}");
     assert!(memory < 512 << 20, "{memory}");
 }
