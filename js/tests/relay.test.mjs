@@ -7,7 +7,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { DIST, LIMIT, built, fakeRelay, folder, fruit, papir, relay, serve, text } from "./support.mjs";
+import { DIST, LIMIT, built, fakeRelay, folder, fruit, keysOf, papir, relay, serve, text } from "./support.mjs";
 
 const { connect, NetworkError, PapirError } = await built("index.js");
 const { Engine } = await built("engine.js");
@@ -28,12 +28,6 @@ const ONCE = { patience: 0, cache: false, pin: false };
 async function gateway(test, build = []) {
   const path = folder(test);
   return (await serve(test, [fruit(path, build)], ["--ohttp", join(path, "ohttp.toml")])).url;
-}
-
-/** The keys of a service's gateway. */
-async function keysOf(url) {
-  const response = await fetch(`${url}/.well-known/ohttp-gateway`);
-  return new Uint8Array(await response.arrayBuffer());
 }
 
 /** Records the addresses that the client asks. Returns them, with a `fetch` for its option. */

@@ -5,7 +5,7 @@ import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 
-import { LIMIT, between, built, folder, fruit, papir, relay, serve, text } from "./support.mjs";
+import { LIMIT, between, built, folder, fruit, keysOf, papir, relay, serve, text } from "./support.mjs";
 
 const { connect, NetworkError, TimeoutError, VerificationError } = await built("index.js");
 const { Connection, listed } = await built("servers.js");
@@ -144,13 +144,17 @@ test("a silent server leaves time for the others", LIMIT, async (t) => {
 test("a relay carries the requests to each of the servers", async (t) => {
   const { key, owner } = signer(t);
   const [file] = versions(t, key, ["red"]);
-  const services = await serveEach(t, [file, file], () => ["--ohttp", join(folder(t), "ohttp.toml")]);
+  // The gateways share their keys, as one option is for all of them.
+  const gateway = join(folder(t), "ohttp.toml");
+  const services = await serveEach(t, [file, file], () => ["--ohttp", gateway]);
   const urls = urlsOf(services);
   const carrier = await relay(t, urls);
+  const ohttpKeys = await keysOf(urls[0]);
   const asked = [];
   const recording = (address, init) => (asked.push(address), fetch(address, init));
 
-  const database = await connect(urls, { ...ONCE, owner, relay: carrier.url, fetch: recording });
+  const way = { relay: carrier.url, ohttpKeys, fetch: recording };
+  const database = await connect(urls, { ...ONCE, owner, ...way });
   assert.equal(text(await database.get("apple")), "red");
   await services[0].stop();
   assert.equal(text(await database.get("apple")), "red");

@@ -63,6 +63,12 @@ export function relay(test, services, extra = []) {
   return listening(test, "relay", [...services.flatMap((url) => ["--to", url]), ...extra]);
 }
 
+/** The keys of a service's gateway. */
+export async function keysOf(url) {
+  const response = await fetch(`${url}/.well-known/ohttp-gateway`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
 /** Runs a server of the program until the end of the test. Returns its address, and a function that stops it. */
 async function listening(test, command, args) {
   const child = spawn(PROGRAM, [command, "--listen", "127.0.0.1:0", ...args], { env: ENVIRONMENT });
