@@ -210,8 +210,8 @@ fn a_lookup_reaches_the_service_through_the_relay_alone() {
     assert_eq!(lengths[1], lengths[0]);
     assert_eq!(lengths[2], lengths[0]);
 
-    succeeds(&through(&relay, &["inspect", &url]));
-    assert!(!way.sealed().is_empty());
+    succeeds(&through(&relay, &["inspect", "--ready", &url]));
+    assert_eq!(way.sealed().len(), 1);
     let findings = succeeds(&through(&relay, &["doctor", &url]));
     assert!(findings.contains("\nok    relay "), "{findings}");
     assert!(!way.sealed().is_empty());

@@ -3,11 +3,11 @@
 use axum::http::response::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, Request, Uri};
 use papir_ohttp::{InnerHeader, InnerRequest, ResponseHead};
-use papir_protocol::header as names;
+use papir_protocol::{header as names, path as paths};
 
 use super::problem::Problem;
 
-/// Start of the paths that a sealed request may name.
+/// Start of the paths that a sealed request may name, besides that of readiness.
 const INNER_PATHS: &str = "/v1/";
 
 /// Headers about one connection, which say nothing about the message (RFC 9110, section 7.6.1).
@@ -58,7 +58,8 @@ pub(super) fn request_head(request: &InnerRequest) -> Result<Request<()>, Proble
 /// The path of a sealed request, if it may name it.
 fn inner_path(path: &str) -> Option<Uri> {
     // Of the text: an address with a scheme and a host has a path, too.
-    if !path.starts_with(INNER_PATHS) {
+    let is_named = path == paths::READY || path.starts_with(INNER_PATHS);
+    if !is_named {
         return None;
     }
     path.parse().ok()
@@ -120,9 +121,11 @@ mod tests {
     fn only_paths_of_the_interface_are_relayed() {
         let good = inner_path("/v1/databases/words?version=7").unwrap();
         assert_eq!(good, "/v1/databases/words?version=7");
+        assert_eq!(inner_path("/readyz").unwrap(), "/readyz");
         for other in [
             "",
             "/metrics",
+            "/readyz/",
             "/v1",
             "//v1/databases",
             "http://other.example/v1/databases",
