@@ -1,16 +1,15 @@
 //! `papir issuer`: issues private tokens for services that demand them.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
-use papir_server::{BoundIssuer, IssuerConfig, Listen, TlsFiles, TokenSource};
+use papir_server::{BoundIssuer, IssuerConfig, Listen, TokenSource};
 use tracing_subscriber::filter::LevelFilter;
 
-use super::serve::{THREADS_END, log_level, start_log, stop_signal};
+use super::serve::{THREADS_END, announce, log_level, start_log, stop_signal};
+use super::standalone::{check_time_limits, tls_files};
 use crate::arguments::duration::Span;
 use crate::failure::{Failure, Outcome};
 use crate::service::config::LogFormat;
@@ -101,38 +100,18 @@ async fn listen_and_issue(config: IssuerConfig, format: LogFormat, level: LevelF
     if let Some(reason) = few_files {
         tracing::warn!("{reason}");
     }
-    announce(&issuer)?;
+    announce(&issuer.url())?;
     systemd::watchdog();
 
     issuer.serve(stop).await?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn announce(issuer: &BoundIssuer) -> std::io::Result<()> {
-    let mut out = std::io::stdout();
-    writeln!(out, "listening on {}", issuer.url())?;
-    out.flush()
-}
-
 impl Arguments {
     /// The settings of the issuer.
     fn config(&self) -> Result<IssuerConfig, Failure> {
-        for (name, span) in [
-            ("header-timeout", self.header_timeout),
-            ("body-timeout", self.body_timeout),
-        ] {
-            if span.0 == Duration::ZERO {
-                return Err(Failure::new(format!(
-                    "{name} is 0: every request would time out"
-                )));
-            }
-        }
-
-        let tls = match (&self.tls_cert, &self.tls_key) {
-            (Some(certificate), Some(key)) => Some(TlsFiles::new(certificate, key)),
-            // Neither: each requires the other.
-            _ => None,
-        };
+        check_time_limits(self.header_timeout, self.body_timeout)?;
+        let tls = tls_files(self.tls_cert.as_ref(), self.tls_key.as_ref());
         let tokens = self.tokens.iter().map(TokenSource::new).collect();
 
         Ok(IssuerConfig {

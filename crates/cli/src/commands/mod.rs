@@ -26,6 +26,7 @@ mod push;
 mod relay;
 mod rollback;
 mod serve;
+mod standalone;
 mod tokens;
 mod update;
 mod versions;

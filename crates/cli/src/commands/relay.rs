@@ -1,12 +1,10 @@
 //! `papir relay`: forwards sealed requests of Oblivious HTTP to services of other operators.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
 use papir_client::aio::Forwarding;
@@ -15,11 +13,12 @@ use papir_client::{Options, ProxySetting};
 use papir_plan::units::Bytes;
 use papir_server::{
     BoundRelay, GatewayFailure, Listen, Rate, RelayBody, RelayConfig, RelayExchange, RelayGateway,
-    RelayTransport, RelayUpload, Request, TlsFiles,
+    RelayTransport, RelayUpload, Request,
 };
 use tracing_subscriber::filter::LevelFilter;
 
-use super::serve::{THREADS_END, log_level, start_log, stop_signal};
+use super::serve::{THREADS_END, announce, log_level, start_log, stop_signal};
+use super::standalone::{check_time_limits, tls_files};
 use crate::arguments::authority::authority;
 use crate::arguments::duration::Span;
 use crate::arguments::proxy::ProxyParser;
@@ -112,38 +111,18 @@ async fn listen_and_forward(config: RelayConfig, format: LogFormat, level: Level
     if let Some(reason) = few_files {
         tracing::warn!("{reason}");
     }
-    announce(&relay)?;
+    announce(&relay.url())?;
     systemd::watchdog();
 
     relay.serve(stop).await?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn announce(relay: &BoundRelay) -> std::io::Result<()> {
-    let mut out = std::io::stdout();
-    writeln!(out, "listening on {}", relay.url())?;
-    out.flush()
-}
-
 impl Arguments {
     /// The settings of the relay.
     fn config(&self) -> Result<RelayConfig, Failure> {
-        for (name, span) in [
-            ("header-timeout", self.header_timeout),
-            ("body-timeout", self.body_timeout),
-        ] {
-            if span.0 == Duration::ZERO {
-                return Err(Failure::new(format!(
-                    "{name} is 0: every request would time out"
-                )));
-            }
-        }
-
-        let tls = match (&self.tls_cert, &self.tls_key) {
-            (Some(certificate), Some(key)) => Some(TlsFiles::new(certificate, key)),
-            // Neither: each requires the other.
-            _ => None,
-        };
+        check_time_limits(self.header_timeout, self.body_timeout)?;
+        let tls = tls_files(self.tls_cert.as_ref(), self.tls_key.as_ref());
 
         Ok(RelayConfig {
             listen: self.listen.clone(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 use papir_core::cost::Rates;
-use papir_server::{BoundServer, ReloadHandle, Server, ServerConfig};
+use papir_server::{ReloadHandle, Server, ServerConfig};
 use papir_store::{MergeOptions, Sign, SkippedRow, TornRow, UpdateOptions};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
@@ -198,7 +198,7 @@ async fn load_and_serve(
     for reason in few_files.iter().chain(&useless_tokens) {
         tracing::warn!("{reason}");
     }
-    announce(&server)?;
+    announce(&server.url())?;
     systemd::watchdog();
 
     let running = background.map(|background| background.start(server.reload_handle()));
@@ -512,9 +512,10 @@ fn check(settings: &Settings) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn announce(server: &BoundServer) -> std::io::Result<()> {
+/// Prints the address at which a server listens, for whoever started it.
+pub(super) fn announce(url: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout();
-    writeln!(out, "listening on {}", server.url())?;
+    writeln!(out, "listening on {url}")?;
     out.flush()
 }
 
