@@ -15,8 +15,8 @@ use crate::error::PapirError;
 /// much is sent does not depend on what is looked up, or how often.
 ///
 /// Freeing it ends it: lookups that wait fail with the code `schedule_closed`, and nothing more is
-/// sent. Those of a request that is under way still get their values. It goes on when its database
-/// is freed.
+/// sent. Lookups in a request that is already sent still get their values. Freeing the database
+/// does not stop the schedule.
 #[derive(uniffi::Object)]
 pub struct LookupSchedule(Scheduled);
 

@@ -17,7 +17,7 @@ pub(super) const REQUEST_PATH: &str = "/token-request";
 pub(super) enum RequestForm {
     /// One request (RFC 9578, section 6.1).
     Single,
-    /// As many requests as papir's clients send at a time.
+    /// A batch, as papir's clients send it: [`TOKENS_PER_BATCH`] requests.
     Batch,
 }
 

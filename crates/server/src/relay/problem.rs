@@ -54,7 +54,7 @@ pub enum RelayProblem {
     /// The relay is at capacity.
     #[error("the relay is busy: retry in {} s", BUSY_ADVICE)]
     Busy,
-    /// As many requests to the gateway run as may at once.
+    /// The gateway's share of running requests is used up.
     #[error(
         "too many requests to the gateway {authority} are running: retry in {} s",
         BUSY_ADVICE

@@ -209,7 +209,7 @@ impl Oblivious {
     /// [`Oblivious::sealed_limit`] bytes.
     ///
     /// # Errors
-    /// As [`Oblivious::open`].
+    /// The errors of [`Oblivious::open`].
     pub fn open_whole(
         &self,
         opener: Opener,

@@ -1,4 +1,4 @@
-//! What is fetched from an issuer and when, and the spending of tokens.
+//! Fetches batches of tokens from an issuer when they are needed, and spends them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -98,8 +98,8 @@ macro_rules! define_connection {
             }
 
             /// Connects to a database that several servers have, and stays with the first of them
-            /// that can be used. If it fails later, a lookup goes on with the next one, in the
-            /// order of the addresses, and with fresh queries. The choice depends on the servers
+            /// that can be used. If it fails later, the lookup asks the next one, in the order of
+            /// the addresses, and with fresh queries. The choice depends on the servers
             /// alone, and never on what is looked up.
             ///
             /// A server can be used if its database has the same name, and is signed by the same
