@@ -7,14 +7,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
-use papir_client::aio::Forwarding;
 use papir_client::core::Address;
 use papir_client::{Options, ProxySetting};
 use papir_plan::units::Bytes;
-use papir_server::{
-    BoundRelay, GatewayFailure, Listen, Rate, RelayBody, RelayConfig, RelayExchange, RelayGateway,
-    RelayTransport, RelayUpload, Request,
-};
+use papir_server::{BoundRelay, Listen, Rate, RelayConfig, RelayGateway};
 use tracing_subscriber::filter::LevelFilter;
 
 use super::serve::{THREADS_END, announce, log_level, start_log, stop_signal};
@@ -24,7 +20,7 @@ use crate::arguments::duration::Span;
 use crate::arguments::proxy::ProxyParser;
 use crate::failure::{Failure, Outcome};
 use crate::service::config::LogFormat;
-use crate::service::{open_files, panics, systemd};
+use crate::service::{forwarding, open_files, panics, systemd};
 
 /// Relay sealed requests of Oblivious HTTP to services that others run.
 ///
@@ -165,10 +161,9 @@ impl Arguments {
                 )));
             }
 
-            let transport = Arc::new(HttpTransport(Forwarding::new(url, &options)?));
             gateways.push(RelayGateway {
                 authority: authority.clone(),
-                transport,
+                transport: forwarding::to_gateway(url, &options)?,
             });
         }
         Ok(gateways)
@@ -199,22 +194,6 @@ impl FromStr for GatewayUrl {
         Ok(Self {
             url: address.base().to_owned(),
             authority: authority(&address),
-        })
-    }
-}
-
-/// Connections to one gateway, by the rules for the client's.
-struct HttpTransport(Forwarding);
-
-impl RelayTransport for HttpTransport {
-    fn send(&self, request: Request<RelayUpload>) -> RelayExchange {
-        let forwarding = self.0.clone();
-        Box::pin(async move {
-            let response = forwarding
-                .send(request)
-                .await
-                .map_err(GatewayFailure::from)?;
-            Ok(response.map(RelayBody::new))
         })
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod follow_loop;
+pub(crate) mod forwarding;
 pub(crate) mod merge_loop;
 pub(crate) mod observed_query;
 pub(crate) mod open_files;

@@ -3,16 +3,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
 
-use papir_client::aio::Forwarding;
 use papir_client::core::Address;
 use papir_client::{Options, ProxySetting};
-use papir_server::{
-    DirectoryExchange, DirectoryFailure, DirectorySource, DirectoryTransport, PrivacyPassConfig,
-    RelayBody, Request,
-};
+use papir_server::{DirectorySource, PrivacyPassConfig};
 
+use super::forwarding;
 use crate::arguments::authority::authority;
 use crate::arguments::network::Network;
 use crate::failure::Failure;
@@ -60,7 +56,7 @@ impl IssuerArgument {
         match self {
             Self::Url { url, name } => Ok(PrivacyPassConfig {
                 issuer: Some(name.clone()),
-                directory: DirectorySource::Issuer(Arc::new(HttpDirectory::new(url, network)?)),
+                directory: connection(url, network)?,
                 origins,
             }),
             Self::File { name, path } => Ok(PrivacyPassConfig {
@@ -133,40 +129,23 @@ impl fmt::Display for IssuerArgument {
     }
 }
 
-/// Connections to an issuer, by the rules for the client's.
-struct HttpDirectory(Forwarding);
-
-impl HttpDirectory {
-    fn new(url: &str, network: &Network) -> Result<Self, Failure> {
-        // The proxy's machine is another one, whatever the host is called.
-        let is_carried = matches!(network.proxy, ProxySetting::Through(_));
-        if is_carried && !url.starts_with("https://") {
-            return Err(Failure::new(format!(
-                "privacy-pass {url} through the proxy: expected https://, since the proxy could \
-                 replace the issuer's keys"
-            )));
-        }
-
-        let options = Options {
-            ca: network.ca.clone(),
-            proxy: network.proxy.clone(),
-            ..Options::default()
-        };
-        Ok(Self(Forwarding::new(url, &options)?))
+/// The issuer at a URL as the place of its directory.
+fn connection(url: &str, network: &Network) -> Result<DirectorySource, Failure> {
+    // The proxy's machine is another one, whatever the host is called.
+    let is_carried = matches!(network.proxy, ProxySetting::Through(_));
+    if is_carried && !url.starts_with("https://") {
+        return Err(Failure::new(format!(
+            "privacy-pass {url} through the proxy: expected https://, since the proxy could \
+             replace the issuer's keys"
+        )));
     }
-}
 
-impl DirectoryTransport for HttpDirectory {
-    fn send(&self, request: Request<String>) -> DirectoryExchange {
-        let forwarding = self.0.clone();
-        Box::pin(async move {
-            let response = forwarding
-                .send(request)
-                .await
-                .map_err(DirectoryFailure::from)?;
-            Ok(response.map(RelayBody::new))
-        })
-    }
+    let options = Options {
+        ca: network.ca.clone(),
+        proxy: network.proxy.clone(),
+        ..Options::default()
+    };
+    Ok(DirectorySource::Issuer(forwarding::to_issuer(url, &options)?))
 }
 
 #[cfg(test)]
