@@ -5,12 +5,19 @@
 #[allow(dead_code, unused_imports)]
 #[path = "../core/peer/mod.rs"]
 mod peer;
+mod registered;
 #[allow(unreachable_pub)]
 mod relay;
+#[allow(dead_code, unreachable_pub)]
+#[path = "../core/traces/schemes.rs"]
+mod schemes;
 mod shared_keys;
 #[allow(dead_code)]
 #[path = "../core/ticket_table.rs"]
 mod ticket_table;
+#[allow(dead_code, unreachable_pub)]
+#[path = "../core/traces/world.rs"]
+mod world;
 
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -41,10 +48,14 @@ const CLIENTS: &[(&str, Client)] = &[
 ];
 
 #[cfg(feature = "aio")]
-fn asynchronous(url: &str, options: &Options) -> Result<Vec<u8>> {
+fn runtime() -> tokio::runtime::Runtime {
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_all().build().unwrap();
-    runtime.block_on(async {
+    builder.enable_all().build().unwrap()
+}
+
+#[cfg(feature = "aio")]
+fn asynchronous(url: &str, options: &Options) -> Result<Vec<u8>> {
+    runtime().block_on(async {
         let mut connection = papir_client::aio::Connection::open_with(url, options).await?;
         connection.get_index(3).await
     })
@@ -155,6 +166,7 @@ fn respond(
     let method = match request.method.as_str() {
         "GET" => Method::Get,
         "POST" => Method::Post,
+        "PATCH" => Method::Patch,
         other => panic!("{other}"),
     };
     let call = Call {
