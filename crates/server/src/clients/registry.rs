@@ -88,6 +88,11 @@ impl Registry {
         self.store.storage.is_failing() || self.keys.is_failing()
     }
 
+    /// Number of writes of the tables to disk since the start; `None` if a server makes them.
+    pub(crate) fn syncs(&self) -> Option<u64> {
+        self.store.storage.syncs()
+    }
+
     /// Notices a recovery of the tables and keys.
     pub(crate) fn recover(&self) {
         if !self.is_failing() {

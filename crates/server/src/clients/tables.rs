@@ -127,6 +127,11 @@ pub(crate) trait Storage: Send + Sync {
     /// have been made.
     fn write(&self, work: &mut dyn FnMut(&mut dyn Tables) -> Result<bool>) -> Result<()>;
 
+    /// Number of writes to disk since the start; `None` if a server makes them.
+    fn syncs(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns true from a failure on until a probe succeeds.
     fn is_failing(&self) -> bool;
 

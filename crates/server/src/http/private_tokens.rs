@@ -1,5 +1,7 @@
 //! Private tokens (RFC 9577): which requests cost one, and how it is spent.
 
+use std::sync::Arc;
+
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use papir_privacy_pass::{PassError, PassToken, parse_authorization};
@@ -124,10 +126,12 @@ pub(super) async fn spend(app: &App, token: SpentToken) -> Result<(), Problem> {
     };
 
     let turn = verifier.turn().await.map_err(|_| Problem::Internal)?;
+    let metrics = Arc::clone(&app.metrics);
     let spending = spawn_blocking(move || {
-        // Held until the token is spent, even if the client disconnects.
+        // Held until the token is spent and counted, even if the client disconnects.
         let _turn = turn;
-        registry.spend(&token)
+        let spent = registry.spend(&token);
+        spent.inspect(|is_new| metrics.tokens_spent(u64::from(*is_new)))
     });
 
     let spent = spending.await.map_err(|_| Problem::Internal)?;

@@ -145,6 +145,11 @@ impl Metrics {
             .flag(table::STORE_FAILING, &[("database", database)], !reached);
     }
 
+    /// Counts spent private tokens. The number 0 shows the counter before the first token.
+    pub(crate) fn tokens_spent(&self, count: u64) {
+        self.0.count(table::TOKENS_SPENT, &[], count);
+    }
+
     /// Counts a response. `route` is the path pattern; `None` counts as unknown.
     pub(crate) fn response(&self, route: Option<&str>, status: u16) {
         let labels = [

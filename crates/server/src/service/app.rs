@@ -85,6 +85,9 @@ impl App {
             // The set was loaded when it was opened. Its metric exists before the first reload.
             metrics.load_failing(psi.name(), false);
         }
+        if passes.is_some() {
+            metrics.tokens_spent(0);
+        }
 
         let queries = QueryService::new(
             capacity(config, &catalog),

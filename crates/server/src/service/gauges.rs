@@ -53,6 +53,10 @@ fn process(state: &Recorder, app: &App) {
     }
     if let Some(registry) = &app.registry {
         state.flag(metrics::REGISTRY_FAILING, &[], registry.is_failing());
+        // The registry counts, and the fresh counter begins at its number.
+        if let Some(writes) = registry.syncs() {
+            state.count(metrics::REGISTRY_WRITES, &[], writes);
+        }
     }
 
     let version = ("version", env!("CARGO_PKG_VERSION"));

@@ -36,6 +36,8 @@ pub(super) struct TableFile {
     commits: AtomicU64,
     /// Number of them that are known to be on disk. Held while a thread writes to disk.
     durable: Mutex<u64>,
+    /// Number of writes to disk.
+    syncs: AtomicU64,
 }
 
 /// The open file, or none after a failure.
@@ -60,6 +62,7 @@ impl TableFile {
             failing: AtomicBool::new(false),
             commits: AtomicU64::new(0),
             durable: Mutex::new(0),
+            syncs: AtomicU64::new(0),
         })
     }
 
@@ -71,6 +74,11 @@ impl TableFile {
     /// Notes that a probe has succeeded.
     pub(super) fn recovered(&self) {
         self.failing.store(false, Ordering::Relaxed);
+    }
+
+    /// Number of writes to disk since the start. A write contains all changes that waited for it.
+    pub(super) fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
     }
 
     /// Reads a consistent state of the tables.
@@ -112,6 +120,7 @@ impl TableFile {
         // A durable commit makes all earlier ones durable, too.
         tables.begin_write()?.commit()?;
         *durable = committed;
+        self.syncs.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -293,6 +302,31 @@ mod tests {
         assert_eq!(*file.durable.lock().unwrap(), 160);
         drop(file);
         assert_eq!(count(&TableFile::open(&path).unwrap()), 160);
+    }
+
+    #[test]
+    fn changes_that_wait_for_a_write_share_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TableFile::open(&folder.path().join("tables")).unwrap();
+        insert(&file, 0).unwrap();
+        assert_eq!(file.syncs(), 1);
+
+        let file = &file;
+        thread::scope(|scope| {
+            // Held as by a thread that writes.
+            let writing = file.durable.lock().unwrap();
+            for number in 1..=8 {
+                scope.spawn(move || insert(file, number).unwrap());
+            }
+            while file.commits.load(Ordering::SeqCst) < 9 {
+                thread::yield_now();
+            }
+            drop(writing);
+        });
+
+        assert_eq!(file.syncs(), 2);
+        assert_eq!(*file.durable.lock().unwrap(), 9);
+        assert_eq!(count(file), 9);
     }
 
     #[test]

@@ -72,6 +72,10 @@ impl Storage for Embedded {
             .write(|transaction| work(&mut Within(transaction)))
     }
 
+    fn syncs(&self) -> Option<u64> {
+        Some(self.file.syncs())
+    }
+
     fn is_failing(&self) -> bool {
         self.file.is_failing()
     }

@@ -243,6 +243,34 @@ fn of_many_requests_with_one_token_one_is_answered() {
     assert_eq!(outcomes, BTreeMap::from(expected));
 }
 
+/// The value of a metric without labels.
+fn metric(server: &Running, name: &str) -> u64 {
+    let text = String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap();
+    let value = text.lines().find_map(|line| line.strip_prefix(name));
+    value.unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn spent_tokens_and_writes_to_disk_are_counted() {
+    let folder = TempDir::new().unwrap();
+    let server = start(priced(&folder));
+    let body = query(&server);
+    let tokens = || metric(&server, "papir_tokens_spent_total");
+    let writes = || metric(&server, "papir_registry_writes_total");
+    assert_eq!(tokens(), 0);
+
+    let before = writes();
+    let token = good_token();
+    assert_eq!(ask(&server, &body, &token).status, 200);
+    assert_eq!(tokens(), 1);
+    assert_eq!(writes(), before + 1);
+
+    assert_refused(&ask(&server, &body, &token), "token_spent");
+    assert_refused(&ask(&server, &body, "Basic abc"), "token_needed");
+    assert_eq!(tokens(), 1);
+    assert_eq!(writes(), before + 1);
+}
+
 #[test]
 fn services_that_share_a_registry_accept_a_token_once() {
     if !has_files_for("private_tokens::services_that_share_a_registry_accept_a_token_once") {
