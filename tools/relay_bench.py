@@ -9,15 +9,11 @@ are medians of all rounds. Needs Linux, `taskset` and two cores. The exit code i
 """
 
 import argparse
-import json
 import multiprocessing
 import os
-import re
-import select
 import selectors
 import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -26,8 +22,20 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-LOCALHOST = "127.0.0.1"
-LISTEN = ["--listen", f"{LOCALHOST}:0"]
+from measuring import (
+    DATABASE,
+    LISTEN,
+    LOCALHOST,
+    PATIENCE_S,
+    Cores,
+    Load,
+    backend,
+    build,
+    judge,
+    machine,
+    median_of,
+    started,
+)
 
 # The keyed table. With buckets of this length an answer of `inspire` has six ring elements, each of
 # 12 KB.
@@ -37,83 +45,17 @@ BUCKET_BYTES = 22_016
 # Bounds of an answer of about 64 KiB, in bytes.
 ANSWER_BYTES = range(60_000, 76_000)
 
-# Lookups of the keys in a file, which `papir load` reads before the load.
-LOADED_KEYS = 1_000
 # Enough clients that the relay always has a request.
 CLIENTS = 16
-
-# Unit of the processor times of Linux.
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-
-# For what takes a moment on an idle machine.
-PATIENCE_S = 120
 
 # Round trips of the echo in one round. The first ones are not counted.
 ECHOES = 400
 WARM_UP = 50
 
-# Vector instructions that the kernels or the ciphers use, as in /proc/cpuinfo.
-VECTORS = "avx2 avx512f avx512_vnni avx512_vbmi avx512ifma amx_int8 aes vaes vpclmulqdq asimd asimddp pmull".split()
-
 # The most that a relayed lookup may take and send, and the least that a core of the relay forwards.
 MOST_TIME = 1.15
 MOST_BYTES = 1.05
 LEAST_FORWARDED = 200
-
-
-@dataclass(frozen=True)
-class Cores:
-    """The core of the relay, and those of everything else, as `taskset` takes them."""
-
-    relay: int
-    others: list[int]
-
-    @classmethod
-    def of_this_machine(cls):
-        usable = sorted(os.sched_getaffinity(0))
-        if len(usable) < 2:
-            sys.exit(f"found {len(usable)} core: expected two, one of them for the relay alone")
-        return cls(usable[-1], usable[:-1])
-
-    def command(self, command):
-        """A command that runs on the cores besides the relay's."""
-        return pinned(self.others, command)
-
-
-def pinned(cores, command):
-    return ["taskset", "-c", ",".join(str(core) for core in cores), *command]
-
-
-@dataclass(frozen=True)
-class Server:
-    """A running server of papir."""
-
-    url: str
-    pid: int
-
-    def processor_s(self):
-        """Seconds of processor time that it has used."""
-        stat = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii")
-        # The name of the program, in parentheses, may contain spaces.
-        fields = stat.rpartition(")")[2].split()
-        user, system = int(fields[11]), int(fields[12])
-        return (user + system) * TICK_S
-
-
-@contextmanager
-def started(command):
-    """A server, which prints its address in its first line, and is stopped at the end."""
-    environment = {**os.environ, "PAPIR_LOG": "warn"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    try:
-        readable, _, _ = select.select([process.stdout], [], [], PATIENCE_S)
-        found = re.fullmatch(r"listening on (http://\S+)\n", process.stdout.readline() if readable else "")
-        if not found:
-            sys.exit(f"{' '.join(command)} does not listen")
-        yield Server(found[1], process.pid)
-    finally:
-        process.terminate()
-        process.wait(timeout=PATIENCE_S)
 
 
 @dataclass(frozen=True)
@@ -201,36 +143,22 @@ class Bench:
 
     def build(self):
         """Builds the database. Returns its description by `papir build`."""
-        rows = [f"key-{number},{os.urandom(VALUE_BYTES).hex()}\n" for number in range(KEYS)]
-        source = self.folder / "source.csv"
-        source.write_text("key,value\n" + "".join(rows), encoding="ascii")
-        (self.folder / "keys.csv").write_text("key,value\n" + "".join(rows[:LOADED_KEYS]), encoding="ascii")
-
-        shape = ["--key", "key", "--value", "value", "--scheme", "inspire", "--bucket-bytes", str(BUCKET_BYTES)]
-        build = [self.papir, "build", str(source), *shape, "--out", str(self.folder / "bench.papir")]
-        return subprocess.run(build, check=True, stdout=subprocess.PIPE, text=True).stdout
+        shape = ["--scheme", "inspire", "--bucket-bytes", str(BUCKET_BYTES)]
+        return build(self.papir, self.folder, KEYS, VALUE_BYTES, shape)
 
     def service(self):
         gateway = ["--ohttp", str(self.folder / "ohttp.toml")]
-        serve = [self.papir, "serve", str(self.folder / "bench.papir"), *LISTEN, *gateway]
-        return started(self.cores.command(serve))
+        serve = [self.papir, "serve", str(self.folder / DATABASE), *LISTEN, *gateway]
+        return started(self.cores.beside(serve))
 
     def relay(self, service):
         """A relay on a core of its own, to the service at an address."""
-        return started(pinned([self.cores.relay], [self.papir, "relay", *LISTEN, "--to", service]))
+        return started(self.cores.measuring([self.papir, "relay", *LISTEN, "--to", service]))
 
     def load(self, service, seconds, clients, relay=None):
-        """The report of `papir load`, of which no lookup may fail or find another value."""
-        keys = ["--keys", str(self.folder / "keys.csv")]
-        times = ["--clients", str(clients), "--seconds", str(seconds)]
-        through = ["--relay", relay] if relay else []
-        command = self.cores.command([self.papir, "load", service, *keys, *times, *through, "--json"])
-
-        run = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-        report = json.loads(run.stdout) if run.stdout else {}
-        if run.returncode != 0 or report["failed"] or not report["lookups"]:
-            sys.exit(f"{' '.join(command)}: exit code {run.returncode}, errors {report.get('errors')}")
-        return report
+        """The report of lookups at a service, directly or through a relay."""
+        load = Load(clients, seconds, ["--relay", relay] if relay else [])
+        return load.run(self.papir, service, self.folder, self.cores)
 
 
 @dataclass(frozen=True)
@@ -284,7 +212,7 @@ def hop_s(cores, exchange):
     # Not by a fork, since this process has threads.
     spawn = multiprocessing.get_context("spawn")
     port = spawn.Value("i", 0)
-    server = spawn.Process(target=echo, args=[port, cores.relay, exchange], daemon=True)
+    server = spawn.Process(target=echo, args=[port, cores.measured, exchange], daemon=True)
     server.start()
     end = time.monotonic() + PATIENCE_S
     while port.value == 0:
@@ -329,7 +257,7 @@ def measure_round(bench, service, relay, lengths, seconds):
     # With the few requests before the load, of which its report does not count the lookups.
     before = relay.processor_s()
     relayed_many = bench.load(service.url, seconds, CLIENTS, relay.url)
-    used = max(relay.processor_s() - before, TICK_S)
+    used = relay.processor_s() - before
 
     return Round(
         direct_ms=direct["lookup_ms"]["p50"],
@@ -340,12 +268,6 @@ def measure_round(bench, service, relay, lengths, seconds):
         busy=used / relayed_many["seconds"],
         relay_ms=1e3 * used / relayed_many["lookups"],
     )
-
-
-def median_round(rounds):
-    """The median of each figure."""
-    names = Round.__dataclass_fields__
-    return Round(**{name: statistics.median(getattr(one, name) for one in rounds) for name in names})
 
 
 def main():
@@ -359,8 +281,9 @@ def main():
     with ExitStack() as running:
         folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="papir-bench-")))
         bench = Bench(given.papir, folder, cores)
-        print(machine(cores))
-        print(bench.build().strip())
+        print(machine(cores, "the relay"))
+        print(bench.build())
+        print(backend(bench.papir, folder))
         service = running.enter_context(bench.service())
         relay = running.enter_context(bench.relay(service.url))
 
@@ -370,24 +293,7 @@ def main():
         rounds = [measure_round(bench, service, relay, lengths, given.seconds) for _ in range(given.rounds)]
 
     report_lengths(lengths)
-    report_times(median_round(rounds), len(rounds))
-
-
-def machine(cores):
-    """The processor, its vector instructions, and the use of its cores."""
-    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    model = re.search(r"^model name\s*: (.*)", text, re.MULTILINE)
-    flags = re.search(r"^(?:flags|Features)\s*: (.*)", text, re.MULTILINE)
-    found = flags[1].split() if flags else []
-    vectors = [name for name in VECTORS if name in found]
-
-    others = ", ".join(str(core) for core in cores.others)
-    return (
-        f"processor       {model[1] if model else os.uname().machine}\n"
-        f"vectors         {' '.join(vectors) or 'none'}\n"
-        f"cores           {cores.relay} for the relay, {others} for everything else\n"
-        f"load before     {os.getloadavg()[0]:.1f} of other work"
-    )
+    report_times(median_of(rounds), len(rounds))
 
 
 def report_lengths(lengths):
@@ -397,7 +303,7 @@ def report_lengths(lengths):
         ("to the gateway", lengths.to_gateway),
     ]:
         print(f"{name:15} {exchange.sent:,} bytes sent, {exchange.received:,} received")
-    judge("bytes", lengths.to_relay.total / lengths.direct.total, MOST_BYTES)
+    judge("bytes", lengths.to_relay.total / lengths.direct.total, MOST_BYTES, "× direct")
 
 
 def report_times(median, rounds):
@@ -405,7 +311,7 @@ def report_times(median, rounds):
     print(f"medians of {rounds} rounds")
     print(f"one lookup      {median.direct_ms:.2f} ms direct, {median.relayed_ms:.2f} ms relayed")
     print(f"hop             {median.hop_ms:.3f} ms over loopback with the bytes of a direct lookup")
-    judge("time", median.relayed_ms / median.direct_ms, allowed)
+    judge("time", median.relayed_ms / median.direct_ms, allowed, "× direct")
 
     print(f"{CLIENTS} clients      {median.direct_per_s:.0f} lookups/s direct, {median.relayed_per_s:.0f} relayed")
     print(f"relay           {median.relay_ms:.2f} ms of its core for a lookup, busy {median.busy:.0%}")
@@ -418,11 +324,6 @@ def report_times(median, rounds):
     else:
         verdict = "missed"
     print(f"relayed         {forwarded:.0f} lookups/s of a busy core: expected {LEAST_FORWARDED}, {verdict}")
-
-
-def judge(name, found, allowed):
-    verdict = "met" if found <= allowed else "missed"
-    print(f"{name:15} {found:.3f} × direct: expected at most {allowed:.3f} ×, {verdict}")
 
 
 if __name__ == "__main__":
