@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-ray test rust-test test-flaky test-long long-tests soak check lint audit bench \
-  bench-relay docs fuzz msrv publish-dry-run \
+  bench-relay bench-tokens docs fuzz msrv publish-dry-run \
   js page js-modules js-test js-test-long demo-page demo-form demo-passwords bindings kotlin kotlin-test \
   debug-program arm-test interop python-test wheel wheels wheel-lookup notebooks site \
   deploy-check alerts-check unit-check chart-check image-check proxy-check
@@ -302,6 +302,12 @@ bench: ## Measure InsPIRe at 256 MiB; more with `papir bench --help`.
 bench-relay: ## Measure lookups through a relay against direct ones; needs two idle cores.
 	$(CARGO) build --locked --release --quiet -p papir-cli --no-default-features
 	python3 tools/relay_bench.py target/release/papir
+
+# The script runs the bench of RSA between its own measurements.
+bench-tokens: ## Measure what private tokens cost a service and their issuer; needs two idle cores.
+	$(CARGO) build --locked --release --quiet -p papir-cli --no-default-features
+	$(CARGO) bench --locked --quiet -p papir-privacy-pass --bench issue --no-run
+	CARGO="$(CARGO)" python3 tools/token_bench.py target/release/papir
 
 # Seconds of all fuzz targets together.
 SECONDS ?= 120
