@@ -9,6 +9,27 @@ use rand_core::SeedableRng;
 
 use crate::{Target, outcome};
 
+/// Tokens of notes, certificates and proofs.
+const WORDS: &[&str] = &[
+    "\n\n",
+    "\u{2014} o ",
+    "papir-certificate-1\n",
+    "papir-certificate-2\n",
+    "c2sp.org/tlog-proof@v1\n",
+    "extra ",
+    "index ",
+    "delegate",
+    "rotate",
+    "gateways",
+    "key ",
+    "databases *",
+    "until ",
+    "AAAA",
+    "=",
+    "+",
+    "%41",
+];
+
 /// A key that is the same in every run.
 fn key(name: &str, seed: u8) -> SigningKey {
     SigningKey::generate(
@@ -46,86 +67,88 @@ fn log() -> (Log, Vec<Certificate>) {
     )
 }
 
-/// Every parser of signed checkpoints. What parses is encoded to the same value.
-pub(super) fn checkpoint() -> Target {
-    let (log, certificates) = log();
-    let owner = log.owner().clone();
-
+/// A valid input of each parser.
+fn seeds(log: &Log, certificates: &[Certificate]) -> Vec<Vec<u8>> {
     let mut seeds = vec![
         log.encode().unwrap(),
         log.proof().unwrap().encode().unwrap().into_bytes(),
         log.note().to_string().into_bytes(),
         log.newest().unwrap().encode().unwrap(),
-        owner.to_string().into_bytes(),
+        log.owner().to_string().into_bytes(),
     ];
     seeds.extend(certificates.iter().map(|one| one.to_string().into_bytes()));
+    seeds
+}
 
-    Target::new(seeds, move |input| {
-        let text = String::from_utf8_lossy(input);
+/// The outcomes of the parsers of bytes. What parses is encoded to the same value.
+fn parse_bytes(input: &[u8]) -> String {
+    let log = Log::decode(input);
+    let note = Note::parse(input);
+    let leaf = Leaf::decode(input);
+    let certificate = Certificate::parse(input);
 
-        let log = Log::decode(input);
-        let proof = Proof::parse(input);
-        let note = Note::parse(input);
-        let leaf = Leaf::decode(input);
-        let certificate = Certificate::parse(input);
+    if let Ok(log) = &log {
+        assert_eq!(Log::decode(&log.encode().unwrap()).unwrap(), *log);
+    }
+    if let Ok(leaf) = &leaf {
+        assert_eq!(leaf.encode().unwrap(), input);
+    }
+    if let Ok(note) = &note {
+        assert_eq!(Note::parse(note.to_string().as_bytes()).unwrap(), *note);
+    }
 
-        if let Ok(log) = &log {
-            assert_eq!(Log::decode(&log.encode().unwrap()).unwrap(), *log);
-        }
-        if let Ok(leaf) = &leaf {
-            assert_eq!(leaf.encode().unwrap(), input);
-        }
-        if let Ok(note) = &note {
-            assert_eq!(Note::parse(note.to_string().as_bytes()).unwrap(), *note);
-        }
+    [
+        outcome(&log),
+        outcome(&note),
+        outcome(&leaf),
+        outcome(&certificate),
+    ]
+    .join(" ")
+}
 
-        let policy = Policy::new(&owner, "words", 2);
-        let accepted = proof.as_ref().ok().map(|proof| policy.accept(proof));
-        let gateways = proof.as_ref().ok().map(|proof| policy.gateway_keys(proof));
-        if let Some(Ok(gateways)) = &gateways {
-            assert_eq!(gateways.keys(), [[3; 32], [4; 32]]);
-        }
-        if let Some(Ok(accepted)) = &accepted {
-            assert_eq!(
-                (accepted.seen.sequence, accepted.leaf.public_part),
-                (1, [2; 32])
-            );
-        }
+/// The outcomes of the parsers of text.
+fn parse_text(input: &[u8]) -> String {
+    let text = String::from_utf8_lossy(input);
+    let key = text.parse::<VerifyingKey>();
+    let head = Checkpoint::of_text(&text);
+    [outcome(&key), outcome(&head)].join(" ")
+}
 
-        let key = text.parse::<VerifyingKey>();
-        let head = Checkpoint::of_text(&text);
+/// The outcomes of the parser of proofs, and of a client's check. A client accepts only what the
+/// owner has signed.
+fn check_proof(input: &[u8], owner: &VerifyingKey) -> String {
+    let parsed = Proof::parse(input);
+    let Ok(proof) = &parsed else {
+        return outcome(&parsed);
+    };
 
-        let accepted = accepted
-            .map(|accepted| outcome(&accepted))
-            .unwrap_or_default();
+    let policy = Policy::new(owner, "words", 2);
+    let accepted = policy.accept(proof);
+    if let Ok(accepted) = &accepted {
+        assert_eq!(
+            (accepted.seen.sequence, accepted.leaf.public_part),
+            (1, [2; 32])
+        );
+    }
+    if let Ok(gateways) = policy.gateway_keys(proof) {
+        assert_eq!(gateways.keys(), [[3; 32], [4; 32]]);
+    }
 
+    [outcome(&parsed), outcome(&accepted)].join(" ")
+}
+
+/// Every parser of signed checkpoints.
+pub(super) fn checkpoint() -> Target {
+    let (log, certificates) = log();
+    let owner = log.owner().clone();
+
+    Target::new(seeds(&log, &certificates), move |input| {
         [
-            outcome(&log),
-            outcome(&proof),
-            outcome(&note),
-            outcome(&leaf),
-            outcome(&certificate),
+            parse_bytes(input),
+            parse_text(input),
+            check_proof(input, &owner),
         ]
         .join(" ")
-            + &[outcome(&key), outcome(&head), accepted].join(" ")
     })
-    .with_words(&[
-        "\n\n",
-        "\u{2014} o ",
-        "papir-certificate-1\n",
-        "papir-certificate-2\n",
-        "c2sp.org/tlog-proof@v1\n",
-        "extra ",
-        "index ",
-        "delegate",
-        "rotate",
-        "gateways",
-        "key ",
-        "databases *",
-        "until ",
-        "AAAA",
-        "=",
-        "+",
-        "%41",
-    ])
+    .with_words(WORDS)
 }
