@@ -2,6 +2,8 @@
 #![cfg(feature = "blocking")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../clients/mod.rs"]
+mod clients;
 #[allow(dead_code, unused_imports)]
 #[path = "../core/peer/mod.rs"]
 mod peer;
@@ -11,9 +13,7 @@ mod proxy;
 #[path = "../core/ticket_table.rs"]
 mod ticket_table;
 
-use std::time::Duration;
-
-use papir_client::{Connection, Error, Options, Pin, ProxySetting, Result, Schemes};
+use papir_client::{Error, Options, Schemes};
 use papir_core::erased::Erased;
 use papir_core::{Goal, NoProgress, RecordBuffer};
 use papir_protocol::{limit, media};
@@ -21,6 +21,7 @@ use papir_schemes::registry;
 use papir_testkit::stateful::{self, Stateful};
 use tempfile::TempDir;
 
+use clients::{CLIENTS, Client, single_try};
 use peer::{Peer, record, records, rng, simple};
 use proxy::{FakeProxy, Manner};
 
@@ -29,45 +30,13 @@ const MIB: usize = 1 << 20;
 static STATEFUL: Erased<Stateful> =
     Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
 
-/// Opens a connection, and looks a record up.
-type Client = fn(&str, &Options) -> Result<Vec<u8>>;
-
-const CLIENTS: &[(&str, Client)] = &[
-    ("blocking", |url, options| {
-        Connection::open_with(url, options)?.get_index(3)
-    }),
-    #[cfg(feature = "aio")]
-    ("aio", asynchronous),
-];
-
-#[cfg(feature = "aio")]
-fn asynchronous(url: &str, options: &Options) -> Result<Vec<u8>> {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_all().build().unwrap();
-    runtime.block_on(async {
-        let mut connection = papir_client::aio::Connection::open_with(url, options).await?;
-        connection.get_index(3).await
-    })
-}
-
-/// Options of a client that tries each request once.
-fn options() -> Options {
-    Options {
-        pin: Pin::Nothing,
-        no_cache: true,
-        patience: Some(Duration::ZERO),
-        ..Options::default()
-    }
-    .proxy(ProxySetting::Direct)
-}
-
 /// Options of a client that registers, with its state in a folder.
 fn registering(folder: &TempDir) -> Options {
     Options {
         allow_not_private: true,
         schemes: Schemes::and(vec![&STATEFUL]),
         state: Some(folder.path().to_owned()),
-        ..options()
+        ..single_try()
     }
 }
 
@@ -98,7 +67,7 @@ fn with_long_public_part() -> Peer {
 /// Returns the error of a lookup through a proxy that treats one route by a manner.
 fn error(look_up: Client, route: &'static str, manner: Manner) -> Error {
     let proxy = FakeProxy::start(route, manner, small);
-    look_up(&proxy.url, &options()).unwrap_err()
+    look_up(&proxy.url, &single_try()).unwrap_err()
 }
 
 #[test]
@@ -116,7 +85,7 @@ fn a_service_below_a_path_is_found_with_and_without_slashes_at_the_end() {
             "//v1/databases/table",
         ] {
             let url = format!("{}{end}", proxy.url);
-            let found = look_up(&url, &options());
+            let found = look_up(&url, &single_try());
             assert_eq!(found.unwrap(), record(1, 3), "{name}: {end}");
             assert_eq!(proxy.take().len(), 4, "{name}: {end}");
         }
@@ -127,7 +96,7 @@ fn a_service_below_a_path_is_found_with_and_without_slashes_at_the_end() {
 fn long_responses_pass_a_proxy_that_buffers() {
     for (name, look_up) in CLIENTS {
         let proxy = FakeProxy::start("", Manner::Buffers(MIB), with_long_public_part);
-        let found = look_up(&proxy.url, &options()).unwrap();
+        let found = look_up(&proxy.url, &single_try()).unwrap();
         assert_eq!(found, long_record(3), "{name}");
     }
 }

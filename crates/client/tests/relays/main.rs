@@ -2,6 +2,8 @@
 #![cfg(feature = "blocking")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../clients/mod.rs"]
+mod clients;
 #[allow(dead_code, unused_imports)]
 #[path = "../core/peer/mod.rs"]
 mod peer;
@@ -24,42 +26,18 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use papir_client::core::Method;
-use papir_client::{Connection, Error, Options, Pin, ProxySetting, Relay, Result, Token};
+use papir_client::{Error, Options, Relay, Token};
 use papir_ohttp::{
     Error as OhttpError, Gateway, GatewayKey, Kem, OpenedRequest, ResponseHead, SealForm,
 };
 use papir_protocol::{media, path};
 
+use clients::{CLIENTS, Client, single_try};
 use peer::{Call, Peer, record, simple};
 use relay::{FakeRelay, Received, Reply};
 
 /// The type of the problem that a gateway does not have the key of a request.
 const UNKNOWN_KEY: &str = "https://iana.org/assignments/http-problem-types#ohttp-key";
-
-/// Opens a connection, and looks a record up.
-type Client = fn(&str, &Options) -> Result<Vec<u8>>;
-
-const CLIENTS: &[(&str, Client)] = &[
-    ("blocking", |url, options| {
-        Connection::open_with(url, options)?.get_index(3)
-    }),
-    #[cfg(feature = "aio")]
-    ("aio", asynchronous),
-];
-
-#[cfg(feature = "aio")]
-fn runtime() -> tokio::runtime::Runtime {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().build().unwrap()
-}
-
-#[cfg(feature = "aio")]
-fn asynchronous(url: &str, options: &Options) -> Result<Vec<u8>> {
-    runtime().block_on(async {
-        let mut connection = papir_client::aio::Connection::open_with(url, options).await?;
-        connection.get_index(3).await
-    })
-}
 
 /// The service's own address, where nothing must arrive.
 struct Unvisited {
@@ -107,12 +85,8 @@ fn options(relay: Relay) -> Options {
     Options {
         token: Some(Token::new("secret").unwrap()),
         insecure_http: true,
-        pin: Pin::Nothing,
-        no_cache: true,
-        patience: Some(Duration::ZERO),
-        ..Options::default()
+        ..single_try()
     }
-    .proxy(ProxySetting::Direct)
     .relay(relay)
 }
 

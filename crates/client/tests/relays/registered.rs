@@ -42,7 +42,7 @@ fn blocking(url: &str, options: &Options, key: &str) -> Vec<Option<Vec<u8>>> {
 
 #[cfg(feature = "aio")]
 fn asynchronous(url: &str, options: &Options, key: &str) -> Vec<Option<Vec<u8>>> {
-    crate::runtime().block_on(async {
+    crate::clients::runtime().block_on(async {
         let opening = papir_client::aio::Connection::open_with(url, options);
         let mut connection = opening.await.unwrap();
         let mut values = Vec::new();

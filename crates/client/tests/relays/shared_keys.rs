@@ -10,9 +10,10 @@ use papir_checkpoint::{
 use papir_client::{CheckpointSettings, Options, Relay};
 use papir_ohttp::{Gateway, GatewayKey, Kem, SealForm};
 
+use crate::clients::CLIENTS;
 use crate::peer::{Peer, record, rng, simple};
 use crate::relay::{FakeRelay, Received};
-use crate::{CLIENTS, Unvisited, answer, gateway, has_token, keys, options};
+use crate::{Unvisited, answer, gateway, has_token, keys, options};
 
 /// The path of the proof, as a client asks for it before it knows a version.
 const PROOF: &str = "/v1/databases/table/checkpoint/proof";
