@@ -41,8 +41,8 @@
 //! | `server`, `unbound` | starts and stops a server; a service for another server's requests |
 //! | `relay` | a relay of Oblivious HTTP, for services of others |
 //! | `issuer` | an issuer of private tokens, apart from a service |
-//! | `standalone` | the listener of a relay or an issuer |
-//! | `http` | routes, handlers and middleware; the only module that knows HTTP |
+//! | `standalone` | the listener and the refusals of a relay or an issuer |
+//! | `http` | routes, handlers and middleware of a service |
 //! | `service` | shared state, query answering, reload |
 //! | `clients`, `psi` | registered clients; private set intersection |
 //! | `gateway` | keys of Oblivious HTTP, and the opening of sealed requests |

@@ -52,6 +52,7 @@ pub(crate) use body::drain;
 pub(crate) use connection::Http;
 use oblivious::InnerRouter;
 use problem::Problem;
+pub(crate) use problem::problem_details;
 use request_id::Identify;
 use routes::Routes;
 

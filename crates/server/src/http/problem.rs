@@ -384,13 +384,20 @@ impl Problem {
             ..ErrorBody::new(self.status().as_u16(), self.code(), self.message())
         };
 
-        let mut response = (self.status(), Json(body)).into_response();
-        response.headers_mut().insert(header::CONTENT_TYPE, PROBLEM);
+        let mut response = problem_details(body);
         response.headers_mut().extend(self.header());
         // Read by the middleware, which names the code in the request's span.
         response.extensions_mut().insert(Code(self.code()));
         response
     }
+}
+
+/// The response with problem details.
+pub(crate) fn problem_details(body: ErrorBody) -> Response {
+    let status = StatusCode::from_u16(body.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, Json(body)).into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, PROBLEM);
+    response
 }
 
 impl IntoResponse for Problem {

@@ -2,18 +2,14 @@
 
 use std::time::Duration;
 
-use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use papir_privacy_pass::{
     BATCH_REQUEST_MEDIA_TYPE, PassError, REQUEST_MEDIA_TYPE, TOKENS_PER_BATCH,
 };
-use papir_protocol::{ErrorBody, code, media};
+use papir_protocol::code;
 
-/// Content type of errors.
-const ISSUER_PROBLEM: HeaderValue = HeaderValue::from_static(media::PROBLEM);
-/// Retry delay while the issuer is at capacity, in seconds.
-const BUSY_ADVICE: u64 = 1;
+use crate::standalone::{BUSY_ADVICE, problem_response};
 
 /// Reason why an issuer refuses a request, or cannot finish it. It contains nothing of the tokens.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -120,23 +116,12 @@ impl IssuerProblem {
 }
 
 impl IntoResponse for IssuerProblem {
-    /// Logs the refusal, too: its status and its code, and nothing of the request.
     fn into_response(self) -> Response {
-        let number = self.status();
-        let name = self.code();
-        tracing::info!(status = number, code = name, "refused");
-
-        let status = StatusCode::from_u16(number).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = ErrorBody::new(number, name, self.to_string());
-        let mut response = (status, Json(body)).into_response();
-
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, ISSUER_PROBLEM);
-        if status == StatusCode::UNAUTHORIZED {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        if let Some(seconds) = self.retry_after() {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        let mut response = problem_response(self.code(), self.to_string(), self.retry_after());
+        if response.status() == StatusCode::UNAUTHORIZED {
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }

@@ -17,11 +17,8 @@ use tokio::time::timeout;
 use super::issuance::{TokenClient, TokenIssuer};
 use super::problem::IssuerProblem;
 use super::requests::{REQUEST_PATH, RequestForm};
-use crate::http::drain;
+use crate::standalone::refuse;
 
-/// Time for which the body of a refused request is read, so that the client can receive the
-/// response.
-const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// Time for which clients and services may keep the directory. Successors of keys are announced
 /// earlier.
 const DIRECTORY_AGE: HeaderValue = HeaderValue::from_static("public, max-age=3600");
@@ -119,15 +116,6 @@ fn issued(form: RequestForm, bytes: Vec<u8>) -> Response {
     );
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
-}
-
-/// Refuses a request whose body has not been read.
-async fn refuse(request: Request, problem: IssuerProblem) -> Response {
-    // A client that sent `Expect: 100-continue` will not send its body.
-    if !request.headers().contains_key(header::EXPECT) {
-        drain(request.into_body(), DRAIN_TIME).await;
-    }
-    problem.into_response()
 }
 
 /// The token in `Authorization: Bearer`.

@@ -3,15 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
-use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use papir_protocol::{ErrorBody, code, media};
+use papir_protocol::{code, media};
 
-/// Content type of errors.
-const PROBLEM: HeaderValue = HeaderValue::from_static(media::PROBLEM);
-/// Retry delay while the relay is at capacity, in seconds.
-const BUSY_ADVICE: u64 = 1;
+use crate::standalone::{BUSY_ADVICE, problem_response};
 
 /// Reason why a relay refuses a request, or cannot finish it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -123,22 +118,7 @@ impl RelayProblem {
 }
 
 impl IntoResponse for RelayProblem {
-    /// Logs the refusal, too: its status and its code, and nothing of the request.
     fn into_response(self) -> Response {
-        let number = self.status();
-        let name = self.code();
-        tracing::info!(status = number, code = name, "refused");
-
-        let status = StatusCode::from_u16(number).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = ErrorBody::new(number, name, self.to_string());
-        let mut response = (status, Json(body)).into_response();
-
-        response.headers_mut().insert(header::CONTENT_TYPE, PROBLEM);
-        if let Some(seconds) = self.retry_after() {
-            response
-                .headers_mut()
-                .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        response
+        problem_response(self.code(), self.to_string(), self.retry_after())
     }
 }

@@ -24,10 +24,8 @@ use super::problem::RelayProblem;
 use super::upload::{RelayUpload, UploadFault, UploadLimits};
 use crate::http::drain;
 use crate::listen::Peer;
+use crate::standalone::{DRAIN_TIME, refuse};
 
-/// Time for which the body of a refused request is read, so that the client can receive the
-/// response.
-const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// Time for which a browser may keep the answer to a preflight request. Chrome keeps it no longer.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(7200);
 
@@ -225,15 +223,6 @@ async fn sealed(
         .forward(admitted, request.into_body())
         .await
         .unwrap_or_else(IntoResponse::into_response)
-}
-
-/// Refuses a request whose body has not been read.
-async fn refuse(request: Request, problem: RelayProblem) -> Response {
-    // A client that sent `Expect: 100-continue` will not send its body.
-    if !request.headers().contains_key(header::EXPECT) {
-        drain(request.into_body(), DRAIN_TIME).await;
-    }
-    problem.into_response()
 }
 
 /// Serves a gateway's keys.

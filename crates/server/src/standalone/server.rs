@@ -1,4 +1,4 @@
-//! A listener with routes of its own: that of a relay, or of an issuer.
+//! The listener of a relay or an issuer, from its start to its stop.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
