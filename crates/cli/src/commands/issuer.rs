@@ -1,19 +1,16 @@
 //! `papir issuer`: issues private tokens for services that demand them.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use papir_server::{BoundIssuer, IssuerConfig, Listen, TokenSource};
-use tracing_subscriber::filter::LevelFilter;
+use papir_server::{BoundIssuer, Error, IssuerConfig, Listen, TokenSource};
 
-use super::serve::{THREADS_END, announce, log_level, start_log, stop_signal};
-use super::standalone::{check_time_limits, tls_files};
+use super::standalone::{self, SeparateServer, check_time_limits, tls_files};
 use crate::arguments::duration::Span;
 use crate::failure::{Failure, Outcome};
 use crate::service::config::LogFormat;
-use crate::service::{open_files, panics, systemd};
+use crate::service::systemd;
 
 /// Issue private tokens (Privacy Pass) for services that demand them.
 ///
@@ -79,32 +76,18 @@ const EXAMPLES: &str = "Examples:
   papir get https://pir.example apple --issuer https://issuer.example --issuer-token phone.token";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let level = log_level()?;
-    let config = arguments.config()?;
-
-    let runtime = tokio::runtime::Runtime::new()?;
-    let outcome = runtime.block_on(listen_and_issue(config, arguments.log_format, level));
-    runtime.shutdown_timeout(THREADS_END);
-    outcome
+    let binding = BoundIssuer::bind(arguments.config()?);
+    standalone::run(binding, arguments.max_connections, arguments.log_format)
 }
 
-/// Issues tokens until a stop signal.
-async fn listen_and_issue(config: IssuerConfig, format: LogFormat, level: LevelFilter) -> Outcome {
-    // Caught from here on, so that an early signal stops the issuer in order, too.
-    let stop = stop_signal()?;
-    start_log(format, level, None);
-    panics::log_places();
-    let few_files = open_files::raise_limit(config.max_connections);
-
-    let issuer = BoundIssuer::bind(config).await?;
-    if let Some(reason) = few_files {
-        tracing::warn!("{reason}");
+impl SeparateServer for BoundIssuer {
+    fn address(&self) -> String {
+        self.url()
     }
-    announce(&issuer.url())?;
-    systemd::watchdog();
 
-    issuer.serve(stop).await?;
-    Ok(ExitCode::SUCCESS)
+    async fn serve_until(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
+        self.serve(stop).await
+    }
 }
 
 impl Arguments {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -10,17 +9,15 @@ use clap::Args;
 use papir_client::core::Address;
 use papir_client::{Options, ProxySetting};
 use papir_plan::units::Bytes;
-use papir_server::{BoundRelay, Listen, Rate, RelayConfig, RelayGateway};
-use tracing_subscriber::filter::LevelFilter;
+use papir_server::{BoundRelay, Error, Listen, Rate, RelayConfig, RelayGateway};
 
-use super::serve::{THREADS_END, announce, log_level, start_log, stop_signal};
-use super::standalone::{check_time_limits, tls_files};
+use super::standalone::{self, SeparateServer, check_time_limits, tls_files};
 use crate::arguments::authority::authority;
 use crate::arguments::duration::Span;
 use crate::arguments::proxy::ProxyParser;
 use crate::failure::{Failure, Outcome};
 use crate::service::config::LogFormat;
-use crate::service::{forwarding, open_files, panics, systemd};
+use crate::service::{forwarding, systemd};
 
 /// Relay sealed requests of Oblivious HTTP to services that others run.
 ///
@@ -86,32 +83,18 @@ const EXAMPLES: &str = "Examples:
   papir relay --to https://pir.example --rate 5/s --proxy socks5://127.0.0.1:9050";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let level = log_level()?;
-    let config = arguments.config()?;
-
-    let runtime = tokio::runtime::Runtime::new()?;
-    let outcome = runtime.block_on(listen_and_forward(config, arguments.log_format, level));
-    runtime.shutdown_timeout(THREADS_END);
-    outcome
+    let binding = BoundRelay::bind(arguments.config()?);
+    standalone::run(binding, arguments.max_connections, arguments.log_format)
 }
 
-/// Forwards requests until a stop signal.
-async fn listen_and_forward(config: RelayConfig, format: LogFormat, level: LevelFilter) -> Outcome {
-    // Caught from here on, so that an early signal stops the relay in order, too.
-    let stop = stop_signal()?;
-    start_log(format, level, None);
-    panics::log_places();
-    let few_files = open_files::raise_limit(config.max_connections);
-
-    let relay = BoundRelay::bind(config).await?;
-    if let Some(reason) = few_files {
-        tracing::warn!("{reason}");
+impl SeparateServer for BoundRelay {
+    fn address(&self) -> String {
+        self.url()
     }
-    announce(&relay.url())?;
-    systemd::watchdog();
 
-    relay.serve(stop).await?;
-    Ok(ExitCode::SUCCESS)
+    async fn serve_until(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
+        self.serve(stop).await
+    }
 }
 
 impl Arguments {
