@@ -1,11 +1,13 @@
 //! Files of settings that the service or a command replaces.
 
+use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use papir_core::FileLock;
+use papir_core::{FileLock, Formats};
 use papir_store::open_regular;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
@@ -70,6 +72,29 @@ fn is_open_to_all(found: &Metadata) -> bool {
 #[cfg(not(unix))]
 fn is_open_to_all(_: &Metadata) -> bool {
     false
+}
+
+/// The only field that every format of a file has.
+#[derive(Deserialize)]
+pub(crate) struct FormatNumber {
+    pub(crate) format: u32,
+}
+
+/// Parses a TOML document of one of these formats. The error is a reason for messages.
+pub(crate) fn parse_document<T: DeserializeOwned>(
+    text: &str,
+    formats: &Formats,
+) -> Result<T, String> {
+    // Checked before the other fields are parsed: another format may have other fields.
+    let FormatNumber { format } = from_toml(text)?;
+    formats.check(format).map_err(|error| error.to_string())?;
+
+    from_toml(text)
+}
+
+/// Appends to a text, which does not fail.
+pub(crate) fn push(text: &mut String, part: fmt::Arguments<'_>) {
+    let _ = fmt::Write::write_fmt(text, part);
 }
 
 /// Parses TOML. The error names the line.

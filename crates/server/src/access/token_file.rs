@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use super::grant::Scope;
 use crate::error::Error;
-use crate::private_file::{self, from_toml};
+use crate::private_file::{self, FormatNumber, from_toml};
 
 /// Format numbers of token files.
 const FORMATS: Formats = Formats {
@@ -84,12 +84,6 @@ impl NewToken {
             lifetime: None,
         }
     }
-}
-
-/// The only field that every format has.
-#[derive(Deserialize)]
-struct FormatNumber {
-    format: u32,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -1,6 +1,5 @@
 //! The file with the private keys of a gateway.
 
-use std::fmt::Write;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -12,7 +11,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::keys::{KeySeed, SeededKey, ids, rotated, without_ended};
 use crate::error::Error;
-use crate::private_file::{self, from_toml};
+use crate::private_file::{self, parse_document, push};
 
 /// Format numbers of key files.
 const FORMATS: Formats = Formats {
@@ -25,12 +24,6 @@ const FORMATS: Formats = Formats {
 const MAX_BYTES: u64 = 64 << 10;
 const HEAD: &str =
     "# Private keys of a gateway of Oblivious HTTP. Changed by `papir serve`. Keep it secret.\n";
-
-/// The only field that every format has.
-#[derive(Deserialize)]
-struct KeyFileFormat {
-    format: u32,
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -127,11 +120,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<SeededKey>>, Error> {
 }
 
 fn parse(text: &str) -> Result<Vec<SeededKey>, String> {
-    // Checked before the other fields are parsed: another format may have other fields.
-    let KeyFileFormat { format } = from_toml(text)?;
-    FORMATS.check(format).map_err(|error| error.to_string())?;
-
-    let document: KeyFileDocument = from_toml(text)?;
+    let document: KeyFileDocument = parse_document(text, &FORMATS)?;
     let mut keys: Vec<SeededKey> = Vec::new();
     for found in &document.keys {
         let id = found.id;
@@ -199,11 +188,6 @@ fn written(keys: &[SeededKey]) -> Zeroizing<String> {
         push(&mut text, format_args!("\"\ncreated = \"{created}\"\n"));
     }
     text
-}
-
-/// Appends to a text, which does not fail.
-fn push(text: &mut String, part: std::fmt::Arguments<'_>) {
-    let _ = text.write_fmt(part);
 }
 
 /// Makes an error that names the file.

@@ -1,6 +1,5 @@
 //! The file with the private keys of an issuer.
 
-use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,7 +13,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::rotation::{kept, successor};
 use crate::error::Error;
-use crate::private_file::{self, from_toml};
+use crate::private_file::{self, parse_document, push};
 
 /// Format numbers of key files.
 const FORMATS: Formats = Formats {
@@ -33,12 +32,6 @@ const HEAD: &str =
 pub(super) struct DatedKey {
     pub(super) key: Arc<IssuerKey>,
     pub(super) begins: SystemTime,
-}
-
-/// The only field that every format has.
-#[derive(Deserialize)]
-struct IssuerFileFormat {
-    format: u32,
 }
 
 #[derive(Deserialize)]
@@ -158,11 +151,7 @@ fn read(path: &Path) -> Result<Option<Vec<DatedKey>>, Error> {
 }
 
 fn parse(text: &str) -> Result<Vec<DatedKey>, String> {
-    // Checked before the other fields are parsed: another format may have other fields.
-    let IssuerFileFormat { format } = from_toml(text)?;
-    FORMATS.check(format).map_err(|error| error.to_string())?;
-
-    let document: IssuerFileDocument = from_toml(text)?;
+    let document: IssuerFileDocument = parse_document(text, &FORMATS)?;
     let mut keys: Vec<DatedKey> = Vec::new();
     for (place, found) in document.keys.iter().enumerate() {
         let number = place + 1;
@@ -213,11 +202,6 @@ fn written(keys: &[DatedKey]) -> Result<Zeroizing<String>, PassError> {
         push(&mut text, format_args!("pem = '''\n{}\n'''\n", pem.trim()));
     }
     Ok(text)
-}
-
-/// Appends to a text, which does not fail.
-fn push(text: &mut String, part: std::fmt::Arguments<'_>) {
-    let _ = text.write_fmt(part);
 }
 
 /// Makes an error that names the file.
