@@ -241,14 +241,7 @@ pub(crate) struct Region {
 
 impl Region {
     fn new(grid: Grid, capacity: u32) -> Self {
-        let loads = vec![0; grid.buckets as usize];
-        Self {
-            grid,
-            capacity,
-            pieces: Vec::new(),
-            loads,
-            touched: Vec::new(),
-        }
+        Self::loaded(grid, capacity, vec![0; grid.buckets as usize])
     }
 
     /// A region whose buckets have `loads` bytes already, to place one more pilot's items.
