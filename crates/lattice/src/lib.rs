@@ -39,4 +39,5 @@ pub mod rows;
 pub mod secret;
 pub mod security;
 pub mod selection;
+mod threads;
 pub mod wide;

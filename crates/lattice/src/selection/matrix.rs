@@ -5,6 +5,8 @@ use std::ops::Range;
 use papir_kernels::{Backend, matvec_i16};
 use rayon::prelude::*;
 
+use crate::threads::join_parts;
+
 /// Words of a matrix, padded to whole groups of 64 rows and whole pairs of columns.
 pub const fn matrix_words(rows: usize, columns: usize) -> usize {
     group_rows(rows) * 2 * columns.div_ceil(2)
@@ -164,14 +166,7 @@ impl<'a> WordMatrix<'a> {
             })
             .collect();
 
-        (0..planes.len())
-            .map(|i| {
-                parts
-                    .iter()
-                    .flat_map(|part| part[i].iter().copied())
-                    .collect()
-            })
-            .collect()
+        join_parts(&parts, planes.len())
     }
 
     /// Adds 2·32768 times the selector's value for each exception, since −32768 was multiplied

@@ -18,6 +18,7 @@ use super::super::error::PackingError;
 use super::super::key::{OnlineKey as Checked, RoundedMatrix, Setup};
 use super::super::ring_packing::RingPacking;
 use crate::key_switch::inner_product;
+use crate::threads::join_parts;
 
 /// A client's packing key, expanded for the online part.
 #[derive(Clone, Debug)]
@@ -162,12 +163,5 @@ pub fn multiply(tiles: &[i32], vectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
         })
         .collect();
 
-    (0..vectors.len())
-        .map(|i| {
-            parts
-                .iter()
-                .flat_map(|part| part[i].iter().copied())
-                .collect()
-        })
-        .collect()
+    join_parts(&parts, vectors.len())
 }
