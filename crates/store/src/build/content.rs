@@ -43,7 +43,7 @@ pub(super) enum Ids {
 pub type ChooseBucket<'a> = dyn Fn(&Lengths) -> papir_lookup::Result<BucketTarget> + 'a;
 
 /// The bucket target for values of these lengths: the option, or else the choice.
-pub(super) fn target_for(
+fn target_for(
     options: &BuildOptions,
     lengths: &Lengths,
     choose: &ChooseBucket<'_>,
@@ -52,6 +52,22 @@ pub(super) fn target_for(
         None => choose(lengths)?,
         Some(BucketTarget::Grow(bytes)) => proven(options, lengths, bytes),
         Some(cut) => cut,
+    })
+}
+
+/// The options of a fresh keyword table whose values have these lengths.
+pub(super) fn table_options(
+    options: &BuildOptions,
+    lengths: &Lengths,
+    choose: &ChooseBucket<'_>,
+) -> Result<TableOptions> {
+    let bucket = target_for(options, lengths, choose).map_err(|error| of_keys(options, error))?;
+
+    // Room is for later updates, which would otherwise arrange all keys again.
+    Ok(TableOptions {
+        bucket,
+        on_duplicate: options.on_duplicate,
+        room: options.room,
     })
 }
 
@@ -102,14 +118,8 @@ fn arrange_keys(
     // The target of buckets depends on all lengths, so the rows are in memory by now.
     let lengths = Lengths::of(rows.iter().map(|row| row.value.len()))
         .ok_or_else(|| of_keys(options, CoreError::EmptyDatabase.into()))?;
-    let bucket = target_for(options, &lengths, choose).map_err(|error| of_keys(options, error))?;
+    let table = table_options(options, &lengths, choose)?;
 
-    // A fresh table: room is for later updates, which would otherwise arrange all keys again.
-    let table = TableOptions {
-        bucket,
-        on_duplicate: options.on_duplicate,
-        room: options.room,
-    };
     let KeywordTable {
         layout,
         ids,
@@ -123,7 +133,7 @@ fn arrange_keys(
         ids: Ids::InMemory(ids),
         report,
         lengths,
-        bucket,
+        bucket: table.bucket,
     };
     Ok((records, keys))
 }

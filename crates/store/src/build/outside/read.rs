@@ -6,15 +6,15 @@ use std::path::PathBuf;
 
 use papir_core::scratch::Scratch;
 use papir_core::{Error as CoreError, Progress, Shape};
+use papir_lookup::Entry;
 use papir_lookup::outside::{
     self, AddedEntries, BUCKETS, EntryRuns, IdSeed, SpilledTable, Storage,
 };
-use papir_lookup::{Entry, TableOptions};
 
 use super::folder::BuildFolder;
 use super::stored::{self, RECORDS};
 use crate::build::content::{
-    ChooseBucket, Content, Ids, Keys, of_keys, read_raw, shape_of_values, target_for,
+    ChooseBucket, Content, Ids, Keys, of_keys, read_raw, shape_of_values, table_options,
 };
 use crate::build::options::BuildOptions;
 use crate::build::parts::{RowColumns, RowParts};
@@ -183,13 +183,8 @@ fn keyed(
     let lengths = runs
         .lengths()
         .ok_or_else(|| of_keys(options, CoreError::EmptyDatabase.into()))?;
-    let bucket = target_for(options, &lengths, choose).map_err(|error| of_keys(options, error))?;
+    let table = table_options(options, &lengths, choose)?;
 
-    let table = TableOptions {
-        bucket,
-        on_duplicate: options.on_duplicate,
-        room: options.room,
-    };
     let built = outside::build(&mut runs, &table, folder, rng, progress)
         .map_err(|error| of_keys(options, error))?;
     let SpilledTable {
@@ -206,7 +201,7 @@ fn keyed(
         ids: Ids::Stored(ids),
         report,
         lengths,
-        bucket,
+        bucket: table.bucket,
     });
     Ok(Content {
         records: Box::new(PackedRecords::new(shape, buckets)),
