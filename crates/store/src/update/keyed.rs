@@ -55,21 +55,15 @@ pub(super) fn apply(
     changes: &Changes,
     run: &mut Run<'_>,
 ) -> Result<Option<Next>> {
-    let records = PreparedRecords::new(snapshot.server.as_ref());
-    let records = snapshot.records(&records)?;
-    let table = OwnedTable {
-        layout: keys.layout,
-        ids: keys.ids,
-        records: records.as_ref(),
-    };
-
-    // In place if the changed buckets have room: only their records are prepared again.
-    match patch(table, changes, run.progress)? {
-        Patched::Patch(patch) => apply_patch(rates, snapshot, patch, run),
-        Patched::Rebuild(reason) => {
-            rebuild_table(snapshot, table, changes, Some(reason), run).map(Some)
+    with_table(snapshot, keys, |table| {
+        // In place if the changed buckets have room: only their records are prepared again.
+        match patch(table, changes, run.progress)? {
+            Patched::Patch(patch) => apply_patch(rates, snapshot, patch, run),
+            Patched::Rebuild(reason) => {
+                rebuild_table(snapshot, table, changes, Some(reason), run).map(Some)
+            }
         }
-    }
+    })
 }
 
 /// Applies changes and arranges all keys again, as the caller asks for.
@@ -79,15 +73,24 @@ fn rebuild_keys(
     changes: &Changes,
     run: &mut Run<'_>,
 ) -> Result<Next> {
-    let records = PreparedRecords::new(snapshot.server.as_ref());
-    let records = snapshot.records(&records)?;
-    let table = OwnedTable {
+    with_table(snapshot, keys, |table| {
+        rebuild_table(snapshot, table, changes, None, run)
+    })
+}
+
+/// Passes the snapshot's table to `work`, with its buckets read back from the prepared database.
+fn with_table<T>(
+    snapshot: &Snapshot,
+    keys: OwnerKeys<'_>,
+    work: impl FnOnce(OwnedTable<'_>) -> Result<T>,
+) -> Result<T> {
+    let prepared = PreparedRecords::new(snapshot.server.as_ref());
+    let records = snapshot.records(&prepared)?;
+    work(OwnedTable {
         layout: keys.layout,
         ids: keys.ids,
         records: records.as_ref(),
-    };
-
-    rebuild_table(snapshot, table, changes, None, run)
+    })
 }
 
 /// The ids of the keys. Every update needs them.
