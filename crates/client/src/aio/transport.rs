@@ -28,7 +28,7 @@ use crate::transport::call::{Call, CallRules};
 use crate::transport::options::Options;
 use crate::transport::proxy::failures::through;
 use crate::transport::relaying::relay_of;
-use crate::transport::service_tokens::{IssuerSetup, ServiceTokens, check_no_demand};
+use crate::transport::service_tokens::{IssuerAccess, check_no_demand};
 
 /// Slowest upload that a service accepts, in bytes per second.
 const SLOWEST_UPLOAD: u64 = 4 << 10;
@@ -40,35 +40,18 @@ pub(super) struct Transport {
     /// The relay that carries all requests; `None` if they go to the service itself.
     relay: Option<Arc<Oblivious>>,
     /// The issuer of tokens; `None` if requests have none.
-    issuer: Option<Arc<IssuerAccess>>,
+    issuer: Option<Arc<IssuerAccess<Transport>>>,
     /// The address that is connected to: the service's, or the relay's.
     pub(super) base: Arc<str>,
     state: ClientState,
     pub(super) calls: CallRules,
 }
 
-/// The tokens for a service, and the transport to their issuer.
-struct IssuerAccess {
-    tokens: ServiceTokens,
-    transport: Transport,
-}
-
 /// A token that is being taken, as the value of the header `authorization`. A type of its own,
 /// since the future contains one of a request to the issuer.
 type TakenToken = Pin<Box<dyn Future<Output = Result<Zeroizing<String>>> + Send>>;
 
-impl IssuerAccess {
-    /// The issuer of the options; `None` without one.
-    fn of(address: &Address, options: &Options) -> Result<Option<Arc<Self>>> {
-        let Some(setup) = IssuerSetup::of(address, options)? else {
-            return Ok(None);
-        };
-        // Its options name no issuer, so that this ends.
-        let transport = Transport::new(&setup.address, &setup.options)?;
-        let tokens = setup.tokens;
-        Ok(Some(Arc::new(Self { tokens, transport })))
-    }
-
+impl IssuerAccess<Transport> {
     /// Takes a token within the time left for a call.
     fn take(&self, task: Task<'static, Result<Zeroizing<String>>>, call: &Call) -> TakenToken {
         let mut transport = self.transport.clone();
@@ -87,7 +70,8 @@ impl Transport {
             http: http::client(peer, options)?,
             base: peer.base().into(),
             relay,
-            issuer: IssuerAccess::of(address, options)?,
+            // Its own options name no issuer, so that this ends.
+            issuer: IssuerAccess::of(address, options, Self::new)?,
             state: options.client_state(),
             calls: CallRules::new(address, options),
         })

@@ -17,7 +17,7 @@ use crate::transport::broken::SentRequest;
 use crate::transport::call::{Call, CallRules};
 use crate::transport::options::Options;
 use crate::transport::relaying::relay_of;
-use crate::transport::service_tokens::{IssuerSetup, ServiceTokens, check_no_demand};
+use crate::transport::service_tokens::{IssuerAccess, check_no_demand};
 use crate::transport::verifier::Presented;
 
 /// Runs tasks over blocking HTTP. Clones are cheap and share connections.
@@ -27,30 +27,11 @@ pub(super) struct Transport {
     /// The relay that carries all requests; `None` if they go to the service itself.
     relay: Option<Arc<Oblivious>>,
     /// The issuer of tokens; `None` if requests have none.
-    issuer: Option<Arc<IssuerAccess>>,
+    issuer: Option<Arc<IssuerAccess<Transport>>>,
     /// The address that is connected to: the service's, or the relay's.
     peer: Address,
     state: ClientState,
     calls: CallRules,
-}
-
-/// The tokens for a service, and the transport to their issuer.
-struct IssuerAccess {
-    tokens: ServiceTokens,
-    transport: Transport,
-}
-
-impl IssuerAccess {
-    /// The issuer of the options; `None` without one.
-    fn of(address: &Address, options: &Options) -> Result<Option<Arc<Self>>> {
-        let Some(setup) = IssuerSetup::of(address, options)? else {
-            return Ok(None);
-        };
-        // Its options name no issuer, so that this ends.
-        let transport = Transport::new(&setup.address, &setup.options)?;
-        let tokens = setup.tokens;
-        Ok(Some(Arc::new(Self { tokens, transport })))
-    }
 }
 
 impl Transport {
@@ -75,7 +56,8 @@ impl Transport {
         Ok(Self {
             http: agent::observed(&peer, options, presented)?,
             relay,
-            issuer: IssuerAccess::of(address, options)?,
+            // Its own options name no issuer, so that this ends.
+            issuer: IssuerAccess::of(address, options, Self::new)?,
             peer,
             state: options.client_state(),
             calls: CallRules::new(address, options),

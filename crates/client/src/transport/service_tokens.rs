@@ -3,7 +3,7 @@
 mod sent;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use papir_privacy_pass::PassError;
 use papir_protocol::{ErrorBody, header};
@@ -71,6 +71,33 @@ impl IssuerSetup {
             },
             options: own,
         }))
+    }
+}
+
+/// The tokens for the requests to a service, and the transport to their issuer.
+pub(crate) struct IssuerAccess<T> {
+    pub(crate) tokens: ServiceTokens,
+    pub(crate) transport: T,
+}
+
+impl<T> IssuerAccess<T> {
+    /// The issuer of the options, for the service at `address`; `None` without an issuer. `connect`
+    /// makes a transport to an address, for options without an issuer.
+    ///
+    /// # Errors
+    /// The errors of [`IssuerSetup::of`] and of `connect`.
+    pub(crate) fn of(
+        address: &Address,
+        options: &Options,
+        connect: impl FnOnce(&Address, &Options) -> Result<T>,
+    ) -> Result<Option<Arc<Self>>> {
+        let Some(setup) = IssuerSetup::of(address, options)? else {
+            return Ok(None);
+        };
+
+        let transport = connect(&setup.address, &setup.options)?;
+        let tokens = setup.tokens;
+        Ok(Some(Arc::new(Self { tokens, transport })))
     }
 }
 
