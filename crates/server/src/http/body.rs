@@ -126,6 +126,13 @@ impl Whole {
     }
 }
 
+/// Drains the body of a request that is refused for `problem`, and returns the problem: a client
+/// that is still sending could not receive the response.
+pub(super) async fn refused(body: Body, time: Duration, problem: Problem) -> Problem {
+    drain(body, time).await;
+    problem
+}
+
 /// Reads and discards a body.
 pub(crate) async fn drain(mut body: Body, time: Duration) {
     // A client too slow even for this does not receive the response.

@@ -228,11 +228,7 @@ async fn register(
 ) -> Result<Response, Problem> {
     let begun = match begin(&app, name, &headers, &client).await {
         Ok(begun) => begun,
-        Err(problem) => {
-            // Drained first: a client that is still sending could not receive the response.
-            body::drain(body, app.body_timeout).await;
-            return Err(problem);
-        }
+        Err(problem) => return Err(body::refused(body, app.body_timeout, problem).await),
     };
     let RegisteredDatabase { database, registry } = match begun {
         Begun::Upload(status) => return Ok(created(&status)),
@@ -339,11 +335,7 @@ async fn append(
 ) -> Result<Response, Problem> {
     let place = match part_place(&app, path, &headers) {
         Ok(place) => place,
-        Err(problem) => {
-            // Drained first: a client that is still sending could not receive the response.
-            body::drain(body, app.body_timeout).await;
-            return Err(problem);
-        }
+        Err(problem) => return Err(body::refused(body, app.body_timeout, problem).await),
     };
 
     let held = app.uploads.begin(uploader);

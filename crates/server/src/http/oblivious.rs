@@ -120,11 +120,7 @@ async fn relayed(
     let peer = peer.map_or(Peer::Local, |Extension(peer)| peer);
     let RelayedHead { form, relay } = match admit(&app, peer, &headers) {
         Ok(admitted) => admitted,
-        Err(problem) => {
-            // A client that is still sending could not receive the response.
-            body::drain(body, app.body_timeout).await;
-            return Err(problem);
-        }
+        Err(problem) => return Err(body::refused(body, app.body_timeout, problem).await),
     };
     let exchange = RelayedExchange {
         client: ClientKey::of(&Grant::everything(), relay),

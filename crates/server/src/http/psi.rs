@@ -145,9 +145,8 @@ async fn evaluate(
     let set = psi.set();
     let current = set.version();
     if named_version(&headers)?.is_some_and(|named| named != current) {
-        // Drained first: a client that is still sending could not receive the response.
-        body::drain(body, app.body_timeout).await;
-        return Err(QueryError::WrongVersion { current }.into());
+        let problem = QueryError::WrongVersion { current }.into();
+        return Err(body::refused(body, app.body_timeout, problem).await);
     }
 
     let held = app.uploads.begin(client.clone());

@@ -126,8 +126,7 @@ async fn respond(
         Err(problem) => {
             // First, since the caller may go away while its body is drained.
             let problem = claim_numbers(app, &key, name, headers, problem).await;
-            body::drain(body, app.body_timeout).await;
-            return Err(problem);
+            return Err(body::refused(body, app.body_timeout, problem).await);
         }
     };
 
