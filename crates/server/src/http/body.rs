@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::Request;
+use axum::http::header;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -12,6 +14,9 @@ use crate::admission::HeldBytes;
 /// Bytes of a refused body that are read and discarded, so that a client that is still sending can
 /// receive the response. The connection of a longer body is closed.
 const DRAINED: usize = 16 << 20;
+/// Time for which the body of a refused request is read, so that the client can receive the
+/// response without holding its connection for long.
+pub(crate) const DRAIN_TIME: Duration = Duration::from_secs(1);
 
 /// Time after which a body must have arrived at [`MIN_RATE`] or faster.
 const GRACE: Duration = Duration::from_secs(5);
@@ -131,6 +136,14 @@ impl Whole {
 pub(super) async fn refused(body: Body, time: Duration, problem: Problem) -> Problem {
     drain(body, time).await;
     problem
+}
+
+/// Drains the body of a refused request of which nothing has been read.
+pub(crate) async fn drain_unread(request: Request, time: Duration) {
+    // A client that sent `Expect: 100-continue` will not send its body.
+    if !request.headers().contains_key(header::EXPECT) {
+        drain(request.into_body(), time).await;
+    }
 }
 
 /// Reads and discards a body.

@@ -1,7 +1,7 @@
 //! Middleware: tokens and per-client limits.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{MatchedPath, RawPathParams, Request, State};
@@ -9,12 +9,13 @@ use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use super::body::{self, DRAIN_TIME};
 use super::headers::{announced_length, credentials};
 use super::private_tokens::{Rights, client_of, keeps_token, rights, spend};
 use super::problem::Problem;
 use super::routes::Routes;
 use super::unread::ResponseReader;
-use super::{body, forwarded, psi};
+use super::{forwarded, psi};
 use crate::access::Grant;
 use crate::admission::{ClientKey, ClientSlot};
 use crate::catalog::DatabaseError;
@@ -22,10 +23,6 @@ use crate::clients::SpentToken;
 use crate::listen::Peer;
 use crate::service::App;
 use crate::traces;
-
-/// Time for which the body of a refused request is read, so that the client can receive the
-/// response without holding its connection for long.
-const DRAIN_TIME: Duration = Duration::from_secs(1);
 
 /// Routes that read as much as a query or more.
 const DOWNLOADS: [&str; 2] = ["/v1/databases/{name}/public", "/v1/psi/filter"];
@@ -170,10 +167,7 @@ async fn refuse(app: &App, name: Option<&str>, request: Request, refusal: Refusa
             .outcome(app.catalog.known(database), problem.code());
     }
 
-    // A client that sent `Expect: 100-continue` will not send its body.
-    if !request.headers().contains_key(header::EXPECT) {
-        body::drain(request.into_body(), app.body_timeout.min(DRAIN_TIME)).await;
-    }
+    body::drain_unread(request, app.body_timeout.min(DRAIN_TIME)).await;
     problem.response(token_unspent)
 }
 

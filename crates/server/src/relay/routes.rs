@@ -22,9 +22,9 @@ use super::keys::RelayKeyCache;
 use super::limits::{GatewayPlaces, RelayLimits, RelayPlace};
 use super::problem::RelayProblem;
 use super::upload::{RelayUpload, UploadFault, UploadLimits};
-use crate::http::drain;
+use crate::http::{DRAIN_TIME, drain};
 use crate::listen::Peer;
-use crate::standalone::{DRAIN_TIME, refuse};
+use crate::standalone::refuse;
 
 /// Time for which a browser may keep the answer to a preflight request. Chrome keeps it no longer.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(7200);

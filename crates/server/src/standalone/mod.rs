@@ -8,5 +8,5 @@
 mod refusal;
 mod server;
 
-pub(crate) use refusal::{BUSY_ADVICE, DRAIN_TIME, problem_response, refuse};
+pub(crate) use refusal::{BUSY_ADVICE, problem_response, refuse};
 pub(crate) use server::{StandaloneServer, StandaloneSettings};

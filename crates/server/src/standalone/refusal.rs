@@ -1,17 +1,12 @@
 //! Responses to requests that a relay or an issuer refuses.
 
-use std::time::Duration;
-
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use papir_protocol::{ErrorBody, code};
 
-use crate::http::{drain, problem_details};
+use crate::http::{DRAIN_TIME, drain_unread, problem_details};
 
-/// Time for which the body of a refused request is read, so that the client can receive the
-/// response.
-pub(crate) const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// Retry delay while a server is at capacity, in seconds.
 pub(crate) const BUSY_ADVICE: u64 = 1;
 
@@ -36,9 +31,6 @@ pub(crate) fn problem_response(
 
 /// Refuses a request whose body has not been read.
 pub(crate) async fn refuse(request: Request, problem: impl IntoResponse) -> Response {
-    // A client that sent `Expect: 100-continue` will not send its body.
-    if !request.headers().contains_key(header::EXPECT) {
-        drain(request.into_body(), DRAIN_TIME).await;
-    }
+    drain_unread(request, DRAIN_TIME).await;
     problem.into_response()
 }
