@@ -80,7 +80,7 @@ pub(super) fn granted(tokens: &Tokens, headers: &HeaderMap) -> Option<Grant> {
 }
 
 /// The token in `Authorization: Bearer`.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (kind, token) = value.split_once(' ')?;
     kind.eq_ignore_ascii_case("bearer").then(|| token.trim())

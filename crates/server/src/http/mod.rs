@@ -48,6 +48,7 @@ use axum::middleware::from_fn_with_state;
 use axum::{Extension, Router};
 
 use crate::service::App;
+pub(crate) use authorization::bearer;
 pub(crate) use body::{DRAIN_TIME, drain, drain_unread};
 pub(crate) use connection::Http;
 use oblivious::InnerRouter;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use super::issuance::{TokenClient, TokenIssuer};
 use super::problem::IssuerProblem;
 use super::requests::{REQUEST_PATH, RequestForm};
+use crate::http::bearer;
 use crate::standalone::refuse;
 
 /// Time for which clients and services may keep the directory. Successors of keys are announced
@@ -116,11 +117,4 @@ fn issued(form: RequestForm, bytes: Vec<u8>) -> Response {
     );
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
-}
-
-/// The token in `Authorization: Bearer`.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (kind, token) = value.split_once(' ')?;
-    kind.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
