@@ -205,61 +205,59 @@ pub(crate) fn is_url(place: &str) -> bool {
 
 /// Converts a client's error to a message, with the option that resolves it, if any.
 pub(crate) fn explain(error: papir_client::Error) -> Failure {
+    use papir_client::Error as E;
+    use papir_core::Error as CoreError;
+
     match error {
-        papir_client::Error::Core(error @ papir_core::Error::NotPrivate { .. }) => {
+        E::Core(error @ CoreError::NotPrivate { .. }) => {
             Failure::new(format!("no query was sent: {error} (--allow-not-private)"))
         }
-        papir_client::Error::Core(error @ papir_core::Error::OwnerKey { .. }) => {
+        E::Core(error @ CoreError::OwnerKey { .. }) => {
             Failure::new(format!("no query was sent: {error} (--decrypt)"))
         }
-        error @ papir_client::Error::TokenInClear { .. } => {
+        error @ E::TokenInClear { .. } => {
             Failure::new(format!("no query was sent: {error} (--insecure-http)"))
         }
-        error @ papir_client::Error::TooLarge { .. } => {
-            Failure::new(format!("{error} (--max-download)"))
-        }
-        error @ papir_client::Error::BadProxy { .. } => Failure::new(format!(
-            "no connection was made: {error} (--proxy none connects directly)"
-        )),
-        error @ papir_client::Error::NoIssuer { .. } => {
-            Failure::new(format!("{error} (--issuer URL --issuer-token FILE)"))
-        }
-        error @ (papir_client::Error::BadRelay { .. }
-        | papir_client::Error::BadIssuer { .. }
-        | papir_client::Error::BadOhttpKeys { .. }) => {
-            Failure::new(format!("no connection was made: {error}"))
-        }
-        error @ papir_client::Error::Root { .. } => Failure::new(format!(
+        error @ E::Root { .. } => Failure::new(format!(
             "no query was sent: {error} (--root accepts a new root, once its owner has confirmed it)"
         )),
-        error @ (papir_client::Error::NoCheckpoint { .. }
-        | papir_client::Error::OtherName { .. }) => {
+        error @ (E::NoCheckpoint { .. } | E::OtherName { .. }) => {
             Failure::new(format!("no query was sent: {error}"))
         }
-        papir_client::Error::Checkpoint { url, error } => of_checkpoint(&url, &error),
-        papir_client::Error::Transport { url, source }
-            if is_unknown_certificate(source.as_ref()) =>
-        {
-            Failure::new(format!(
-                "{url}: {source} (--ca FILE trusts the certificates in a file: give the server's own, or that of \
-                 its issuer)"
-            ))
+
+        error @ E::BadProxy { .. } => Failure::new(format!(
+            "no connection was made: {error} (--proxy none connects directly)"
+        )),
+        error @ (E::BadRelay { .. } | E::BadIssuer { .. } | E::BadOhttpKeys { .. }) => {
+            Failure::new(format!("no connection was made: {error}"))
         }
-        papir_client::Error::Relay { url, failure }
-            if is_unknown_certificate(failure.source.as_ref()) =>
-        {
-            Failure::new(format!(
-                "{url}: {failure} (--ca FILE trusts the certificates in a file: give the relay's own, or that of \
-                 its issuer)"
-            ))
+
+        E::Transport { url, source } if is_unknown_certificate(source.as_ref()) => {
+            Failure::new(format!("{url}: {source} ({})", trust_hint("server")))
         }
-        papir_client::Error::Transport { url, source } if asks_for_certificate(source.as_ref()) => {
+        E::Relay { url, failure } if is_unknown_certificate(failure.source.as_ref()) => {
+            Failure::new(format!("{url}: {failure} ({})", trust_hint("relay")))
+        }
+        E::Transport { url, source } if asks_for_certificate(source.as_ref()) => {
             Failure::new(format!(
                 "{url}: {source} (--client-cert FILE --client-key FILE)"
             ))
         }
+
+        error @ E::TooLarge { .. } => Failure::new(format!("{error} (--max-download)")),
+        error @ E::NoIssuer { .. } => {
+            Failure::new(format!("{error} (--issuer URL --issuer-token FILE)"))
+        }
+        E::Checkpoint { url, error } => of_checkpoint(&url, &error),
         other => other.into(),
     }
+}
+
+/// The option that makes a client trust the certificate of a server or a relay.
+fn trust_hint(peer: &str) -> String {
+    format!(
+        "--ca FILE trusts the certificates in a file: give the {peer}'s own, or that of its issuer"
+    )
 }
 
 /// Returns whether the service asks for a client certificate, and the client presented none.
