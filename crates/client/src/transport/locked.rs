@@ -61,8 +61,8 @@ impl LockedStorage {
         self.freed.notify_all();
 
         let count = self.released.count.lock().unwrap();
-        let none = |count: &mut usize| *count == 0;
-        drop(self.released.changed.wait_while(count, none).unwrap());
+        let released = &self.released.changed;
+        drop(released.wait_while(count, |count| *count == 0).unwrap());
         assert_eq!(*self.taken.lock().unwrap(), 1);
     }
 }
