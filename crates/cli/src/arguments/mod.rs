@@ -9,6 +9,7 @@ pub(crate) mod owner_key;
 pub(crate) mod proxy;
 pub(crate) mod remote;
 pub(crate) mod secret_file;
+pub(crate) mod servers;
 pub(crate) mod sign;
 pub(crate) mod state;
 pub(crate) mod trust;

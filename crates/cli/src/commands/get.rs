@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::connecting::{self, Connecting};
+use crate::arguments::servers::ServerArguments;
 use crate::arguments::state::StateArguments;
 use crate::arguments::trust::TrustArguments;
 use crate::describe::{json_field, milliseconds, seconds};
@@ -33,14 +34,8 @@ const ABSENT: u8 = 1;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The server, as http://host:port or unix:/path/of/a/socket, or one of its databases, as
-    /// http://host:port/v1/databases/name.
-    url: String,
-    /// Another server of the same database, used while the first is away, behind or different; may
-    /// be repeated. It must have the same database, signed by the same owner or with the same root.
-    /// The token is sent to each server that is used.
-    #[arg(long, value_name = "URL")]
-    also: Vec<String>,
+    #[command(flatten)]
+    servers: ServerArguments,
     /// The keys to look up.
     #[arg(value_name = "KEY", required_unless_present_any = ["index", "batch"])]
     keys: Vec<OsString>,
@@ -155,9 +150,7 @@ fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
         ..arguments.state.add_to(options)?
     };
 
-    let mut urls = vec![&arguments.url];
-    urls.extend(&arguments.also);
-    Connection::open_any(&urls, &options).map_err(connecting::explain)
+    Connection::open_any(&arguments.servers.urls(), &options).map_err(connecting::explain)
 }
 
 /// Looks up the lines of a file.

@@ -80,13 +80,9 @@ fn a_required_sequence_passes_over_a_server_that_is_behind() {
     fails_with(&refused, &["sequence 0: expected at least 1 (--sequence)"]);
 }
 
-/// The registration at one server is of no use at another: the client registers with each. Takes
-/// seconds with AVX-512 and longer without: a client with two 3,072-bit keys makes three lookups.
-#[test]
-fn a_registered_client_registers_with_each_server() {
-    let folder = Folder::new();
-    let state = folder.path("state");
-    let (owner, _) = keygen(&folder, "owner.key");
+/// Builds a signed database `words.papir`, whose clients register and use tickets.
+fn build_with_tickets(folder: &Folder) {
+    let (owner, _) = keygen(folder, "owner.key");
     let rows: String = (0..60).map(|i| format!("key-{i},a-{i}\n")).collect();
     let source = folder.write("words.csv", format!("word,meaning\n{rows}"));
     let words = folder.path("words.papir");
@@ -94,36 +90,96 @@ fn a_registered_client_registers_with_each_server() {
     let scheme = ["--value", "meaning", "--scheme", "zip", "--room", "10"];
     let goal = ["--goal", "min-communication", "--sign", &owner];
     succeeds(&[&table[..], &scheme, &goal].concat());
+}
 
-    let serve = |number: usize, address: &str| {
-        let registry = folder.path(&format!("registry-{number}"));
-        let keys = ["--registry", &registry, "--tickets-ahead", "1"];
-        let more = ["--list-clients", "--listen", address];
-        Service::start(&[&words], &[&keys[..], &more].concat())
-    };
+/// Serves the database of [`build_with_tickets`] at this address, with the registry of this number.
+fn serve_clients(folder: &Folder, number: usize, address: &str) -> Service {
+    let words = folder.path("words.papir");
+    let registry = folder.path(&format!("registry-{number}"));
+    let keys = ["--registry", &registry, "--tickets-ahead", "1"];
+    let more = ["--list-clients", "--listen", address];
+    Service::start(&[&words], &[&keys[..], &more].concat())
+}
+
+/// The number of clients that are registered with a service.
+fn clients_of(service: &Service) -> usize {
+    let listed = succeeds(&["clients", &service.url, "list"]);
+    listed.matches("registered").count()
+}
+
+/// The registration at one server is of no use at another: the client registers with each. Takes
+/// seconds with AVX-512 and longer without: a client with two 3,072-bit keys makes three lookups.
+#[test]
+fn a_registered_client_registers_with_each_server() {
+    let folder = Folder::new();
+    let state = folder.path("state");
+    build_with_tickets(&folder);
     let addresses = [lasting_address(), lasting_address()];
-    let first = serve(0, &addresses[0]);
-    let second = serve(1, &addresses[1]);
+    let first = serve_clients(&folder, 0, &addresses[0]);
+    let second = serve_clients(&folder, 1, &addresses[1]);
     let [one, two] = [first.url.clone(), second.url.clone()];
 
     assert_eq!(succeeds(&get([&one, &two], &state, &[])), "a-7");
     drop(first);
     assert_eq!(succeeds(&get([&one, &two], &state, &[])), "a-7");
-    let first = serve(0, &addresses[0]);
+    let first = serve_clients(&folder, 0, &addresses[0]);
     assert_eq!(succeeds(&get([&one, &two], &state, &[])), "a-7");
     for service in [&first, &second] {
-        let listed = succeeds(&["clients", &service.url, "list"]);
-        assert_eq!(listed.matches("registered").count(), 1, "{listed}");
+        assert_eq!(clients_of(service), 1);
     }
+}
+
+/// Keys that are sent ahead go to the server that lookups use. Takes seconds with AVX-512 and
+/// longer without, for the same reason.
+#[test]
+fn keys_are_sent_ahead_to_the_server_that_is_there() {
+    let folder = Folder::new();
+    build_with_tickets(&folder);
+    let addresses = [lasting_address(), lasting_address()];
+    let first = serve_clients(&folder, 0, &addresses[0]);
+    let second = serve_clients(&folder, 1, &addresses[1]);
+    let urls = [first.url.clone(), second.url.clone()];
+
+    // The first server goes away after the connection is open.
+    let options = Options {
+        state: Some(folder.path("state").into()),
+        patience: Some(PATIENCE),
+        ..Options::default()
+    };
+    let mut connection = Connection::open_any(&urls, &options).unwrap();
+    assert_eq!(connection.address().base(), urls[0]);
+    drop(first);
+    assert_eq!(connection.hold_ahead(1).unwrap(), 1);
+    assert_eq!(connection.address().base(), urls[1]);
+
+    // It is away from the start.
+    let state = folder.path("other");
+    let hold = ["hold", &urls[0], "--also", &urls[1], "--state", &state];
+    assert_eq!(succeeds(&hold).trim(), "1 lookup(s) prepared");
+    assert_eq!(clients_of(&second), 2);
+    let held = get([&urls[0], &urls[1]], &state, &[]);
+    assert_eq!(succeeds(&held), "a-7");
+    assert_eq!(clients_of(&second), 2, "the lookup registered again");
+
+    let first = serve_clients(&folder, 0, &addresses[0]);
+    assert_eq!(succeeds(&held), "a-7");
+    assert_eq!(clients_of(&first), 1, "it registers with each");
 }
 
 #[test]
 fn an_address_twice_is_refused() {
     let urls = ["http://127.0.0.1:1", "http://127.0.0.1:1/"];
-    let output = papir(&get(urls, "state", &[]));
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("given twice"), "{stderr}");
+    let [first, second] = urls;
+    let commands = [
+        get(urls, "state", &[]),
+        vec!["hold", first, "--also", second],
+    ];
+    for command in commands {
+        let output = papir(&command);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("given twice"), "{stderr}");
+    }
 }
 
 /// The kills of two servers in turn.

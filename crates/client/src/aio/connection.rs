@@ -28,7 +28,7 @@ pub struct Connection {
 }
 
 define_connection!([async] [.await] [register_owned, prepare_ahead_owned, hold_ahead_owned]);
-define_servers!([async] [.await]);
+define_servers!([async] [.await] [impl Fn(Session) -> Task<'static, (Session, Result<T>)>]);
 
 impl Connection {
     /// The costs since the connection was opened. Futures that were dropped do not count.
@@ -70,15 +70,15 @@ impl Connection {
         self.run_over(transport, task).await
     }
 
-    /// Runs a task with a clone of the session. When the task is done, the clone replaces the
-    /// session.
-    async fn run<T: Send + 'static>(
+    /// Runs a task with a clone of the session, over a transport to the current server. When the
+    /// task is done, the clone replaces the session.
+    async fn run_once<T: Send + 'static>(
         &mut self,
-        task: impl FnOnce(Session) -> Task<'static, (Session, Result<T>)>,
+        transport: &Transport,
+        make: &impl Fn(Session) -> Task<'static, (Session, Result<T>)>,
     ) -> Result<T> {
-        let task = task(self.session.clone());
-        let transport = self.transport.clone();
-        self.run_over(&transport, task).await
+        let task = make(self.session.clone());
+        self.run_over(transport, task).await
     }
 
     /// Runs a task that owns a session, which replaces the one of the connection.

@@ -28,7 +28,7 @@ pub struct Connection {
 }
 
 define_connection!([] [] [register, prepare_ahead, hold_ahead]);
-define_servers!([] []);
+define_servers!([] [] [impl for<'s> Fn(&'s mut Session) -> Task<'s, Result<T>>]);
 
 impl Connection {
     /// The costs since the connection was opened.
@@ -65,11 +65,12 @@ impl Connection {
         transport.run(self.session.get_each(wanted))
     }
 
-    /// Runs a task of the session.
-    fn run<T>(
+    /// Runs a task of the session over a transport to the current server.
+    fn run_once<T>(
         &mut self,
-        task: impl for<'s> FnOnce(&'s mut Session) -> Task<'s, Result<T>>,
+        transport: &Transport,
+        make: &impl for<'s> Fn(&'s mut Session) -> Task<'s, Result<T>>,
     ) -> Result<T> {
-        self.transport.run(task(&mut self.session))
+        transport.run(make(&mut self.session))
     }
 }

@@ -109,8 +109,9 @@ macro_rules! define_connection {
             ///
             /// In schemes with client keys, the client registers with each server that it uses.
             /// [`Connection::register`], [`Connection::prepare_ahead`] and
-            /// [`Connection::hold_ahead`] apply to the current server only, and are not retried.
-            /// With one address this is [`Connection::open_with`].
+            /// [`Connection::hold_ahead`] apply to the server that is used, which is the next one
+            /// if they fail there: keys and masks of one server are of no use at another. With one
+            /// address this is [`Connection::open_with`].
             ///
             /// # Errors
             /// The errors of the options; [`Error::Servers`](crate::Error::Servers) for a list that
@@ -176,7 +177,7 @@ macro_rules! define_connection {
             /// client's state. These lookups are shorter, need no ticket and are faster to decode.
             /// Returns the number of lookups for which keys are stored. The tickets that the
             /// service prepares ahead limit it. The keys are valid for this version of the database
-            /// only.
+            /// only, and at this server.
             ///
             /// # Errors
             /// Errors of the network, of the service and of client state;

@@ -1,11 +1,12 @@
-//! Lookups over connections to several servers.
+//! Calls over connections to several servers.
 
 /// Defines the private methods of a `Connection` that choose a server.
 ///
 /// The module's `Connection` has the fields `session`, `transport` and `servers`, and the private
-/// functions `opened` and `look_up`.
+/// functions `opened`, `look_up` and `run_once`. The last argument is the type of a function that
+/// makes a task of a session with the outcome `T`, as `run_once` takes it.
 macro_rules! define_servers {
-    ([$($async:tt)?] [$($await:tt)*]) => {
+    ([$($async:tt)?] [$($await:tt)*] [$($make:tt)+]) => {
         impl Connection {
             /// Opens a connection to the first of the servers that can be used.
             $($async)? fn open_first(
@@ -58,6 +59,23 @@ macro_rules! define_servers {
                             self.move_on(&mut search, end, error)$($await)*?;
                         }
                         found => return found,
+                    }
+                }
+            }
+
+            /// Runs a task of the session. If the server fails, runs the task at the next server,
+            /// with the session moved there.
+            $($async)? fn run<T: Send + 'static>(&mut self, make: $($make)+) -> Result<T> {
+                let end = self.transport.end();
+                let mut search = self.servers.search();
+
+                loop {
+                    let limited = self.transport.until(share(end, search.left()));
+                    match self.run_once(&limited, &make)$($await)* {
+                        Err(error) if search.has_others() && error.is_of_server() => {
+                            self.move_on(&mut search, end, error)$($await)*?;
+                        }
+                        done => return done,
                     }
                 }
             }
