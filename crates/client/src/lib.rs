@@ -73,7 +73,7 @@ pub use transport::{
 /// Private set intersection.
 pub mod psi {
     #[cfg(feature = "blocking")]
-    pub use crate::blocking::psi::{describe, intersect};
+    pub use crate::blocking::psi::{describe, intersect, intersect_any};
     pub use crate::core::psi::Intersection;
     pub use papir_protocol::PsiInfo;
 }

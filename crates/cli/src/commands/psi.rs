@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use papir_client::psi::{Intersection, intersect};
+use papir_client::psi::{Intersection, intersect_any};
 use papir_client::{Error, Pin, Watcher};
 use papir_core::Run;
 use papir_lookup::psi::Kind;
@@ -102,12 +102,19 @@ struct ServeArguments {
 #[derive(Args)]
 #[command(after_help = "Examples:
   papir psi run http://127.0.0.1:7470 mine.txt
+  papir psi run https://a.example --also https://b.example mine.txt
   papir psi run http://127.0.0.1:7470 mine.txt --json -v")]
 struct RunArguments {
     /// The server, as http://host:port or unix:/path/of/a/socket.
     url: String,
     /// A text file with one element per line; - is standard input.
     set: PathBuf,
+    /// Another server of the same set, used while the first is away; may be repeated. All must
+    /// serve copies of one file of `papir psi prepare`: another file, even of the same elements,
+    /// has another key. Each is trusted as the only one would be. The token is sent to each server
+    /// that is used.
+    #[arg(long, value_name = "URL")]
+    also: Vec<String>,
     #[command(flatten)]
     connecting: Connecting,
     /// Print JSON lines.
@@ -192,7 +199,9 @@ fn find_matches(arguments: &RunArguments) -> Outcome {
         watcher: Watcher::new(Bars::new()),
         ..options
     };
-    let intersection = intersect(&arguments.url, &elements, &options).map_err(explain)?;
+    let mut urls = vec![&arguments.url];
+    urls.extend(&arguments.also);
+    let intersection = intersect_any(&urls, &elements, &options).map_err(explain)?;
 
     let mut out = std::io::stdout().lock();
     // Before the costs, which go to another stream: with both on a terminal, the result comes

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::support::{Folder, Service, fails_with, has_metric, papir, succeeds, until};
+use crate::support::{
+    Folder, Service, fails_for_now, fails_with, has_metric, lasting_address, papir, succeeds, until,
+};
 
 /// A set of 300 elements with labels.
 fn labelled(folder: &Folder) -> String {
@@ -148,6 +150,27 @@ fn labels_are_looked_up_privately() {
         &["update", &file, "--from", &changes],
         &["set.psi", "papir psi prepare"],
     );
+}
+
+#[test]
+fn a_set_is_intersected_at_the_server_that_is_there() {
+    let folder = Folder::new();
+    let file = prepared(&folder, &folder.write("set.txt", "a\nb\n"), &[]);
+    let mine = folder.write("mine.txt", "b\nc\n");
+    let state = folder.path("state");
+
+    let first = Service::psi(&file, &["--listen", &lasting_address()]);
+    let second = Service::psi(&file, &["--listen", &lasting_address()]);
+    let [one, two] = [first.url.clone(), second.url.clone()];
+    let run = [
+        "psi", "run", &one, &mine, "--also", &two, "--state", &state, "--json",
+    ];
+    let expected = "{\"element\":\"b\"}\n";
+    assert_eq!(succeeds(&run), expected);
+    drop(first);
+    assert_eq!(succeeds(&run), expected);
+    drop(second);
+    fails_for_now(&run, &["none of the 2 servers", &one, &two]);
 }
 
 #[test]

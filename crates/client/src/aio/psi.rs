@@ -4,10 +4,13 @@ use papir_protocol::PsiInfo;
 use zeroize::Zeroizing;
 
 use super::transport::Transport;
-use crate::core::psi::{self, Intersection};
+use crate::core::psi::{self, Intersection, SetAttempts};
+use crate::core::wait_for;
 use crate::error::Result;
+use crate::transport::call::share;
 use crate::transport::operations::psi::define_psi;
 use crate::transport::options::Options;
+use crate::transport::servers::{ServerAt, Servers};
 
 define_psi!([async] [.await]);
 

@@ -107,6 +107,8 @@ pub use schedule::{
     Awaited, MAX_KEY_BYTES, MAX_WAITING, Schedule, ScheduleRunner, Scheduled, ScheduledBatch,
     TimeSlot, TimeSlots,
 };
+#[cfg(any(feature = "aio", feature = "blocking"))]
+pub(crate) use server_list::check_addresses;
 pub use server_list::check_servers;
 #[cfg(any(feature = "aio", feature = "blocking"))]
 pub(crate) use servers::{ServerSearch, wait_for};

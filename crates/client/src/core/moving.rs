@@ -47,7 +47,8 @@ impl Session {
     }
 
     /// Checks that one of several servers has a signed database, or one with a trusted root. Any
-    /// server could otherwise answer for the others with data of its own.
+    /// server could otherwise answer for the others with data of its own. The database of a set is
+    /// not checked: each of its servers has the set's key, and is trusted like the owner.
     pub(super) fn check_trust(&self) -> Result<()> {
         if !self.service.is_one_of_several() || self.protects_name() {
             return Ok(());

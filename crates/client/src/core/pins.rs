@@ -72,8 +72,10 @@ impl<'a> NamePin<'a> {
     /// The pin of the name of the database of the service's set.
     pub(crate) fn of_set(io: &'a Io, service: &Service, settings: &Settings) -> Self {
         let pin = Self::of_service(io, service, settings);
+        let others = pin.others.into_iter().map(|slot| slot + " set");
         Self {
             slot: pin.slot.map(|slot| slot + " set"),
+            others: others.collect(),
             ..pin
         }
     }
@@ -88,13 +90,15 @@ impl<'a> NamePin<'a> {
         Ok(())
     }
 
-    /// Returns true if a name is pinned: the name of a database that was signed, or whose root is
-    /// pinned.
+    /// Returns true if a name is pinned at any of the servers: the name of a database that was
+    /// signed, or whose root is pinned.
     pub(crate) async fn is_set(&self) -> Result<bool> {
-        match &self.slot {
-            Some(slot) => Ok(SlotStorage::new(self.io, slot).name().await?.is_some()),
-            None => Ok(false),
+        for slot in self.slot.iter().chain(&self.others) {
+            if SlotStorage::new(self.io, slot).name().await?.is_some() {
+                return Ok(true);
+            }
         }
+        Ok(false)
     }
 
     /// Pins a name, unless a name is pinned. Fails with [`Error::OtherName`] if another name is

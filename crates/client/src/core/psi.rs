@@ -1,6 +1,6 @@
 //! Receiver of a private set intersection.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use papir_core::Version;
@@ -10,6 +10,7 @@ use papir_lookup::oprf::ELEMENT_BYTES;
 use papir_lookup::psi::{Filter, Kind, Match, Receiver, Wanted as Masked};
 use papir_protocol::{PsiInfo, path};
 
+use super::address::Address;
 use super::checkpoints::OwnerTrust;
 use super::pins::{NamePin, wrong_root};
 use super::queries::{QueryReply, QueryRequest};
@@ -46,11 +47,103 @@ pub struct Intersection {
     pub time: Duration,
 }
 
-/// Bytes sent and received so far.
+/// The attempts of one intersection at the servers of a set. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct SetAttempts(Arc<Mutex<AttemptState>>);
+
+/// The traffic of all attempts so far, and the set that they have seen.
 #[derive(Default)]
+struct AttemptState {
+    traffic: Traffic,
+    /// The set of the intersection; `None` before a server has described it.
+    set: Option<KnownSet>,
+}
+
+/// Bytes sent and received so far.
+#[derive(Clone, Copy, Default)]
 struct Traffic {
     sent: u64,
     received: u64,
+}
+
+/// The set of an intersection.
+struct KnownSet {
+    info: PsiInfo,
+    /// The addresses of the servers that have described it, at least one.
+    servers: Vec<String>,
+}
+
+impl SetAttempts {
+    fn state(&self) -> MutexGuard<'_, AttemptState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.state().traffic
+    }
+
+    /// Counts bytes that are sent.
+    fn add_sent(&self, bytes: u64) {
+        self.state().traffic.sent += bytes;
+    }
+
+    /// Counts bytes that were received.
+    fn add_received(&self, bytes: u64) {
+        self.state().traffic.received += bytes;
+    }
+
+    /// Notes the set that the server at `url` describes. Fails with the expected set if other
+    /// servers have described another one, and this server has not described theirs: such a server
+    /// would give other results, of which nothing says which are right.
+    fn check_same(&self, url: &str, info: &PsiInfo) -> Result<(), String> {
+        let mut state = self.state();
+
+        match &mut state.set {
+            Some(known) if is_same_set(&known.info, info) => {
+                if !known.servers.iter().any(|server| server == url) {
+                    known.servers.push(url.to_owned());
+                }
+                Ok(())
+            }
+            Some(known) if !known.servers.iter().any(|server| server == url) => {
+                let expected = shown_set(&known.info);
+                Err(format!("{expected}, as at {}", known.servers[0]))
+            }
+            // The first description, or that of a set by which the server has replaced its own.
+            set => {
+                *set = Some(KnownSet {
+                    info: info.clone(),
+                    servers: vec![url.to_owned()],
+                });
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Returns true if both descriptions are of copies of one prepared set.
+fn is_same_set(one: &PsiInfo, other: &PsiInfo) -> bool {
+    let limits = PsiInfo {
+        max_elements: other.max_elements,
+        ..one.clone()
+    };
+    limits == *other
+}
+
+/// A set, for messages.
+fn shown_set(info: &PsiInfo) -> String {
+    let PsiInfo {
+        kind,
+        version,
+        elements,
+        database,
+        ..
+    } = info;
+
+    match database {
+        Some(name) => format!("version {version} ({kind} from `{name}`, {elements} elements)"),
+        None => format!("version {version} ({kind}, {elements} elements)"),
+    }
 }
 
 /// The error of a run.
@@ -87,12 +180,25 @@ pub fn intersect<'a, E: AsRef<[u8]> + Send + Sync + 'a>(
     settings: Settings,
     elements: Vec<E>,
 ) -> Task<'a, Result<Intersection>> {
+    intersect_again(service, settings, elements, SetAttempts::default())
+}
+
+/// Like [`intersect`], at one of several servers of a set, after `attempts` at others. Another
+/// server must have the set that the first one described. The costs are those of all attempts, and
+/// the time is that of this one.
+pub(crate) fn intersect_again<'a, E: AsRef<[u8]> + Send + Sync + 'a>(
+    service: Service,
+    settings: Settings,
+    elements: Vec<E>,
+    attempts: SetAttempts,
+) -> Task<'a, Result<Intersection>> {
     Task::new(move |io| async move {
         let elements: Vec<&[u8]> = elements.iter().map(AsRef::as_ref).collect();
         IntersectionTask {
             io: &io,
             service,
             settings,
+            attempts,
         }
         .intersect(&elements)
         .await
@@ -104,19 +210,19 @@ struct IntersectionTask<'a> {
     io: &'a Io,
     service: Service,
     settings: Settings,
+    attempts: SetAttempts,
 }
 
 impl IntersectionTask<'_> {
     async fn intersect(&self, elements: &[&[u8]]) -> Result<Intersection> {
         let start = self.service.platform.now();
-        let mut traffic = Traffic::default();
         let mut changes = 0;
 
         loop {
-            match self.run(elements, &mut traffic).await {
+            match self.run(elements).await {
                 Ok((info, matches)) => {
-                    let Traffic { sent, received } = traffic;
                     let time = self.service.platform.now().saturating_sub(start);
+                    let Traffic { sent, received } = self.attempts.traffic();
                     return Ok(Intersection {
                         matches,
                         info,
@@ -136,11 +242,7 @@ impl IntersectionTask<'_> {
     }
 
     /// Makes one intersection with the set's current version.
-    async fn run(
-        &self,
-        elements: &[&[u8]],
-        traffic: &mut Traffic,
-    ) -> Result<(PsiInfo, Vec<Match>), RunError> {
+    async fn run(&self, elements: &[&[u8]]) -> Result<(PsiInfo, Vec<Match>), RunError> {
         let info: PsiInfo = self.service.json(self.io, path::PSI).await?;
         let kind: Kind = info
             .kind
@@ -164,15 +266,16 @@ impl IntersectionTask<'_> {
         {
             return Err(self.bad_set("labels that are too long").into());
         }
+        self.check_set(&info)?;
 
         // Fresh blinds for each attempt: under the same ones the service could link the attempts.
         let (receiver, blinded) = Receiver::new(elements, &mut self.blinds(elements, &info))?;
-        let evaluated = self.evaluate(&blinded, &info, version, traffic).await?;
+        let evaluated = self.evaluate(&blinded, &info, version).await?;
         let masked = receiver.unmask(&evaluated)?;
 
         let matches = match kind {
-            Kind::Filter => masked.in_filter(&self.filter(&info, traffic).await?),
-            Kind::Retrieval => self.retrieve(&masked, &info, traffic).await?,
+            Kind::Filter => masked.in_filter(&self.filter(&info).await?),
+            Kind::Retrieval => self.retrieve(&masked, &info).await?,
         };
         Ok((info, matches))
     }
@@ -190,6 +293,15 @@ impl IntersectionTask<'_> {
             .rng(&mut *platform.rng())
     }
 
+    /// Checks that a server has the set that the others of this intersection have.
+    fn check_set(&self, info: &PsiInfo) -> Result<()> {
+        let url = self.service.address().shown();
+        self.attempts.check_same(&url, info).map_err(|expected| {
+            let reason = format!("the set has {}: expected {expected}", shown_set(info));
+            unexpected(&self.service.url(path::PSI), reason)
+        })
+    }
+
     /// The error for an invalid description of the set.
     fn bad_set(&self, what: &str) -> Error {
         unexpected(&self.service.url(path::PSI), format!("a set with {what}"))
@@ -202,7 +314,6 @@ impl IntersectionTask<'_> {
         blinded: &[u8],
         info: &PsiInfo,
         version: Version,
-        traffic: &mut Traffic,
     ) -> Result<Vec<u8>, RunError> {
         let mut evaluated = Vec::with_capacity(blinded.len());
         // A service that names none would be asked for ever, and one that names too many gets all
@@ -221,7 +332,7 @@ impl IntersectionTask<'_> {
             };
 
             // Counted before the reply: the bytes have been sent in any case.
-            traffic.sent += limit;
+            self.attempts.add_sent(limit);
             match self
                 .service
                 .query(self.io, path::PSI_EVALUATE, &request)
@@ -233,7 +344,7 @@ impl IntersectionTask<'_> {
             }
         }
 
-        traffic.received += evaluated.len() as u64;
+        self.attempts.add_received(evaluated.len() as u64);
         Ok(evaluated)
     }
 
@@ -266,14 +377,25 @@ impl IntersectionTask<'_> {
         }
     }
 
-    /// The filter of this version, from the storage or fetched.
-    async fn filter(&self, info: &PsiInfo, traffic: &mut Traffic) -> Result<Filter, RunError> {
+    /// The slot for the filter of the set at an address.
+    fn filter_slot(&self, address: &Address) -> String {
         // Apart from the service's own slot: its database and its set are different things.
-        let set = self.service.address.identity("") + " set";
-        let slot = self.service.unlinked_slot(set);
+        self.service.unlinked_slot(address.identity("") + " set")
+    }
+
+    /// The filter of this version, from the storage or fetched.
+    async fn filter(&self, info: &PsiInfo) -> Result<Filter, RunError> {
+        let slot = self.filter_slot(&self.service.address);
         let storage = SlotStorage::new(self.io, &slot);
         if let Some(filter) = stored_filter(storage, info).await {
             return Ok(filter);
+        }
+        // The same version at another server is a copy of the same file.
+        for other in self.service.others() {
+            let slot = self.filter_slot(other);
+            if let Some(filter) = stored_filter(SlotStorage::new(self.io, &slot), info).await {
+                return Ok(filter);
+            }
         }
 
         let limit = info.filter_bytes.unwrap_or_default();
@@ -289,7 +411,7 @@ impl IntersectionTask<'_> {
             )));
         };
 
-        traffic.received += bytes.len() as u64;
+        self.attempts.add_received(bytes.len() as u64);
         let filter = Filter::decode(&bytes)?;
         // If the filter cannot be stored, it is fetched again next time.
         let _ = storage
@@ -299,12 +421,7 @@ impl IntersectionTask<'_> {
     }
 
     /// Looks up all masked elements, including padding, in the set's database.
-    async fn retrieve(
-        &self,
-        masked: &Masked,
-        info: &PsiInfo,
-        traffic: &mut Traffic,
-    ) -> Result<Vec<Match>, RunError> {
+    async fn retrieve(&self, masked: &Masked, info: &PsiInfo) -> Result<Vec<Match>, RunError> {
         let named = self.service.named(&self.settings);
         if let (Some(expected), Some(found)) = (named, &info.database)
             && expected != found
@@ -330,9 +447,10 @@ impl IntersectionTask<'_> {
             .collect();
         let values = session.look_up(self.io, &wanted).await;
         let costs = session.costs();
-        traffic.sent += costs.query_bytes;
         // Also of a lookup that failed, since the costs are of the session.
-        traffic.received += costs.public_bytes + costs.answer_bytes;
+        self.attempts.add_sent(costs.query_bytes);
+        self.attempts
+            .add_received(costs.public_bytes + costs.answer_bytes);
 
         // The session may have moved to a newer version, whose names come from another key. This is
         // checked before the answers are, whether or not they decoded: the service sees a new run.
@@ -364,4 +482,41 @@ async fn stored_filter(storage: SlotStorage<'_>, info: &PsiInfo) -> Option<Filte
     let limit = info.filter_bytes?.saturating_add(info.version.len() as u64);
     let bytes = storage.filter(limit).await.ok()??;
     Filter::decode(bytes.strip_prefix(info.version.as_bytes())?).ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn info(version: &str) -> PsiInfo {
+        PsiInfo {
+            kind: "filter".into(),
+            version: version.into(),
+            elements: 3,
+            longest_label: None,
+            max_elements: 9,
+            filter_bytes: Some(99),
+            database: None,
+        }
+    }
+
+    #[test]
+    fn the_first_description_decides_until_a_server_replaces_the_set() {
+        let attempts = SetAttempts::default();
+        attempts.check_same("http://a", &info("01")).unwrap();
+        let other_limit = PsiInfo {
+            max_elements: 5,
+            ..info("01")
+        };
+        attempts.check_same("http://b", &other_limit).unwrap();
+        let expected = attempts.check_same("http://c", &info("02")).unwrap_err();
+        assert_eq!(expected, "version 01 (filter, 3 elements), as at http://a");
+
+        // It has described the set of the others before.
+        attempts.check_same("http://b", &info("02")).unwrap();
+        attempts.check_same("http://c", &info("02")).unwrap();
+        let expected = attempts.check_same("http://a", &info("01")).unwrap_err();
+        assert_eq!(expected, "version 02 (filter, 3 elements), as at http://b");
+    }
 }

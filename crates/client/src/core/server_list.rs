@@ -14,8 +14,14 @@ const MAX_SERVERS: usize = 16;
 /// [`Error::Servers`] for a list that is empty, too long, or has an address twice or addresses of
 /// different databases, and for settings that give no reason to trust a server.
 pub fn check_servers(addresses: &[Address], settings: Settings) -> Result<Settings> {
-    check_number(addresses.len())?;
+    let settings = check_addresses(addresses, settings)?;
     check_trust(&settings)?;
+    Ok(settings)
+}
+
+/// Like [`check_servers`], for servers of a set, which need not be signed.
+pub(crate) fn check_addresses(addresses: &[Address], settings: Settings) -> Result<Settings> {
+    check_number(addresses.len())?;
     check_distinct(addresses)?;
 
     let database = match settings.database {

@@ -82,9 +82,14 @@ impl Session {
     /// [`Error::OtherName`] if the database does not verify; [`Error::TooLarge`]; [`Error::Core`]
     /// if the public part is damaged or its scheme is unknown or not private.
     pub fn open(service: Service, settings: Settings) -> Task<'static, Result<Self>> {
-        Task::new(|io| async move { Self::connect(&io, service, settings).await })
+        Task::new(|io| async move {
+            let session = Self::connect(&io, service, settings).await?;
+            session.check_trust()?;
+            Ok(session)
+        })
     }
 
+    /// [`Session::open`], also of an unsigned database that several servers have.
     pub(crate) async fn connect(io: &Io, service: Service, mut settings: Settings) -> Result<Self> {
         let service = service.of_session(&settings);
         let ChosenDatabase { name, mut trust } = choose_database(io, &service, &settings).await?;
@@ -106,7 +111,6 @@ impl Session {
             had_delta,
             named: false,
         };
-        session.check_trust()?;
 
         // Pinned last: only a version that was accepted tells what the name protects.
         let pin = NamePin::of_service(io, &session.service, &session.settings);

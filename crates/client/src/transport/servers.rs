@@ -7,7 +7,7 @@ use papir_core::without_passwords;
 use super::call::is_over;
 use super::options::Options;
 use super::retry_observer::{RetryObserver, RetryPause};
-use crate::core::{Address, ServerSearch, Service, Settings, check_servers};
+use crate::core::{Address, ServerSearch, Service, Settings, check_addresses, check_servers};
 use crate::error::{Error, Result};
 
 /// The servers of one database, with a transport of type `T` to each.
@@ -55,9 +55,34 @@ impl<T> Servers<T> {
             services.push(options.session_service(url.as_ref())?);
         }
 
-        let addresses: Vec<Address> = services.iter().map(|one| one.address().clone()).collect();
-        let database = check_servers(&addresses, options.settings())?.database;
+        let settings = check_servers(&addresses_of(&services), options.settings())?;
+        Self::connected(services, settings.database, options, connect)
+    }
 
+    /// Like [`Servers::new`], for servers of a set, which need not be signed.
+    pub(crate) fn of_set<U: AsRef<str>>(
+        urls: &[U],
+        options: &Options,
+        connect: fn(&Address, &Options) -> Result<T>,
+    ) -> Result<Self> {
+        let mut services = Vec::new();
+        for url in urls {
+            // No proof of an owner is read first, as a session does before it sends the token.
+            services.push(options.service(url.as_ref())?);
+        }
+
+        let settings = check_addresses(&addresses_of(&services), options.settings())?;
+        Self::connected(services, settings.database, options, connect)
+    }
+
+    /// These services, each beside the others, with transports to them.
+    fn connected(
+        services: Vec<Service>,
+        database: Option<String>,
+        options: &Options,
+        connect: fn(&Address, &Options) -> Result<T>,
+    ) -> Result<Self> {
+        let addresses = addresses_of(&services);
         let mut all = Vec::new();
         for (number, service) in services.into_iter().enumerate() {
             let transport = connect(service.address(), options)?;
@@ -68,6 +93,7 @@ impl<T> Servers<T> {
                 transport,
             });
         }
+
         Ok(Self {
             all,
             database,
@@ -127,6 +153,11 @@ impl<T> Servers<T> {
         });
         Ok(pause)
     }
+}
+
+/// The addresses of these services, in their order.
+fn addresses_of(services: &[Service]) -> Vec<Address> {
+    services.iter().map(|one| one.address().clone()).collect()
 }
 
 #[cfg(test)]
@@ -196,5 +227,23 @@ mod tests {
         };
         servers(&urls, &rooted).unwrap();
         servers(&urls, &Options::default()).unwrap();
+    }
+
+    #[test]
+    fn servers_of_a_set_need_no_signature_but_a_sensible_list() {
+        let options = Options {
+            pin: Pin::Nothing,
+            ..Options::default()
+        };
+        let distinct = ["http://a", "http://b"];
+        let servers = Servers::of_set(&distinct, &options, |_, _| Ok(())).unwrap();
+        assert_eq!(servers.all.len(), 2);
+        for server in &servers.all {
+            assert_eq!(server.service.others().len(), 1);
+        }
+
+        let twice = ["http://a", "http://a/"];
+        let refused = Servers::of_set(&twice, &options, |_, _| Ok(()));
+        assert_eq!(refused.err().unwrap().code(), "servers");
     }
 }

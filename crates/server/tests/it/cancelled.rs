@@ -178,6 +178,11 @@ fn futures_are_send() {
             &["element"],
             options,
         ));
+        send(&papir_client::aio::psi::intersect_any(
+            &["", ""],
+            &["element"],
+            options,
+        ));
     }
     let _: fn(Connection, &Options) = all;
 }

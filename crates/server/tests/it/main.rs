@@ -37,6 +37,7 @@ mod relay;
 mod reload;
 mod replacing;
 mod several;
+mod several_sets;
 mod shared_registry;
 mod signed;
 mod stateful_client;

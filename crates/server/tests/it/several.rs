@@ -40,7 +40,7 @@ over_both_transports!(
 );
 
 /// A client with its own storage, which tries no server again.
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     let checkpoint = CheckpointSettings {
         catch_up: Some(Duration::ZERO),
         ..CheckpointSettings::default()

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use papir_client::psi::{Intersection, intersect_any};
 use papir_client::{Connection, Costs, DatabaseInfo, Options, Result, aio};
 use papir_lookup::Lookup;
 use tokio::runtime::Runtime;
@@ -31,6 +32,8 @@ pub(crate) use over_both_transports;
 pub trait AnyConnection: Clone + Send + Sized + 'static {
     fn open_with(url: &str, options: &Options) -> Result<Self>;
     fn open_any(urls: &[String], options: &Options) -> Result<Self>;
+    /// An intersection with a set that these servers have.
+    fn intersect_any(urls: &[String], elements: &[&str], options: &Options) -> Result<Intersection>;
     /// The address of the server in use.
     fn server(&self) -> String;
     fn register(&mut self) -> Result<()>;
@@ -60,6 +63,14 @@ impl AnyConnection for Connection {
 
     fn open_any(urls: &[String], options: &Options) -> Result<Self> {
         Self::open_any(urls, options)
+    }
+
+    fn intersect_any(
+        urls: &[String],
+        elements: &[&str],
+        options: &Options,
+    ) -> Result<Intersection> {
+        intersect_any(urls, elements, options)
     }
 
     fn server(&self) -> String {
@@ -116,6 +127,14 @@ impl AnyConnection for AsyncConnection {
         RUNTIME
             .block_on(aio::Connection::open_any(urls, options))
             .map(Self)
+    }
+
+    fn intersect_any(
+        urls: &[String],
+        elements: &[&str],
+        options: &Options,
+    ) -> Result<Intersection> {
+        RUNTIME.block_on(aio::psi::intersect_any(urls, elements, options))
     }
 
     fn server(&self) -> String {
