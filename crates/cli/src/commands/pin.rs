@@ -17,8 +17,9 @@ const ABSENT: u8 = 1;
 /// Show or remove the pins of a database: its owner's key, its root and its name.
 ///
 /// `get` and `hold` pin them at the first use of a database, and refuse a database that does not
-/// fit. Nothing is sent: the pins are read from the directory of client state. The exit code is 1
-/// if nothing is pinned.
+/// fit. They are kept for each address, and those of one of several servers (--also) hold for the
+/// others. Nothing is sent: the pins are read from the directory of client state. The exit code is
+/// 1 if nothing is pinned.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -43,9 +44,9 @@ enum Action {
 #[derive(Args)]
 struct Pinned {
     /// The server, as http://host:port or unix:/path/of/a/socket, or one of its databases, as
-    /// http://host:port/v1/databases/name: as it was given to `get`.
-    #[arg(value_name = "ADDRESS")]
-    address: String,
+    /// http://host:port/v1/databases/name: as it was given to `get`. Further ones may follow.
+    #[arg(value_name = "ADDRESS", required = true)]
+    addresses: Vec<String>,
     /// The database's name, if it was named, and is not in the address.
     #[arg(long, value_name = "NAME")]
     database: Option<String>,
@@ -56,7 +57,8 @@ struct Pinned {
 
 const EXAMPLES: &str = "Examples:
   papir pin show http://127.0.0.1:7470
-  papir pin remove http://127.0.0.1:7470 --database words";
+  papir pin remove http://127.0.0.1:7470 --database words
+  papir pin remove https://a.example https://b.example";
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     match arguments.action {
@@ -76,22 +78,39 @@ impl Pinned {
 }
 
 fn show(pinned: &Pinned) -> Outcome {
-    let Some(pins) = papir_client::pins(&pinned.address, &pinned.options())? else {
-        return absent();
-    };
-    describe::print(&lines(&pins), &mut std::io::stdout())?;
-    Ok(ExitCode::SUCCESS)
+    let options = pinned.options();
+    let mut found = false;
+
+    for address in &pinned.addresses {
+        let Some(pins) = papir_client::pins(address, &options)? else {
+            continue;
+        };
+        found = true;
+
+        let mut described = Lines::new();
+        if pinned.addresses.len() > 1 {
+            described.push(line("service", address));
+        }
+        described.extend(lines(&pins));
+        describe::print(&described, &mut std::io::stdout())?;
+    }
+    outcome(found)
 }
 
 fn remove(pinned: &Pinned) -> Outcome {
-    if papir_client::remove_pins(&pinned.address, &pinned.options())? {
-        Ok(ExitCode::SUCCESS)
-    } else {
-        absent()
+    let options = pinned.options();
+    let mut found = false;
+    for address in &pinned.addresses {
+        found |= papir_client::remove_pins(address, &options)?;
     }
+    outcome(found)
 }
 
-fn absent() -> Outcome {
+/// The outcome if anything was pinned at any address, or if nothing was.
+fn outcome(found: bool) -> Outcome {
+    if found {
+        return Ok(ExitCode::SUCCESS);
+    }
     writeln!(std::io::stderr(), "nothing is pinned")?;
     Ok(ExitCode::from(ABSENT))
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::signing::{build, get, keygen, rotate, serve_at};
-use crate::support::{Folder, fails_with, papir, succeeds};
+use crate::support::{Folder, fails_with, lasting_address, papir, succeeds};
 
 /// Runs papir, expecting that nothing is pinned.
 fn finds_nothing(arguments: &[&str]) {
@@ -80,6 +80,39 @@ fn a_stolen_key_that_was_replaced_is_not_brought_back() {
     assert_eq!(succeeds(&given), "other-7");
     let shown = succeeds(&["pin", "show", &listen, "--state", &state]);
     assert!(shown.contains(&other), "{shown}");
+}
+
+/// The pin of one of several servers holds for the others, until it is removed at each.
+#[test]
+fn the_pins_of_several_servers_are_removed_together() {
+    let folder = Folder::new();
+    let state = folder.path("state");
+    let (owner, public) = keygen(&folder, "owner.key");
+    let (stranger, _) = keygen(&folder, "stranger.key");
+    let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
+    let others = build(&folder, "others.papir", "other", &["--sign", &stranger]);
+    let addresses = [lasting_address(), lasting_address()];
+    let [one, two] = addresses
+        .each_ref()
+        .map(|address| format!("http://{address}"));
+
+    for address in &addresses {
+        let service = serve_at(address, &words);
+        let found = succeeds(&get(&service.url, &state, &[]));
+        assert_eq!(found, "value-7");
+    }
+    let shown = succeeds(&["pin", "show", &one, &two, "--state", &state]);
+    assert!(shown.contains(&one) && shown.contains(&two), "{shown}");
+    assert_eq!(shown.matches(public.as_str()).count(), 2, "{shown}");
+
+    let _service = serve_at(&addresses[0], &others);
+    let several = get(&one, &state, &["--also", &two, "--json"]);
+    assert_eq!(succeeds(&["pin", "remove", &one, "--state", &state]), "");
+    assert_ne!(papir(&several).status.code(), Some(0), "still pinned");
+    let both = ["pin", "remove", &one, &two, "--state", &state];
+    assert_eq!(succeeds(&both), "");
+    finds_nothing(&both);
+    assert!(succeeds(&several).contains("other-7"));
 }
 
 #[test]
