@@ -297,6 +297,9 @@ impl OwnerTrust {
             (Err(CheckpointError::Untrusted { found, .. }), Some(pin)) => {
                 return Err(not_pinned(pin, found));
             }
+            (Err(CheckpointError::Untrusted { owner, found }), None) => {
+                return Err(self.others.untrusted(owner, found));
+            }
             (accepted, _) => accepted?,
         };
 

@@ -1,6 +1,7 @@
 //! Pins of the other servers of a database.
 
 use papir_checkpoint::{Error as CheckpointError, Policy, Proof, VerifyingKey};
+use papir_core::without_passwords;
 use papir_lookup::Root;
 
 use super::owner_pin::PinnedOwner;
@@ -17,11 +18,31 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OtherPins {
     /// The pinned owners. Every checkpoint must be acceptable under each of them.
-    owners: Vec<PinnedOwner>,
+    owners: Vec<OtherOwner>,
     /// Set if a root is pinned of any other server.
     rooted: bool,
     /// The root pinned of the other servers; `None` if the settings name a root.
     root: Option<Root>,
+}
+
+/// The pinned owner of another server.
+#[derive(Clone, Debug)]
+struct OtherOwner {
+    /// The server's address, without a password.
+    server: String,
+    pin: PinnedOwner,
+}
+
+impl OtherOwner {
+    /// The error for a checkpoint that no key of this owner signed. `found` describes its signers.
+    fn not_pinned(&self, found: String) -> CheckpointError {
+        let Self { server, pin } = self;
+        let remedy = format!("`papir pin remove {server}` forgets it");
+        CheckpointError::Untrusted {
+            owner: format!("{}, which is pinned of {server} ({remedy})", pin.key),
+            found,
+        }
+    }
 }
 
 impl OtherPins {
@@ -43,7 +64,10 @@ impl OtherPins {
         for address in service.others() {
             let slot = address.identity(name);
             let storage = SlotStorage::new(io, &slot);
-            pins.owners.extend(storage.owner().await?);
+            if let Some(pin) = storage.owner().await? {
+                let server = without_passwords(&address.shown());
+                pins.owners.push(OtherOwner { server, pin });
+            }
             pins.add_root(storage, &slot, settings).await?;
         }
 
@@ -90,7 +114,7 @@ impl OtherPins {
 
     /// The key of a pinned owner; `None` if no owner is pinned.
     pub(crate) fn owner(&self) -> Option<&VerifyingKey> {
-        self.owners.first().map(|pin| &pin.key)
+        self.owners.first().map(|one| &one.pin.key)
     }
 
     /// Returns true if a root is pinned.
@@ -106,19 +130,29 @@ impl OtherPins {
     /// Checks that a proof is acceptable under each pinned owner, and not older than the highest
     /// sequence seen at any server.
     pub(crate) fn check(&self, name: &str, now: u64, proof: &Proof) -> Result<(), CheckpointError> {
-        for pin in &self.owners {
+        for one in &self.owners {
             let policy = Policy {
-                highest: Some(pin.highest),
-                ..Policy::new(&pin.key, name, now)
+                highest: Some(one.pin.highest),
+                ..Policy::new(&one.pin.key, name, now)
             };
             match policy.accept(proof) {
                 Err(CheckpointError::Untrusted { found, .. }) => {
-                    return Err(not_pinned(pin, found));
+                    return Err(one.not_pinned(found));
                 }
                 accepted => accepted.map(drop)?,
             }
         }
         Ok(())
+    }
+
+    /// The error for a checkpoint that is not signed under the key `owner`. It names the server of
+    /// which this key is pinned, if it is. `found` describes the signers.
+    pub(crate) fn untrusted(&self, owner: String, found: String) -> CheckpointError {
+        let mut owners = self.owners.iter();
+        match owners.find(|one| one.pin.key.to_string() == owner) {
+            Some(one) => one.not_pinned(found),
+            None => CheckpointError::Untrusted { owner, found },
+        }
     }
 }
 

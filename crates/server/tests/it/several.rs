@@ -170,11 +170,18 @@ fn a_server_of_another_owner_is_passed_over<C: AnyConnection>() {
     let pinned = options();
     C::open_with(&urls[1], &pinned).unwrap();
 
-    for options in [given, pinned] {
+    for options in [given, pinned.clone()] {
         let mut connection = C::open_any(&urls, &options).unwrap();
         assert_value(&mut connection, "a");
         assert_eq!(connection.server(), urls[1]);
     }
+
+    // The pin of a server that is away holds for the others, and the error says whose it is.
+    let [_before, good, _after] = servers;
+    good.finish();
+    let error = C::open_any(&urls, &pinned).err().unwrap().to_string();
+    let pinned_of = format!("which is pinned of {}", urls[1]);
+    assert_eq!(error.matches(&pinned_of).count(), 2, "{error}");
 
     let mut given = options();
     given.checkpoint.owner = Some(owner().public());
