@@ -407,7 +407,7 @@ impl Error {
         url: String,
         failure: Box<dyn std::error::Error + Send + Sync>,
     ) -> Self {
-        #[cfg(feature = "transport")]
+        #[cfg(feature = "tokens")]
         let failure = match failure.downcast::<TokenFailure>() {
             Ok(failure) => return failure.0,
             Err(failure) => failure,
@@ -569,12 +569,12 @@ impl Error {
 
 /// The failure to find a token for a request. Its error is the result of the call, in place of an
 /// [`Error::Transport`].
-#[cfg(feature = "transport")]
+#[cfg(feature = "tokens")]
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub(crate) struct TokenFailure(pub(crate) Error);
 
-#[cfg(feature = "transport")]
+#[cfg(feature = "tokens")]
 impl TokenFailure {
     /// The failure with this error.
     pub(crate) fn of(error: Error) -> Box<dyn std::error::Error + Send + Sync> {
@@ -585,7 +585,7 @@ impl TokenFailure {
 /// Returns true if no retry resolves the failure of a request.
 pub(crate) fn is_final(failure: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
     // The fetch of tokens has made its own retries.
-    #[cfg(feature = "transport")]
+    #[cfg(feature = "tokens")]
     if failure.is::<TokenFailure>() {
         return true;
     }

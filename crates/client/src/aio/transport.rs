@@ -19,16 +19,17 @@ use super::http::{self, ProxiedClient};
 use super::threads::unblocked;
 use crate::core::{
     Address, Failure, Oblivious, Request, Response, Step, StoreRequest, Stored, Task,
+    check_no_demand,
 };
 use crate::error::Result;
 use crate::state::{ClientState, lock_thread_ended, on_lock_thread};
 use crate::transport::READ_TIMEOUT;
 use crate::transport::broken::SentRequest;
 use crate::transport::call::{Call, CallRules};
+use crate::transport::issuing::IssuerAccess;
 use crate::transport::options::Options;
 use crate::transport::proxy::failures::through;
 use crate::transport::relaying::relay_of;
-use crate::transport::service_tokens::{IssuerAccess, check_no_demand};
 
 /// Slowest upload that a service accepts, in bytes per second.
 const SLOWEST_UPLOAD: u64 = 4 << 10;

@@ -10,14 +10,15 @@ use ureq::{AsSendBody, Body, http};
 use super::agent::{self, HttpAgent};
 use crate::core::{
     Address, Failure, Oblivious, Request, Response, Step, StoreRequest, Stored, Task,
+    check_no_demand,
 };
 use crate::error::{Result, TokenFailure};
 use crate::state::ClientState;
 use crate::transport::broken::SentRequest;
 use crate::transport::call::{Call, CallRules};
+use crate::transport::issuing::IssuerAccess;
 use crate::transport::options::Options;
 use crate::transport::relaying::relay_of;
-use crate::transport::service_tokens::{IssuerAccess, check_no_demand};
 use crate::transport::verifier::Presented;
 
 /// Runs tasks over blocking HTTP. Clones are cheap and share connections.

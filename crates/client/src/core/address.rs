@@ -100,7 +100,7 @@ impl Address {
     }
 
     /// The host in lower case, with the port if it is not the scheme's.
-    #[cfg(feature = "relay")]
+    #[cfg(any(feature = "relay", feature = "tokens"))]
     pub(crate) fn authority(&self) -> String {
         let host = self.host().to_ascii_lowercase();
         let host = match host.contains(':') {
@@ -116,7 +116,7 @@ impl Address {
     }
 
     /// Returns true if the service is below a path of its host.
-    #[cfg(feature = "relay")]
+    #[cfg(any(feature = "relay", feature = "tokens"))]
     pub(crate) fn has_path(&self) -> bool {
         let rest = self.base.split("://").nth(1);
         rest.is_some_and(|rest| rest.contains('/'))

@@ -33,7 +33,7 @@
 //! | `server_list`, `servers`, `moving`, `other_pins` | several servers of one database |
 //! | `schedule` | requests of one size at fixed times |
 //! | `psi` | private set intersection |
-//! | `wallet` | tokens of an issuer, which a service demands |
+//! | `wallet`, `service_tokens` (feature `tokens`) | tokens of an issuer; requests that cost one |
 //! | `operator` | administration of registered clients, for the operator |
 //! | `oblivious` (feature `relay`) | requests that are sealed for a gateway behind a relay |
 
@@ -72,13 +72,15 @@ mod server_list;
 #[cfg(any(feature = "aio", feature = "blocking"))]
 mod servers;
 mod service;
+#[cfg(feature = "tokens")]
+mod service_tokens;
 mod session;
 mod settings;
 mod state_cache;
 mod storage;
 mod store;
 mod task;
-#[cfg(feature = "transport")]
+#[cfg(feature = "tokens")]
 pub(crate) mod wallet;
 
 pub use address::Address;
@@ -113,6 +115,8 @@ pub use server_list::check_servers;
 #[cfg(any(feature = "aio", feature = "blocking"))]
 pub(crate) use servers::{ServerSearch, wait_for};
 pub use service::Service;
+#[cfg(feature = "tokens")]
+pub use service_tokens::{PaidRequest, ServiceTokens, check_issuer, check_no_demand};
 pub use session::Session;
 pub use settings::{
     CheckpointSettings, DownloadLimit, Freshness, Pin, Rotation, Schemes, Settings, Token, Watcher,

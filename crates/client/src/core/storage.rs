@@ -7,7 +7,7 @@ use papir_lookup::Root;
 use super::identity::Place;
 use super::owner_pin::PinnedOwner;
 use super::record::SavedRegistration;
-#[cfg(feature = "transport")]
+#[cfg(feature = "tokens")]
 use super::store::SavedTokens;
 use super::store::{StoreAction, StoreLock, StoreRequest, Stored};
 use super::task::Io;
@@ -186,7 +186,7 @@ impl Locked<'_> {
     }
 
     /// Reads the tokens that are not spent; `None` if the slot never had any.
-    #[cfg(feature = "transport")]
+    #[cfg(feature = "tokens")]
     pub(crate) async fn tokens(&self) -> Result<Option<SavedTokens>> {
         match self.storage.perform(StoreAction::Tokens).await? {
             Stored::Tokens(tokens) => Ok(tokens),
@@ -195,7 +195,7 @@ impl Locked<'_> {
     }
 
     /// Stores the tokens that are not spent. They are durable on return.
-    #[cfg(feature = "transport")]
+    #[cfg(feature = "tokens")]
     pub(crate) async fn keep_tokens(&self, tokens: SavedTokens) -> Result<()> {
         self.storage.change(StoreAction::KeepTokens(tokens)).await
     }

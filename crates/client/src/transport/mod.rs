@@ -9,7 +9,7 @@
 //! | `tls`, `verifier`, `certificate` | trusted certificates, and the one that a server presents |
 //! | `identity` | the client's own certificate |
 //! | `proxy` | the proxy that carries connections |
-//! | `issuer`, `service_tokens` | the issuer of tokens; requests with its tokens |
+//! | `issuer`, `issuing` | the issuer of tokens; the connections to it |
 //! | `relay`, `relaying` | the relay; its checks, its file of keys |
 //! | `failures`, `broken` | failures that no retry resolves; connections that break |
 //! | `pinned` | pins, shown and removed by the user |
@@ -21,6 +21,7 @@ pub(crate) mod certificate;
 pub(crate) mod failures;
 pub(crate) mod identity;
 pub(crate) mod issuer;
+pub(crate) mod issuing;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 pub(crate) mod locked;
@@ -35,7 +36,6 @@ pub(crate) mod relaying;
 pub(crate) mod retry_observer;
 #[cfg(any(feature = "aio", feature = "blocking"))]
 pub(crate) mod servers;
-pub(crate) mod service_tokens;
 pub(crate) mod tls;
 pub(crate) mod verifier;
 

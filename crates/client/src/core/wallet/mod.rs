@@ -30,6 +30,7 @@ pub(crate) use offers::{AcceptedChallenge, named_issuer, token_offers};
 pub(crate) use purse::{TokenPurse, TokenReason};
 
 /// Decodes a record of tokens and encodes it again, for fuzzing.
+#[cfg(feature = "transport")]
 pub(crate) fn reencoded(record: &[u8]) -> papir_core::Result<Vec<u8>> {
     let tokens = unspent::UnspentTokens::decode(record)?;
     Ok(tokens.encode().to_vec())

@@ -75,6 +75,11 @@ impl TokenPurse {
         }
     }
 
+    /// The issuer's address.
+    pub(crate) fn issuer(&self) -> &Address {
+        self.issuer.address()
+    }
+
     /// The names that a challenge must have.
     pub(crate) fn parties(&self) -> &TokenParties {
         &self.parties

@@ -1,6 +1,13 @@
-//! Requests with tokens of the issuer of the options.
+//! Requests that cost tokens of an issuer.
+//!
+//! A transport pays for the requests of the core: it begins each request with
+//! [`ServiceTokens::begin`], and sends its attempts until one is answered.
 
+mod issuer;
 mod sent;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,10 +16,13 @@ use papir_privacy_pass::PassError;
 use papir_protocol::{ErrorBody, header};
 use zeroize::Zeroizing;
 
+pub use self::issuer::check_issuer;
 use self::sent::SentTokens;
-use super::options::Options;
-use crate::core::wallet::{AcceptedChallenge, TokenPurse, TokenReason, named_issuer, token_offers};
-use crate::core::{Address, Failure, Method, Request, Response, Task};
+use super::address::Address;
+use super::request::{Failure, Method, Request, Response};
+use super::service::Service;
+use super::task::Task;
+use super::wallet::{AcceptedChallenge, TokenPurse, TokenReason, named_issuer, token_offers};
 use crate::error::{Error, Result, TokenFailure};
 
 /// Most kinds of requests whose challenge is remembered. A connection has fewer.
@@ -20,8 +30,8 @@ const MAX_REMEMBERED: usize = 64;
 /// Most tokens that are spent for one request: a second one if the first is refused.
 const MAX_SPENT: usize = 2;
 
-/// The tokens for the requests to one service.
-pub(crate) struct ServiceTokens {
+/// The tokens of one issuer for the requests to one service.
+pub struct ServiceTokens {
     purse: TokenPurse,
     /// The service's address, for errors.
     url: String,
@@ -32,86 +42,33 @@ pub(crate) struct ServiceTokens {
     sent: SentTokens,
 }
 
-/// The tokens for the requests to a service, and the options of connections to their issuer.
-pub(crate) struct IssuerSetup {
-    pub(crate) tokens: ServiceTokens,
-    pub(crate) address: Address,
-    pub(crate) options: Options,
-}
-
-impl IssuerSetup {
-    /// The issuer of the options, for the service at `address`; `None` without an issuer.
-    ///
-    /// Connections to the issuer have the proxy and the trusted certificates of the options, and
-    /// neither the relay nor the client's certificate, which are for the service.
-    ///
-    /// # Errors
-    /// [`Error::BadIssuer`] and [`Error::TokenInClear`].
-    pub(crate) fn of(address: &Address, options: &Options) -> Result<Option<Self>> {
-        let Some(issuer) = &options.issuer else {
-            return Ok(None);
-        };
-        issuer.check(options.insecure_http)?;
-
-        let own = Options {
-            token: issuer.token.clone(),
-            issuer: None,
-            relay: None,
-            identity: None,
-            ..options.clone()
-        };
-        let service = own.service(&issuer.url)?;
-        Ok(Some(Self {
-            address: service.address().clone(),
-            tokens: ServiceTokens {
-                purse: TokenPurse::new(service, address),
-                url: address.base().to_owned(),
-                remembered: Mutex::default(),
-                sent: SentTokens::default(),
-            },
-            options: own,
-        }))
-    }
-}
-
-/// The tokens for the requests to a service, and the transport to their issuer.
-pub(crate) struct IssuerAccess<T> {
-    pub(crate) tokens: ServiceTokens,
-    pub(crate) transport: T,
-}
-
-impl<T> IssuerAccess<T> {
-    /// The issuer of the options, for the service at `address`; `None` without an issuer. `connect`
-    /// makes a transport to an address, for options without an issuer.
-    ///
-    /// # Errors
-    /// The errors of [`IssuerSetup::of`] and of `connect`.
-    pub(crate) fn of(
-        address: &Address,
-        options: &Options,
-        connect: impl FnOnce(&Address, &Options) -> Result<T>,
-    ) -> Result<Option<Arc<Self>>> {
-        let Some(setup) = IssuerSetup::of(address, options)? else {
-            return Ok(None);
-        };
-
-        let transport = connect(&setup.address, &setup.options)?;
-        let tokens = setup.tokens;
-        Ok(Some(Arc::new(Self { tokens, transport })))
-    }
-}
-
 impl ServiceTokens {
-    /// Begins to send a request.
-    pub(crate) fn begin<'a>(&'a self, request: &'a Request) -> PaidRequest<'a> {
+    /// The tokens of an issuer, with the client's bearer token for it, for the service at an
+    /// address. [`check_issuer`] accepts the issuer's address.
+    pub fn new(issuer: Service, service: &Address) -> Self {
+        Self {
+            purse: TokenPurse::new(issuer, service),
+            url: service.base().to_owned(),
+            remembered: Mutex::default(),
+            sent: SentTokens::default(),
+        }
+    }
+
+    /// The issuer's address.
+    pub fn issuer(&self) -> &Address {
+        self.purse.issuer()
+    }
+
+    /// Begins to send a request to the service.
+    pub fn begin(self: &Arc<Self>, request: &Request) -> PaidRequest {
         let asked = self.remembered().get(&kind(request)).cloned();
         PaidRequest {
-            tokens: self,
-            request,
+            tokens: Arc::clone(self),
             is_remembered: asked.is_some(),
             asked,
             earlier: self.sent.take(request),
             spent: 0,
+            request: request.clone(),
         }
     }
 
@@ -155,9 +112,9 @@ fn kind(request: &Request) -> String {
 
 /// A request to a service that may demand tokens, with up to two attempts that spend one each.
 /// Before them is an attempt with the token that was sent when the request was last tried.
-pub(crate) struct PaidRequest<'a> {
-    tokens: &'a ServiceTokens,
-    request: &'a Request,
+pub struct PaidRequest {
+    tokens: Arc<ServiceTokens>,
+    request: Request,
     /// The challenge for the next attempt.
     asked: Option<AcceptedChallenge>,
     /// Set if the challenge is one of an earlier request.
@@ -168,10 +125,10 @@ pub(crate) struct PaidRequest<'a> {
     spent: usize,
 }
 
-impl PaidRequest<'_> {
+impl PaidRequest {
     /// The task that takes a token for the next attempt; `None` if it needs none, or has the one of
-    /// the last try.
-    pub(crate) fn token(&self) -> Option<Task<'static, Result<Zeroizing<String>>>> {
+    /// the last try. Its requests go to the issuer.
+    pub fn token(&self) -> Option<Task<'static, Result<Zeroizing<String>>>> {
         if self.earlier.is_some() {
             return None;
         }
@@ -189,14 +146,14 @@ impl PaidRequest<'_> {
     ///
     /// # Errors
     /// The error of the task, if it may pass, or the challenge is one of this request.
-    pub(crate) fn taken(
+    pub fn taken(
         &mut self,
         token: Result<Zeroizing<String>>,
     ) -> Result<Option<Zeroizing<String>>, Failure> {
         match token {
             Ok(token) => Ok(Some(token)),
             Err(error) if self.is_remembered && !error.is_retryable() => {
-                self.tokens.forget(self.request);
+                self.tokens.forget(&self.request);
                 self.is_remembered = false;
                 self.asked = None;
                 Ok(None)
@@ -207,7 +164,7 @@ impl PaidRequest<'_> {
 
     /// The request for the next attempt. A token is in place of the client's bearer token, as there
     /// is one header for both.
-    pub(crate) fn attempt(&mut self, token: Option<Zeroizing<String>>) -> Request {
+    pub fn attempt(&mut self, token: Option<Zeroizing<String>>) -> Request {
         let mut request = self.request.clone();
         self.spent += usize::from(token.is_some());
         if let Some(token) = token.or_else(|| self.earlier.take()) {
@@ -226,7 +183,7 @@ impl PaidRequest<'_> {
     ///
     /// # Errors
     /// [`Error::BadChallenge`] if the service demands a token that this client does not spend.
-    pub(crate) fn is_answered(&mut self, response: &Response) -> Result<bool, Failure> {
+    pub fn is_answered(&mut self, response: &Response) -> Result<bool, Failure> {
         // Reading is free. A session only reads before it has verified the keys of the gateway, so
         // a relay with keys of its own cannot demand a token then.
         if self.request.method != Method::Post {
@@ -235,14 +192,14 @@ impl PaidRequest<'_> {
 
         let asked = self.tokens.asked(response).map_err(TokenFailure::of)?;
         if asked.is_some() || may_be_spent(response) {
-            drop(self.tokens.sent.take(self.request));
+            drop(self.tokens.sent.take(&self.request));
         }
         let Some(asked) = asked else {
             return Ok(true);
         };
 
         // From now on also for other requests of this kind: each refusal costs the upload.
-        self.tokens.remember(self.request, &asked);
+        self.tokens.remember(&self.request, &asked);
         self.is_remembered = false;
         self.asked = Some(asked);
         Ok(self.spent >= MAX_SPENT)
@@ -260,8 +217,12 @@ fn may_be_spent(response: &Response) -> bool {
     ErrorBody::parse(body).is_some_and(|problem| !problem.token_unspent)
 }
 
-/// Refuses a response that demands tokens, for a client without an issuer.
-pub(crate) fn check_no_demand(url: &str, response: &Response) -> Result<(), Failure> {
+/// Refuses a response of the service at `url` that demands tokens, for a client without an issuer.
+///
+/// # Errors
+/// The failure of the request, whose error is [`Error::NoIssuer`], or [`Error::BadChallenge`] for a
+/// demand that names no issuer.
+pub fn check_no_demand(url: &str, response: &Response) -> Result<(), Failure> {
     let offers =
         token_offers(response).map_err(|error| TokenFailure::of(bad_challenge(url, &error)))?;
     if offers.is_empty() {
@@ -284,7 +245,3 @@ fn bad_challenge(url: &str, error: &PassError) -> Error {
         reason: error.to_string(),
     }
 }
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
-mod tests;

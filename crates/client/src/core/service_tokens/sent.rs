@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use zeroize::Zeroizing;
 
-use crate::core::{Method, Request};
+use crate::core::request::{Method, Request};
 
 /// Most tokens that are kept. A client sends fewer requests at a time.
 pub(super) const MAX_KEPT: usize = 64;

@@ -13,9 +13,11 @@ use papir_privacy_pass::{
 use super::sent::MAX_KEPT;
 use super::*;
 use crate::core::wallet::testing::{KEY, OTHER, TestIssuer};
-use crate::core::{Method, Step, Token, ready};
+use crate::core::{Step, Token, ready};
 use crate::state::{ClientState, Passphrase};
 use crate::transport::issuer::Issuer;
+use crate::transport::issuing::IssuerSetup;
+use crate::transport::options::Options;
 
 const SERVICE: &str = "https://pir.example";
 
@@ -28,7 +30,7 @@ fn options() -> Options {
     }
 }
 
-fn tokens() -> ServiceTokens {
+fn tokens() -> Arc<ServiceTokens> {
     let service = Address::parse(SERVICE).unwrap();
     IssuerSetup::of(&service, &options())
         .unwrap()
