@@ -9,7 +9,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use crate::access::Origin;
 
 /// Time for which a browser may keep the answer to a preflight request. Chrome keeps it no longer.
-const MAX_AGE: Duration = Duration::from_secs(7200);
+pub(crate) const PREFLIGHT_AGE: Duration = Duration::from_secs(7200);
 
 /// Methods of the interface.
 const METHODS: [Method; 5] = [
@@ -69,6 +69,6 @@ pub(super) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
         .allow_methods(METHODS)
         .allow_headers(SENT)
         .expose_headers(READ)
-        .max_age(MAX_AGE);
+        .max_age(PREFLIGHT_AGE);
     Some(layer)
 }

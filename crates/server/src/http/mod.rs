@@ -51,6 +51,7 @@ use crate::service::App;
 pub(crate) use authorization::bearer;
 pub(crate) use body::{DRAIN_TIME, drain, drain_unread};
 pub(crate) use connection::Http;
+pub(crate) use cors::PREFLIGHT_AGE;
 use oblivious::InnerRouter;
 use problem::Problem;
 pub(crate) use problem::problem_details;

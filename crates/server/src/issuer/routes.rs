@@ -6,18 +6,19 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use papir_privacy_pass::{DIRECTORY_MEDIA_TYPE, DIRECTORY_PATH};
 use papir_protocol::path;
 use tokio::time::timeout;
+use tower_http::cors::{Any, CorsLayer};
 
 use super::issuance::{TokenClient, TokenIssuer};
 use super::problem::IssuerProblem;
 use super::requests::{REQUEST_PATH, RequestForm};
-use crate::http::bearer;
+use crate::http::{PREFLIGHT_AGE, bearer};
 use crate::standalone::refuse;
 
 /// Time for which clients and services may keep the directory. Successors of keys are announced
@@ -32,12 +33,21 @@ pub(super) struct IssuerState {
 
 /// All routes.
 pub(super) fn routes(state: Arc<IssuerState>) -> Router {
+    // A client shows its bearer token itself, and a browser adds no credentials of its own.
+    let cors = CorsLayer::new()
+        .allow_origin(Any)
+        .allow_methods([Method::GET, Method::HEAD, Method::POST])
+        .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE])
+        .expose_headers([header::RETRY_AFTER])
+        .max_age(PREFLIGHT_AGE);
+
     Router::new()
         .route(path::ALIVE, get(alive))
         .route(DIRECTORY_PATH, get(directory))
         .route(REQUEST_PATH, post(token_request))
         .fallback(|| async { IssuerProblem::UnknownRoute })
         .method_not_allowed_fallback(|| async { IssuerProblem::WrongMethod })
+        .layer(cors)
         .with_state(state)
 }
 

@@ -22,12 +22,9 @@ use super::keys::RelayKeyCache;
 use super::limits::{GatewayPlaces, RelayLimits, RelayPlace};
 use super::problem::RelayProblem;
 use super::upload::{RelayUpload, UploadFault, UploadLimits};
-use crate::http::{DRAIN_TIME, drain};
+use crate::http::{DRAIN_TIME, PREFLIGHT_AGE, drain};
 use crate::listen::Peer;
 use crate::standalone::refuse;
-
-/// Time for which a browser may keep the answer to a preflight request. Chrome keeps it no longer.
-const PREFLIGHT_AGE: Duration = Duration::from_secs(7200);
 
 /// The gateways and limits of a relay.
 pub(super) struct RelayState {

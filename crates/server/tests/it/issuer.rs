@@ -1,5 +1,6 @@
 //! An issuer of tokens, over HTTP.
 
+use std::collections::BTreeMap;
 use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -234,6 +235,49 @@ async fn requests_of_strangers_and_other_bodies_are_refused() {
         let body = batch(&key, TOKENS_PER_BATCH);
         assert_eq!(issuer.post(&issuer.bearer, media, body).await.status, 200);
     }
+}
+
+/// The headers of a response about pages of other origins, without the prefix of their names.
+fn cors<T>(response: &ureq::http::Response<T>) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for (name, value) in response.headers() {
+        if let Some(name) = name.as_str().strip_prefix("access-control-") {
+            found.insert(name.to_owned(), value.to_str().unwrap().to_owned());
+        }
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_every_origin_may_fetch_tokens() {
+    let issuer = RunningIssuer::start().await;
+    let url = format!("{}/token-request", issuer.url);
+    let exchanges = spawn_blocking(move || {
+        let preflight = agent()
+            .options(&url)
+            .header("origin", "https://app.example")
+            .header("access-control-request-method", "POST")
+            .header(
+                "access-control-request-headers",
+                "authorization,content-type",
+            )
+            .call()
+            .unwrap();
+        let refused = agent().post(&url).header("origin", "https://app.example");
+        (preflight, refused.send(&b""[..]).unwrap())
+    });
+    let (preflight, refused) = exchanges.await.unwrap();
+
+    assert_eq!(preflight.status().as_u16(), 200);
+    let allowed = cors(&preflight);
+    assert_eq!(allowed["allow-origin"], "*");
+    assert!(allowed["allow-methods"].contains("POST"), "{allowed:?}");
+    assert_eq!(allowed["allow-headers"], "authorization,content-type");
+    assert!(!allowed.contains_key("allow-credentials"), "{allowed:?}");
+
+    // The page reads the reason.
+    assert_eq!(refused.status().as_u16(), 401);
+    assert_eq!(cors(&refused)["allow-origin"], "*");
 }
 
 #[tokio::test(flavor = "multi_thread")]
