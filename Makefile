@@ -95,7 +95,7 @@ lint: ## Formatting, clippy, documentation, the lean build, the client on other 
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p papir-cli -p papir-features --no-default-features -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --locked --workspace --no-deps --quiet
-	@for features in all relay; do RUSTFLAGS='$(WASM_RANDOM)' \
+	@for features in all relay tokens; do RUSTFLAGS='$(WASM_RANDOM)' \
 	  $(CARGO) clippy --locked --target $(WASM) -p papir-js --features $$features -- -D warnings || exit 1; done
 	@if rustup target list --installed 2>/dev/null | grep -q '^aarch64-unknown-linux-gnu$$'; then \
 	  $(CARGO) check --locked --quiet --target aarch64-unknown-linux-gnu -p papir-client --no-default-features; fi
@@ -173,7 +173,7 @@ js: ## The npm package, in js/dist.
 	$(SETUP) build js
 	@rm -rf $(JS_DIST) && mkdir -p $(JS_DIST)
 	@cp js/lib/* js/package.json js/README.md LICENSE-APACHE LICENSE-MIT $(JS_DIST)
-	@set -e; for vectors in $(JS_VECTORS); do for content in short all relay; do \
+	@set -e; for vectors in $(JS_VECTORS); do for content in short all relay tokens; do \
 	  simd=; test $$vectors = none || simd=-simd; name=; test $$content = short || name=-$$content; \
 	  RUSTFLAGS='$(WASM_RANDOM)'"$${simd:+ -C target-feature=+simd128}" $(CARGO) build --locked --quiet \
 	    -p papir-js --target $(WASM) --profile $(JS_PROFILE) $${name:+--features $$content}; \

@@ -6,7 +6,11 @@ import { PapirError } from "./errors.js";
 import { send } from "./http.js";
 import { compile, modulesOf } from "./module.js";
 import { Turns, stoppable, wait } from "./stopping.js";
-import { storage } from "./storage.js";
+import { TOKENS, storage } from "./storage.js";
+
+/** Remedies for a storage that fails. */
+const PINS_REMEDY = "allow this page to store data, or give `pin: false` and the owner's key";
+const TOKENS_REMEDY = "serve this page over HTTPS, and allow it to store data";
 
 /** Opens databases and looks up in them. */
 export class Backend {
@@ -31,7 +35,7 @@ export class Backend {
   async open(options, { signal, onProgress, fetch }) {
     const peer = peerOf(options);
     const io = this.#io(peer, { signal, onProgress, fetch });
-    const modules = modulesOf(this.#place, peer.isRelay);
+    const modules = modulesOf(this.#place, peer);
     for (const schemes of modules) {
       const engine = await stoppable(this.#engine(schemes, fetch), signal);
       try {
@@ -112,9 +116,13 @@ export class Backend {
     return this.#io(peer, { signal, onProgress, fetch });
   }
 
-  #io({ base, isRelay }, { signal, onProgress, fetch }) {
+  #io({ base, isRelay, issuer }, { signal, onProgress, fetch }) {
     return {
-      send: (request, bodyLimit) => send(base, request, bodyLimit, { signal, onProgress, fetch, isRelay }),
+      send: ({ to, ...request }, bodyLimit) => {
+        const isForIssuer = to === "issuer";
+        const isService = !isRelay && !isForIssuer;
+        return send(isForIssuer ? issuer : base, request, bodyLimit, { signal, onProgress, fetch, isService });
+      },
       store: (request, body) => this.#store(request, body, signal),
       wait: (milliseconds) => wait(milliseconds, signal),
     };
@@ -125,15 +133,19 @@ export class Backend {
       return await this.#storage.perform(request, body, signal);
     } catch (error) {
       signal?.throwIfAborted();
-      const remedy = "allow this page to store data, or give `pin: false` and the owner's key";
+      const remedy = request.entry === TOKENS ? TOKENS_REMEDY : PINS_REMEDY;
       return { head: { failure: `${error.message}: ${remedy}` } };
     }
   }
 }
 
-/** The address that all requests are sent to, as the module reads it: the relay's, else the service's. */
-function peerOf({ url, relay }) {
+/**
+ * The address that the requests for a service are sent to, as the module reads it: the relay's, else the service's. With
+ * it that of the issuer of tokens; undefined if there is none.
+ */
+function peerOf({ url, relay, issuer }) {
   // An empty address is one that the module refuses.
-  if (typeof relay === "string") return { base: withoutSlashes(relay), isRelay: true };
-  return { base: serviceOf(url), isRelay: false };
+  const isRelay = typeof relay === "string";
+  const base = isRelay ? withoutSlashes(relay) : serviceOf(url);
+  return { base, isRelay, issuer: typeof issuer === "string" ? withoutSlashes(issuer) : undefined };
 }

@@ -21,12 +21,13 @@ const REPORTED_BYTES = 64 << 10;
 const answered = new Set();
 
 /**
- * Sends a request to a service, or to a relay if `isRelay`. Returns the reply that a task is resumed with.
+ * Sends a request to a service, or to a relay or an issuer unless `isService`. Returns the reply that a task is resumed
+ * with.
  *
  * No request has cookies or the page's path, follows a redirection, or leaves anything in the browser's cache.
  * `given` is the caller's function, by which alone the service is asked; the global `fetch` if it is undefined.
  */
-export async function send(base, request, bodyLimit, { signal, onProgress, fetch: given, isRelay }) {
+export async function send(base, request, bodyLimit, { signal, onProgress, fetch: given, isService = true }) {
   const abort = new AbortController();
   const stop = () => abort.abort(signal.reason);
   signal?.addEventListener("abort", stop, { once: true });
@@ -47,7 +48,7 @@ export async function send(base, request, bodyLimit, { signal, onProgress, fetch
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof PapirError) throw error;
-    if (reports && !abort.signal.aborted) await refuse({ base, isRelay }, reports, timer, abort.signal);
+    if (reports && !abort.signal.aborted) await refuse({ base, isService }, reports, timer, abort.signal);
     signal?.throwIfAborted();
     return { head: { failure: reason(error) } };
   } finally {
@@ -79,13 +80,13 @@ function isRedirection({ status, type, body }) {
  * Throws the reason why the browser keeps this page from a service. The browser's own error is the same for a service
  * that is away.
  */
-async function refuse({ base, isRelay }, reports, timer, signal) {
+async function refuse({ base, isService }, reports, timer, signal) {
   const { origin } = globalThis.location;
   const peer = parsed(base)?.origin;
   timer.start(REACHED_MILLISECONDS, "no response");
-  // The page may not read such a response, but learns that there is one. A relay is not asked: the browser would follow
-  // it to the service, which must not see the page's address.
-  const isThere = !isRelay && (await isAnswered(base, "no-cors", signal));
+  // The page may not read such a response, but learns that there is one. A relay or an issuer is not asked: the browser
+  // would follow it to the service, which must not see the page's address.
+  const isThere = isService && (await isAnswered(base, "no-cors", signal));
   await reported();
 
   if (reports.has("connect-src", peer)) {

@@ -20,7 +20,7 @@ export interface ConnectOptions {
   token?: string;
   /**
    * Sends the token over plain HTTP, too, and through a relay without `ohttpKeys`. Anyone on the network path, or the
-   * relay, can then read it. A relay of another machine may be reached over plain HTTP, too.
+   * relay, can then read it. A relay or an issuer of another machine may be reached over plain HTTP, too.
    */
   insecureHttp?: boolean;
   /**
@@ -36,6 +36,16 @@ export interface ConnectOptions {
    * a token is sent once they are checked. Of several servers, all must have the given keys.
    */
   ohttpKeys?: Uint8Array;
+  /**
+   * The issuer of private tokens (Privacy Pass), as `https://HOST`, for a service that demands them. Each request with
+   * lookups costs one. They are fetched 32 at a time, and kept in IndexedDB; outside of browsers they end with the
+   * process. The issuer sees this machine's address, also with a relay, and with `relay` tokens need `ohttpKeys`.
+   * Without an issuer, a lookup in such a service fails with the code `no_issuer`; a demand for other tokens has the
+   * code `bad_challenge`.
+   */
+  issuer?: string | URL;
+  /** Token for the issuer, which recognizes its client by it. */
+  issuerToken?: string;
   /** The owner's public key. The database must be signed under it. */
   owner?: string;
   /** The root of a verifiable database, 64 hexadecimal digits. Every record is verified against it. */
@@ -60,7 +70,7 @@ export interface ConnectOptions {
   /** Largest download of a public part, in bytes: 1 GiB by default. */
   maxDownload?: number;
   /**
-   * Sends all requests to the service in place of the global `fetch`, for example through a proxy. In Node, Deno and
+   * Sends all requests to service and issuer in place of the global `fetch`, for example through a proxy. In Node, Deno and
    * Bun it is needed if a variable such as HTTPS_PROXY names one: `globalThis.fetch` where the engine's own uses it.
    * No worker is used then. Outside of browsers it also fetches the file that `module` names.
    */

@@ -42,7 +42,8 @@ export async function connect(url, given = {}) {
   const limit = timeoutOf(timeout);
   const servers = listed(url, rest, limit);
   // Each may need a proxy of its own, and then the caller's function.
-  const [sending] = servers.map(({ relay, url }) => chosenFetch(relay ?? url, fetch));
+  const asked = servers.flatMap(({ relay, url, issuer }) => (issuer === null ? [relay ?? url] : [relay ?? url, issuer]));
+  const [sending] = asked.map((address) => chosenFetch(address, fetch));
   if (sending && worker) throw new TypeError("option `fetch`: a worker cannot call it: leave out `worker`");
   const place = placeOf(module);
   const reports = onProgress && reporting(onProgress);

@@ -25,6 +25,8 @@ const ADDRESSES = {
   "papir-all-simd.wasm": () => new URL("./papir-all-simd.wasm", import.meta.url),
   "papir-relay.wasm": () => new URL("./papir-relay.wasm", import.meta.url),
   "papir-relay-simd.wasm": () => new URL("./papir-relay-simd.wasm", import.meta.url),
+  "papir-tokens.wasm": () => new URL("./papir-tokens.wasm", import.meta.url),
+  "papir-tokens-simd.wasm": () => new URL("./papir-tokens-simd.wasm", import.meta.url),
 };
 
 const FILES = "node:fs/promises";
@@ -52,16 +54,17 @@ export function isFolder(place) {
 
 /**
  * Which modules are tried, until one has the scheme of a database: one that is given alone has the last word. Requests
- * through a relay need a module of their own, with all schemes.
+ * through a relay, and those that cost tokens of an `issuer`, need modules of their own, with all schemes.
  */
-export function modulesOf(place, isRelayed = false) {
+export function modulesOf(place, { isRelay = false, issuer } = {}) {
   if (place !== undefined && !isFolder(place)) return ["all"];
-  return isRelayed ? ["relay"] : ["short", "all"];
+  if (issuer !== undefined) return ["tokens"];
+  return isRelay ? ["relay"] : ["short", "all"];
 }
 
 /**
- * The module with the schemes of most services (`short`), with all (`all`), or with all and requests through relays
- * (`relay`). `fetch` is the caller's function.
+ * The module with the schemes of most services (`short`), with all (`all`), with all and requests through relays
+ * (`relay`), or with these and tokens (`tokens`). `fetch` is the caller's function.
  */
 export async function compile(schemes, simd = hasVectors(), place = undefined, fetch = undefined) {
   if (isCompiled(place)) return place;

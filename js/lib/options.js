@@ -25,6 +25,8 @@ const OPTIONS = {
   insecureHttp: ["insecure_http", FLAG, false],
   relay: ["relay", ADDRESS, null],
   ohttpKeys: ["ohttp_keys", BYTES, null],
+  issuer: ["issuer", ADDRESS, null],
+  issuerToken: ["issuer_token", TEXT, null],
   owner: ["owner", TEXT, null],
   root: ["root", TEXT, null],
   maxAge: ["max_age", SECONDS, null],
@@ -38,6 +40,10 @@ const OPTIONS = {
   pin: ["pin", FLAG, true],
 };
 
+/** Options whose values are not shown. */
+const SECRET = ["token", "issuerToken"];
+/** Options that need another one. */
+const NEEDS = [["ohttpKeys", "relay"], ["issuerToken", "issuer"]];
 /** Longest time of a timer. A longer timeout is none. */
 const LONGEST_MILLISECONDS = 2 ** 31 - 1;
 /** Time for which a request is tried again by default. */
@@ -67,7 +73,10 @@ export function options(address, given, timeout) {
     }
     checked[inModule] = inJson(value);
   }
-  if (checked.ohttp_keys && checked.relay === null) throw new TypeError("option `ohttpKeys`: it needs the option `relay`");
+  for (const [name, needed] of NEEDS) {
+    const isMissing = (given[name] ?? null) !== null && (given[needed] ?? null) === null;
+    if (isMissing) throw new TypeError(`option \`${name}\`: it needs the option \`${needed}\``);
+  }
   if (timeout !== undefined) checked.patience = Math.min(checked.patience ?? PATIENCE_SECONDS, timeout / 1000);
   return checked;
 }
@@ -80,6 +89,6 @@ function inJson(value) {
 
 function refused(name, kind, value) {
   // A token in a list is a token still.
-  const found = name === "token" ? typeof value : JSON.stringify(value);
+  const found = SECRET.includes(name) ? typeof value : JSON.stringify(value);
   return new TypeError(`option \`${name}\`: expected ${kind}, found ${found}`);
 }

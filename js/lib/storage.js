@@ -1,12 +1,17 @@
-// Pins of databases, and copies of their public parts.
+// Pins of databases, copies of their public parts, and tokens of issuers.
 //
-// Pins (the owner's key that was seen first, the newest version, and the database's name) are in IndexedDB, copies
-// of public parts in the Cache API. A browser may remove both. A lock keeps two tabs from writing a pin at once.
+// Pins (the owner's key that was seen first, the newest version, and the database's name) and tokens that are not spent
+// are in IndexedDB, copies of public parts in the Cache API. A browser may remove all of them. A lock keeps two tabs
+// from writing a pin at once, and from spending the same token.
 
 import { stoppable } from "./stopping.js";
 
 const NAME = "papir";
 const PINS = "pins";
+/** The entry with the tokens that are not spent. */
+export const TOKENS = "tokens";
+/** Entries in IndexedDB. The others are copies. */
+const RECORDS = ["owner", "root", "name", TOKENS];
 
 /** The storage of this browser, or of this process where there is none. */
 export function storage() {
@@ -21,21 +26,22 @@ class BrowserStorage {
   }
 
   async perform({ action, slot, entry, limit }, body, signal) {
+    if (entry === TOKENS && !navigator.locks) throw new Error("no lock keeps two tabs from spending one token");
     const key = await hidden(slot);
     switch (action) {
       case "lock":
         return { head: { lock: await this.#locks.acquire(`${NAME}/${key}`, signal) } };
       case "read":
-        return found(isPin(entry) ? await readPin(`${key}/${entry}`) : await readCopy(`${key}/${entry}`, limit));
+        return found(isRecord(entry) ? await readRecord(`${key}/${entry}`) : await readCopy(`${key}/${entry}`, limit));
       default:
-        await (isPin(entry) ? writePin(`${key}/${entry}`, body) : writeCopy(`${key}/${entry}`, body));
+        await (isRecord(entry) ? writeRecord(`${key}/${entry}`, body) : writeCopy(`${key}/${entry}`, body));
         return { head: {} };
     }
   }
 }
 
-function isPin(entry) {
-  return ["owner", "root", "name"].includes(entry);
+function isRecord(entry) {
+  return RECORDS.includes(entry);
 }
 
 function found(bytes) {
@@ -82,7 +88,8 @@ function ended(request) {
   });
 }
 
-async function withPins(mode, use) {
+/** Uses the records in one transaction. It is durable on return. */
+async function withRecords(mode, use) {
   const opening = indexedDB.open(NAME, 1);
   opening.onupgradeneeded = () => opening.result.createObjectStore(PINS);
   const database = await ended(opening);
@@ -100,12 +107,12 @@ async function withPins(mode, use) {
   }
 }
 
-function readPin(key) {
-  return withPins("readonly", (pins) => pins.get(key));
+function readRecord(key) {
+  return withRecords("readonly", (records) => records.get(key));
 }
 
-function writePin(key, bytes) {
-  return withPins("readwrite", (pins) => pins.put(bytes, key));
+function writeRecord(key, bytes) {
+  return withRecords("readwrite", (records) => records.put(bytes, key));
 }
 
 /** A key of the Cache API is an address. This one is asked of no server. */

@@ -9,18 +9,30 @@ use crate::paused::{Paused, waiting};
 /// The use of a response, or of the failure of its request.
 pub(crate) type Resumption = Box<dyn FnOnce(Result<Response, Failure>) -> Box<Event>>;
 
+/// The peer that a request is sent to.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Destination {
+    /// The service, or the relay before it.
+    Service,
+    /// The issuer of tokens.
+    #[cfg(feature = "tokens")]
+    Issuer,
+}
+
 /// The head of a request's event. Its headers may have a token, so it is not copied to a JSON
 /// value.
 #[derive(Serialize)]
 pub(crate) struct SendHead<'a> {
     kind: &'static str,
+    to: Destination,
     method: &'static str,
     path: &'a str,
     headers: Vec<(&'static str, &'a str)>,
 }
 
 impl<'a> SendHead<'a> {
-    /// A request to a path below the address that JavaScript connects to.
+    /// A request to a path below the address of the service or of its relay.
     pub(crate) fn new(
         method: &'static str,
         path: &'a str,
@@ -28,6 +40,7 @@ impl<'a> SendHead<'a> {
     ) -> Self {
         Self {
             kind: "send",
+            to: Destination::Service,
             method,
             path,
             headers,
@@ -67,14 +80,14 @@ pub(crate) fn response(mut reply: Reply) -> Result<Response, Failure> {
     })
 }
 
-/// A request to the service itself, which waits for its response.
+/// A request that is not sealed, and waits for its response.
 struct DirectExchange {
     request: Request,
     then: Resumption,
 }
 
-/// Sends a request to the service itself.
-pub(crate) fn send(request: Request, then: Resumption) -> Box<Event> {
+/// Sends a request as it is.
+pub(crate) fn send(to: Destination, request: Request, then: Resumption) -> Box<Event> {
     let headers: Vec<_> = request
         .headers
         .iter()
@@ -82,7 +95,10 @@ pub(crate) fn send(request: Request, then: Resumption) -> Box<Event> {
         .collect();
 
     let method = request.method.name();
-    let head = Head::from(&SendHead::new(method, &request.path, headers));
+    let head = Head::from(&SendHead {
+        to,
+        ..SendHead::new(method, &request.path, headers)
+    });
     let body = request.body.clone().map_or(Body::None, Body::Shared);
     waiting(head, body, Box::new(DirectExchange { request, then }))
 }

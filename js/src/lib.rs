@@ -10,7 +10,8 @@
 //! | `memory` | bytes that JavaScript writes and Rust owns |
 //! | `host` | clock and randomness of the page |
 //! | `options`, `schemes` | options of a connection; the schemes in this module |
-//! | `event`, `paused`, `task` | events; tasks that wait for JavaScript; their steps |
+//! | `event`, `paused` | events; tasks that wait for JavaScript |
+//! | `task` | steps of tasks; requests that cost tokens (feature `tokens`) |
 //! | `exchange`, `store` | requests to the network and to the storage |
 //! | `route`, `relayed` (feature `relay`) | the way of requests; requests through a relay |
 //! | `database` | the exported functions: open, move, look up, close |

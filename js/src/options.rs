@@ -10,6 +10,8 @@ use papir_client::core::{
 };
 #[cfg(feature = "relay")]
 use papir_client::core::{GivenKeys, Oblivious, RelayChoice};
+#[cfg(feature = "tokens")]
+use papir_client::core::{ServiceTokens, check_issuer};
 use papir_client::{Error, Result};
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -25,10 +27,17 @@ const KEYS: &str = "the option `ohttpKeys`";
 const UNVOUCHED_TOKEN: &str = "a token needs the keys of the service's gateway (`ohttpKeys`), or \
     the key of an owner who names them (`owner`), since the relay could serve its own and read the \
     token";
+/// The reason for refusing an issuer with a relay but without the gateway's keys.
+const UNVOUCHED_ISSUER: &str = "tokens of an issuer need the keys of the service's gateway \
+    (`ohttpKeys`), since the relay could serve its own and read the tokens";
 /// The reason for refusing a relay in a module without the feature `relay`.
 #[cfg(not(feature = "relay"))]
 const NO_RELAY: &str = "this WebAssembly module sends nothing through relays: expected papir-relay.wasm \
     or papir-relay-simd.wasm in the option `module`";
+/// The reason for refusing an issuer in a module without the feature `tokens`.
+#[cfg(not(feature = "tokens"))]
+const NO_TOKENS: &str = "this WebAssembly module spends no tokens: expected papir-tokens.wasm or \
+    papir-tokens-simd.wasm in the option `module`";
 
 /// The options of `connect`, as JavaScript has checked them. Times are in seconds.
 #[derive(Deserialize)]
@@ -44,6 +53,10 @@ pub(crate) struct Options {
     relay: Option<String>,
     /// Key configurations of the service's gateway (RFC 9458, section 3.2).
     ohttp_keys: Option<Vec<u8>>,
+    /// The address of the issuer of tokens.
+    issuer: Option<String>,
+    /// The bearer token for the issuer.
+    issuer_token: Option<Zeroizing<String>>,
     owner: Option<String>,
     root: Option<String>,
     max_age: Option<f64>,
@@ -80,8 +93,8 @@ impl Options {
     }
 
     /// The service, the settings of a session, and the way of its requests. Fails for a root or a
-    /// key that does not parse, for a relay that cannot be used, and for servers that cannot be
-    /// used together.
+    /// key that does not parse, for a relay or an issuer that cannot be used, and for servers that
+    /// cannot be used together.
     pub(crate) fn session(&self) -> Result<SessionOptions> {
         let RoutedService { service, route } = self.routed(self.service(&self.url)?)?;
         let settings = self.settings()?;
@@ -115,35 +128,60 @@ impl Options {
 
     /// The service at one of the addresses.
     fn service(&self, url: &str) -> Result<Service> {
-        let token = self
-            .token
-            .as_ref()
-            .map(|text| Token::new(text))
-            .transpose()?;
-
         // Sealed for the gateway, the token is in the clear nowhere.
         let is_allowed = self.insecure_http || self.relay.is_some();
+        let token = bearer(self.token.as_ref())?;
         let service = Service::new(url, token, is_allowed, Arc::new(Page))?;
-        Ok(match self.patience {
+        Ok(self.patient(service))
+    }
+
+    /// The same service with the patience of the options.
+    fn patient(&self, service: Service) -> Service {
+        match self.patience {
             Some(patience) => service.with_patience(seconds(patience)),
             None => service,
-        })
+        }
     }
 
     /// The service with the way of all requests.
     fn routed(&self, service: Service) -> Result<RoutedService> {
-        let Some(url) = &self.relay else {
-            let route = Route::default();
-            return Ok(RoutedService { service, route });
+        let routed = match &self.relay {
+            Some(url) => {
+                self.check_vouched(url)?;
+                self.relayed(service, url)?
+            }
+            None => RoutedService {
+                route: Route::of_service(service.address()),
+                service,
+            },
         };
 
-        // A relay that lies carries keys of its own, and reads the token. A session with the
-        // owner's key holds the token back until it has verified that the owner names the key.
-        let is_vouched = self.ohttp_keys.is_some() || self.owner.is_some();
-        if self.token.is_some() && !is_vouched && !self.insecure_http {
+        match &self.issuer {
+            Some(url) => {
+                let token = bearer(self.issuer_token.as_ref())?;
+                self.paid(routed, url, token)
+            }
+            None => Ok(routed),
+        }
+    }
+
+    /// Refuses tokens that would be sealed for keys that the relay at `url` carries. A relay that
+    /// lies carries keys of its own, and reads the tokens.
+    fn check_vouched(&self, url: &str) -> Result<()> {
+        if self.ohttp_keys.is_some() || self.insecure_http {
+            return Ok(());
+        }
+
+        // Spent wherever a service demands one, they are not held back.
+        if self.issuer.is_some() {
+            return Err(bad_relay(url, UNVOUCHED_ISSUER));
+        }
+        // A session with the owner's key holds the token back until it has verified that the owner
+        // names the gateway's key.
+        if self.token.is_some() && self.owner.is_none() {
             return Err(bad_relay(url, UNVOUCHED_TOKEN));
         }
-        self.relayed(service, url)
+        Ok(())
     }
 
     /// The service through the relay at `url`.
@@ -161,15 +199,49 @@ impl Options {
         };
 
         let relay = Oblivious::new(service.address(), &choice)?;
+        let service = service.with_relay(relay.service_relay());
         Ok(RoutedService {
-            service: service.with_relay(relay.service_relay()),
-            route: Route::through(relay),
+            route: Route::of_service(service.address()).through(relay),
+            service,
         })
     }
 
     #[cfg(not(feature = "relay"))]
     fn relayed(&self, _service: Service, url: &str) -> Result<RoutedService> {
         Err(bad_relay(url, NO_RELAY))
+    }
+
+    /// The service, whose requests have tokens of the issuer at `url`. `token` is the client's
+    /// bearer token for the issuer.
+    #[cfg(feature = "tokens")]
+    fn paid(
+        &self,
+        routed: RoutedService,
+        url: &str,
+        token: Option<Token>,
+    ) -> Result<RoutedService> {
+        check_issuer(url, self.insecure_http)?;
+        let issuer = Service::new(url, token, self.insecure_http, Arc::new(Page))?;
+
+        let RoutedService { service, route } = routed;
+        let tokens = ServiceTokens::new(self.patient(issuer), service.address());
+        Ok(RoutedService {
+            service,
+            route: route.paid_with(tokens),
+        })
+    }
+
+    #[cfg(not(feature = "tokens"))]
+    fn paid(
+        &self,
+        _routed: RoutedService,
+        url: &str,
+        _token: Option<Token>,
+    ) -> Result<RoutedService> {
+        Err(Error::BadIssuer {
+            url: url.to_owned(),
+            reason: NO_TOKENS.to_owned(),
+        })
     }
 
     fn settings(&self) -> Result<Settings> {
@@ -206,6 +278,11 @@ impl Options {
             watcher: Watcher::default(),
         })
     }
+}
+
+/// A bearer token of the options; `None` without one.
+fn bearer(text: Option<&Zeroizing<String>>) -> Result<Option<Token>> {
+    text.map(|text| Token::new(text)).transpose()
 }
 
 /// The error for a relay that is not used.

@@ -1,9 +1,9 @@
-//! Requests to the storage: pins and copies of public parts. Registered clients have no place
-//! there.
+//! Requests to the storage: pins, copies of public parts, and tokens. Registered clients have no
+//! place there.
 
 use std::io;
 
-use papir_client::core::{PinnedOwner, StoreAction, StoreLock, Stored};
+use papir_client::core::{PinnedOwner, SavedTokens, StoreAction, StoreLock, Stored};
 use papir_client::{Error, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ struct Head {
     lock: u32,
 }
 
-/// The message for JavaScript; `None` for the state of registered clients, and for tokens.
+/// The message for JavaScript; `None` for the state of registered clients.
 pub(crate) fn message(slot: &str, action: &StoreAction) -> Option<(Value, Body)> {
     let (mut head, body) = match action {
         StoreAction::Lock => (json!({ "action": "lock" }), Body::None),
@@ -40,14 +40,14 @@ pub(crate) fn message(slot: &str, action: &StoreAction) -> Option<(Value, Body)>
         StoreAction::KeepFilter(bytes) => (write("filter"), Body::Own(bytes.clone().into())),
         StoreAction::PublicPart(limit) => (read("public", Some(*limit)), Body::None),
         StoreAction::KeepPublicPart(bytes) => (write("public"), Body::Own(bytes.clone().into())),
+        StoreAction::Tokens => (read("tokens", None), Body::None),
+        StoreAction::KeepTokens(tokens) => (write("tokens"), Body::Own(tokens.0.clone())),
         StoreAction::Read
         | StoreAction::Write(_)
         | StoreAction::Forget
         | StoreAction::KeepKeys(_)
         | StoreAction::Keys(_)
-        | StoreAction::DropKeys
-        | StoreAction::Tokens
-        | StoreAction::KeepTokens(_) => return None,
+        | StoreAction::DropKeys => return None,
     };
 
     head["kind"] = "store".into();
@@ -90,6 +90,7 @@ pub(crate) fn stored(action: &StoreAction, reply: Reply) -> Result<Stored> {
         StoreAction::Name | StoreAction::Filter(_) | StoreAction::PublicPart(_) => {
             Stored::Bytes(head.found.then(|| body.to_vec()))
         }
+        StoreAction::Tokens => Stored::Tokens(head.found.then(|| SavedTokens(body))),
         _ => Stored::Done,
     })
 }

@@ -1,7 +1,13 @@
-//! Steps of tasks as events.
+//! Steps of tasks as events, and requests that cost tokens.
 
-use papir_client::core::{AfterStore, AfterWait, Step, StoreAction, StoreRequest};
+#[cfg(feature = "tokens")]
+use papir_client::Result;
+use papir_client::core::{AfterStore, AfterWait, Request, Step, StoreAction, StoreRequest};
+#[cfg(feature = "tokens")]
+use papir_client::core::{Failure, PaidRequest, Response};
 use serde_json::json;
+#[cfg(feature = "tokens")]
+use zeroize::Zeroizing;
 
 use crate::event::{Body, Event, Head, Reply};
 use crate::exchange::Resumption;
@@ -38,7 +44,7 @@ pub(crate) fn event<T: 'static>(step: Step<'static, T>, ending: Ending<T>) -> Bo
             let resumption: Resumption =
                 Box::new(move |outcome| event(then.resume(outcome), ending));
 
-            route.send(request, resumption)
+            send(&route, request, resumption)
         }
         Step::Store(StoreRequest { slot, action }, then) => match store::message(&slot, &action) {
             Some((head, body)) => waiting(
@@ -48,6 +54,72 @@ pub(crate) fn event<T: 'static>(step: Step<'static, T>, ending: Ending<T>) -> Bo
             ),
             None => event(then.resume(Err(store::refused())), ending),
         },
+    }
+}
+
+/// Sends a request, with a token of the issuer if the service demands one.
+fn send(route: &Route, request: Request, then: Resumption) -> Box<Event> {
+    #[cfg(feature = "tokens")]
+    if let Some(tokens) = route.tokens() {
+        let exchange = PaidExchange {
+            paid: tokens.begin(&request),
+            issuer: Route::of_issuer(tokens),
+            route: route.clone(),
+            then,
+        };
+        return exchange.start();
+    }
+    route.send_unpaid(request, then)
+}
+
+/// A request to a service that may demand tokens, with the use of its response.
+#[cfg(feature = "tokens")]
+struct PaidExchange {
+    paid: PaidRequest,
+    /// The way to the issuer.
+    issuer: Route,
+    /// The way of the request.
+    route: Route,
+    then: Resumption,
+}
+
+#[cfg(feature = "tokens")]
+impl PaidExchange {
+    /// Sends the next attempt, and takes a token for it first if it needs one.
+    fn start(self) -> Box<Event> {
+        let Some(task) = self.paid.token() else {
+            return self.attempt(None);
+        };
+        let ending: Ending<Result<Zeroizing<String>>> = Ending {
+            route: self.issuer.clone(),
+            finish: Box::new(move |token| self.taken(token)),
+        };
+        event(task.start(), ending)
+    }
+
+    fn taken(mut self, token: Result<Zeroizing<String>>) -> Box<Event> {
+        match self.paid.taken(token) {
+            Ok(token) => self.attempt(token),
+            Err(failure) => (self.then)(Err(failure)),
+        }
+    }
+
+    fn attempt(mut self, token: Option<Zeroizing<String>>) -> Box<Event> {
+        let request = self.paid.attempt(token);
+        let route = self.route.clone();
+        route.send(request, Box::new(move |outcome| self.received(outcome)))
+    }
+
+    fn received(mut self, outcome: Result<Response, Failure>) -> Box<Event> {
+        let response = match outcome {
+            Ok(response) => response,
+            Err(failure) => return (self.then)(Err(failure)),
+        };
+        match self.paid.is_answered(&response) {
+            Ok(true) => (self.then)(Ok(response)),
+            Ok(false) => self.start(),
+            Err(failure) => (self.then)(Err(failure)),
+        }
     }
 }
 

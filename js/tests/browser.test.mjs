@@ -7,7 +7,7 @@ import { join } from "node:path";
 import test from "node:test";
 
 import { POLICY, browser, origin, page } from "./browser.mjs";
-import { DIST, LIMIT, PATIENCE_MILLISECONDS, between, folder, fruit, papir, relay, serve } from "./support.mjs";
+import { DIST, LIMIT, PATIENCE_MILLISECONDS, between, demanding, folder, fruit, issuer, papir, relay, serve } from "./support.mjs";
 
 const ANY = ["--allow-origin", "*"];
 
@@ -197,6 +197,35 @@ test("a page looks up through a relay, and asks nothing of the service", async (
   const away = await tab.evaluate((url) => failure(() => open(url, { relay: "http://127.0.0.1:9", patience: 0 })), url);
   assert.deepEqual([away.name, away.code], ["NetworkError", "relay"], JSON.stringify(away));
   assert(asked.every((address) => !address.startsWith(`${url}/`)), asked.join());
+});
+
+test("tabs share the tokens of an issuer, also after a reload, and spend each once", LIMIT, async (t) => {
+  const path = folder(t);
+  const given = await issuer(t, path);
+  const batches = [];
+  const issuing = await between(t, given.issuer, ({ method }, body) => (method === "POST" && batches.push(body.length), body));
+  const service = await demanding(t, path, issuing, ANY);
+  const spent = [];
+  const url = await between(t, service, ({ headers }, body) => (headers.authorization && spent.push(headers.authorization), body));
+  const context = await (await browser(t)).newContext();
+  const address = await origin(t);
+  const look = (tab) => {
+    return tab.evaluate(async ([url, options]) => {
+      await open(url, options);
+      const values = [];
+      for (const key of ["apple", "fruit-1", "fruit-2"]) values.push(await get(key));
+      return values;
+    }, [url, { ...given, issuer: issuing }]);
+  };
+
+  const tabs = [await page(context, address), await page(context, address)];
+  const found = await Promise.all(tabs.map(look));
+  for (const tab of tabs) await tab.close();
+  found.push(await look(await page(context, address)));
+  assert.deepEqual(found, Array(3).fill(["red", "colour-1", "colour-2"]));
+  assert.equal(batches.length, 1);
+  assert.deepEqual([spent.length, new Set(spent).size], [9, 9]);
+  assert(spent.every((header) => header.startsWith("PrivateToken ")), spent.join());
 });
 
 test("a slow line is waited for", async (t) => {

@@ -57,7 +57,7 @@ async function play(schemes, simd, exchange) {
   engine.close(handle);
 }
 
-const modules = ["short", "all", "relay"].flatMap((schemes) => [[schemes, true], [schemes, false]]);
+const modules = ["short", "all", "relay", "tokens"].flatMap((schemes) => [[schemes, true], [schemes, false]]);
 for (const [schemes, simd] of modules) {
   for (const exchange of EXCHANGES) {
     const alone = schemes === "short" && !["simple", "inspire"].includes(exchange.scheme);

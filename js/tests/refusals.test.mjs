@@ -94,7 +94,7 @@ test("a policy that forbids the service is named", async (t) => {
   });
 });
 
-test("a page asks a relay that it does not reach in no other way", async (t) => {
+test("a page asks a relay or an issuer that it does not reach in no other way", async (t) => {
   const report = page(t);
   const [away, forbidden] = [service(), service()];
   const fetched = t.mock.method(globalThis, "fetch", (asked) => {
@@ -102,9 +102,9 @@ test("a page asks a relay that it does not reach in no other way", async (t) => 
     return failed();
   });
   // A request without CORS would follow a redirection, to wherever the relay likes.
-  assert.deepEqual(await send(away, REQUEST, () => 100, { isRelay: true }), { head: { failure: "Failed to fetch" } });
+  assert.deepEqual(await send(away, REQUEST, () => 100, { isService: false }), { head: { failure: "Failed to fetch" } });
   assert.deepEqual(fetched.mock.calls.map(({ arguments: [, { mode, redirect }] }) => [mode, redirect]), [["cors", "error"]]);
-  await assert.rejects(send(forbidden, REQUEST, () => 100, { isRelay: true }), { code: "policy" });
+  await assert.rejects(send(forbidden, REQUEST, () => 100, { isService: false }), { code: "policy" });
 });
 
 test("with the caller's fetch, a page asks no service in another way", async (t) => {

@@ -63,6 +63,28 @@ export function relay(test, services, extra = []) {
   return listening(test, "relay", [...services.flatMap((url) => ["--to", url]), ...extra]);
 }
 
+/** Runs an issuer of tokens until the end of the test, with its files in a folder. Returns the options for it. */
+export async function issuer(test, path) {
+  const clients = join(path, "clients.toml");
+  const issuerToken = papir("tokens", clients, "add", "--name", "tests").split(/\s/).at(-1);
+  const files = ["--keys", join(path, "issuer.toml"), "--counts", join(path, "counts.redb"), "--tokens", clients];
+  const { url } = await listening(test, "issuer", files);
+  return { issuer: url, issuerToken };
+}
+
+/** Serves fruit for tokens of the issuer at an address until the end of the test. Returns the service's address. */
+export async function demanding(test, path, issuer, extra = []) {
+  const flags = ["--registry", join(path, "registry"), "--privacy-pass", issuer, "--privacy-pass-origin", "127.0.0.1"];
+  const { url } = await serve(test, [fruit(path)], [...flags, ...extra]);
+  const deadline = Date.now() + PATIENCE_MILLISECONDS;
+  // It reads the issuer's keys first.
+  while (!(await fetch(`${url}/readyz`)).ok) {
+    if (Date.now() > deadline) throw new Error("the service does not become ready");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return url;
+}
+
 /** The keys of a service's gateway. */
 export async function keysOf(url) {
   const response = await fetch(`${url}/.well-known/ohttp-gateway`);

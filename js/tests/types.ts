@@ -43,6 +43,12 @@ export async function lookUpAtSeveralServers(url: URL, others: readonly string[]
   return (await database.get("apple")) ?? other.get("apple");
 }
 
+export async function lookUpWithTokens(url: URL, issuerToken: string): Promise<Uint8Array | null> {
+  using database = await connect(url, { issuer: "https://issuer.example", issuerToken });
+  await using other = await connect(url, { issuer: new URL("https://issuer.example:8443") });
+  return (await database.get("apple")) ?? other.get("apple");
+}
+
 // @ts-expect-error There is no such option.
 void connect("https://lookup.example", { tokn: "a" });
 // @ts-expect-error A key is a string or bytes.

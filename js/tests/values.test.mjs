@@ -211,17 +211,33 @@ test("a relay is an address, and the gateway's keys are bytes for it", () => {
   refused({ ohttpKeys: new Uint8Array(3) }, /option `ohttpKeys`: it needs the option `relay`/);
 });
 
-test("requests through a relay have a module of their own", () => {
-  assert.deepEqual(modulesOf(undefined, true), ["relay"]);
-  assert.deepEqual(modulesOf("https://app.example/papir/", true), ["relay"]);
-  assert.deepEqual(modulesOf("https://app.example/papir.wasm", true), ["all"]);
+test("an issuer is an address, and its token a secret", () => {
+  const given = options("http://x", { issuer: new URL("https://i.example/"), issuerToken: "secret" });
+  assert.deepEqual([given.issuer, given.issuer_token], ["https://i.example/", "secret"]);
+  assert.deepEqual([options("http://x", {}).issuer, options("http://x", {}).issuer_token], [null, null]);
+
+  const refused = (given, pattern) => assert.throws(() => options("http://x", given), pattern);
+  refused({ issuer: 7 }, /option `issuer`: expected an address as a string or a URL, found 7/);
+  refused({ issuer: "https://i.example", issuerToken: ["secret"] }, /option `issuerToken`: expected a string, found object$/);
+  refused({ issuerToken: "secret" }, /option `issuerToken`: it needs the option `issuer`/);
 });
 
-test("the proxy of a variable is that for the relay", async () => {
+test("requests through a relay, and those with tokens, have modules of their own", () => {
+  const issuer = "https://i.example";
+  for (const [peer, name] of [[{ isRelay: true }, "relay"], [{ issuer }, "tokens"], [{ isRelay: true, issuer }, "tokens"]]) {
+    assert.deepEqual(modulesOf(undefined, peer), [name]);
+    assert.deepEqual(modulesOf("https://app.example/papir/", peer), [name]);
+    assert.deepEqual(modulesOf("https://app.example/papir.wasm", peer), ["all"]);
+  }
+});
+
+test("the proxy of a variable is that for the relay, and for the issuer", async () => {
   const before = { ...process.env };
   Object.assign(process.env, { HTTPS_PROXY: "http://127.0.0.1:9", https_proxy: "", ALL_PROXY: "", all_proxy: "", NO_PROXY: "service.invalid", no_proxy: "" });
   try {
-    await assert.rejects(connect("https://service.invalid", { relay: "https://relay.invalid" }), { code: "bad_proxy" });
+    for (const given of [{ relay: "https://relay.invalid" }, { issuer: "https://issuer.invalid" }]) {
+      await assert.rejects(connect("https://service.invalid", given), { code: "bad_proxy" });
+    }
   } finally {
     for (const name of ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"]) {
       if (before[name] === undefined) delete process.env[name];
