@@ -6,7 +6,7 @@ import { PapirError } from "./errors.js";
 import { send } from "./http.js";
 import { compile, modulesOf } from "./module.js";
 import { Turns, stoppable, wait } from "./stopping.js";
-import { TOKENS, storage } from "./storage.js";
+import { TOKENS, storageOf, unlock } from "./storage.js";
 
 /** Remedies for a storage that fails. */
 const PINS_REMEDY = "allow this page to store data, or give `pin: false` and the owner's key";
@@ -18,7 +18,6 @@ export class Backend {
   #next = 1;
   /** A promise of each module's engine. */
   #engines = new Map();
-  #storage = storage();
   #simd;
   #place;
 
@@ -32,9 +31,10 @@ export class Backend {
   }
 
   /** Opens a database. Returns its number and its description. */
-  async open(options, { signal, onProgress, fetch }) {
+  async open(options, { signal, onProgress, fetch, storage }) {
     const peer = peerOf(options);
-    const io = this.#io(peer, { signal, onProgress, fetch });
+    const given = { fetch, storage };
+    const io = this.#ioOf(given, peer, { signal, onProgress });
     const modules = modulesOf(this.#place, peer);
     for (const schemes of modules) {
       const engine = await stoppable(this.#engine(schemes, fetch), signal);
@@ -44,7 +44,7 @@ export class Backend {
         if (signal?.aborted) engine.close(handle);
         signal?.throwIfAborted();
         const number = this.#next++;
-        this.#databases.set(number, { engine, handle, peer, fetch, turns: new Turns() });
+        this.#databases.set(number, { engine, handle, peer, given, turns: new Turns() });
         return { number, database };
       } catch (error) {
         if (schemes === modules.at(-1) || error.code !== "unknown_scheme") throw error;
@@ -55,7 +55,7 @@ export class Backend {
   /** Looks up in a database, after the calls before. Returns encoded outcomes and its description. */
   get(number, wanted, settings) {
     return this.#take(number, settings, (database) => {
-      const io = this.#ioOf(database, database.peer, settings);
+      const io = this.#ioOf(database.given, database.peer, settings);
       return database.engine.get(database.handle, wanted, io, settings.signal);
     });
   }
@@ -67,7 +67,7 @@ export class Backend {
   move(number, options, settings) {
     return this.#take(number, settings, async (database) => {
       const peer = peerOf(options);
-      const io = this.#ioOf(database, peer, settings);
+      const io = this.#ioOf(database.given, peer, settings);
       const moved = await database.engine.move(database.handle, options, io, settings.signal);
       database.peer = peer;
       return moved;
@@ -108,34 +108,32 @@ export class Backend {
 
   async #start(schemes, fetch) {
     const module = await compile(schemes, this.#simd, this.#place, fetch);
-    return Engine.start(module, { unlock: (lock) => this.#storage.unlock(lock) });
+    return Engine.start(module, { unlock });
   }
 
-  /** The events of a call in a database, whose requests go to a peer. */
-  #ioOf({ fetch }, peer, { signal, onProgress }) {
-    return this.#io(peer, { signal, onProgress, fetch });
-  }
-
-  #io({ base, isRelay, issuer }, { signal, onProgress, fetch }) {
+  /** The events of a call in a database, whose requests go to a peer, with what the caller has given for all calls. */
+  #ioOf({ fetch, storage }, { base, isRelay, issuer }, { signal, onProgress }) {
     return {
       send: ({ to, ...request }, bodyLimit) => {
         const isForIssuer = to === "issuer";
         const isService = !isRelay && !isForIssuer;
         return send(isForIssuer ? issuer : base, request, bodyLimit, { signal, onProgress, fetch, isService });
       },
-      store: (request, body) => this.#store(request, body, signal),
+      store: (request, body) => store(storage, request, body, signal),
       wait: (milliseconds) => wait(milliseconds, signal),
     };
   }
+}
 
-  async #store(request, body, signal) {
-    try {
-      return await this.#storage.perform(request, body, signal);
-    } catch (error) {
-      signal?.throwIfAborted();
-      const remedy = request.entry === TOKENS ? TOKENS_REMEDY : PINS_REMEDY;
-      return { head: { failure: `${error.message}: ${remedy}` } };
-    }
+/** Performs a request to the storage that the caller gives, else to the usual one. */
+async function store(given, request, body, signal) {
+  try {
+    return await storageOf(given).perform(request, body, signal);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (given) return { head: { failure: String(error?.message ?? error) } };
+    const remedy = request.entry === TOKENS ? TOKENS_REMEDY : PINS_REMEDY;
+    return { head: { failure: `${error.message}: ${remedy}` } };
   }
 }
 

@@ -38,8 +38,8 @@ export interface ConnectOptions {
   ohttpKeys?: Uint8Array;
   /**
    * The issuer of private tokens (Privacy Pass), as `https://HOST`, for a service that demands them. Each request with
-   * lookups costs one. They are fetched 32 at a time, and kept in IndexedDB; outside of browsers they end with the
-   * process. The issuer sees this machine's address, also with a relay, and with `relay` tokens need `ohttpKeys`.
+   * lookups costs one. They are fetched 32 at a time, and kept in IndexedDB, or in `storage`; outside of browsers they
+   * otherwise end with the process. The issuer sees this machine's address, also with a relay, and with `relay` tokens need `ohttpKeys`.
    * Without an issuer, a lookup in such a service fails with the code `no_issuer`; a demand for other tokens has the
    * code `bad_challenge`.
    */
@@ -75,6 +75,11 @@ export interface ConnectOptions {
    * No worker is used then. Outside of browsers it also fetches the file that `module` names.
    */
   fetch?: typeof fetch;
+  /**
+   * Keeps pins, public parts and tokens in place of IndexedDB and the Cache API, for example in files of a program in
+   * Node, where they otherwise end with the process. No worker is used then.
+   */
+  storage?: ClientStorage;
   /** Whether to keep the public part for the next visit: true by default. */
   cache?: boolean;
   /** Whether to remember the owner's key of a signed database from its first use: true by default. */
@@ -90,6 +95,25 @@ export interface ConnectOptions {
   signal?: AbortSignal;
   /** Called while long bodies are received, such as a public part that is fetched once. */
   onProgress?: (progress: Progress) => void;
+}
+
+/**
+ * A storage of the application. A slot has the entries of one database, or of one service; its name does not reveal the
+ * service. An entry is one of `owner`, `root`, `name`, `tokens` and `public`. All but `public` are changed with the
+ * slot's lock held. `tokens` is secret, and an earlier one must not come back: keep it out of backups.
+ */
+export interface ClientStorage {
+  /** Waits until nothing else holds the slot's lock, also in other processes that share the storage, and takes it. */
+  lock(slot: string): Promise<void> | void;
+  /** Releases the lock. An error is ignored. */
+  unlock(slot: string): Promise<void> | void;
+  /** Reads an entry; undefined or null if it is missing. */
+  read(slot: string, entry: string): Promise<Uint8Array | null | undefined> | Uint8Array | null | undefined;
+  /**
+   * Stores an entry in place of an earlier one, as a whole. It must be durable once the promise is fulfilled, except for
+   * `public`, which may be lost at any time.
+   */
+  replace(slot: string, entry: string, bytes: Uint8Array): Promise<void> | void;
 }
 
 /** Progress of a body that is being received, in bytes. Through a relay they are those of the sealed response. */

@@ -3,7 +3,7 @@
 import { Backend } from "./backend.js";
 import { NetworkError, NotPrivateError, PapirError, TimeoutError, UnsupportedError, VerificationError } from "./errors.js";
 import { placeOf } from "./module.js";
-import { timeoutOf } from "./options.js";
+import { checkStorage, timeoutOf } from "./options.js";
 import { chosenFetch } from "./proxy.js";
 import { RemoteBackend } from "./remote.js";
 import { Scheduled } from "./schedule.js";
@@ -38,16 +38,20 @@ function isPage() {
 
 /** Connects to a database, at one address or at the first usable one of several, and fetches its public part. */
 export async function connect(url, given = {}) {
-  const { fetch, worker = isPage() && !fetch, module, simd, signal, timeout, onProgress, ...rest } = given;
+  const { fetch, storage, module, simd, signal, timeout, onProgress, ...other } = given;
+  const { worker = isPage() && !fetch && !storage, ...rest } = other;
+  checkStorage(storage);
   const limit = timeoutOf(timeout);
   const servers = listed(url, rest, limit);
   // Each may need a proxy of its own, and then the caller's function.
   const asked = servers.flatMap(({ relay, url, issuer }) => (issuer === null ? [relay ?? url] : [relay ?? url, issuer]));
   const [sending] = asked.map((address) => chosenFetch(address, fetch));
-  if (sending && worker) throw new TypeError("option `fetch`: a worker cannot call it: leave out `worker`");
+  for (const [name, value] of Object.entries({ fetch: sending, storage })) {
+    if (value && worker) throw new TypeError(`option \`${name}\`: a worker cannot call it: leave out \`worker\``);
+  }
   const place = placeOf(module);
   const reports = onProgress && reporting(onProgress);
-  const connection = new Connection(servers, limit, { onProgress: reports, fetch: sending });
+  const connection = new Connection(servers, limit, { onProgress: reports, fetch: sending, storage });
   const description = await connection.open(() => backend(worker, { simd, place }), signal);
   return new Database(connection, description);
 }

@@ -59,6 +59,17 @@ export function timeoutOf(seconds) {
   return milliseconds > LONGEST_MILLISECONDS ? undefined : milliseconds;
 }
 
+/** The functions of a storage of the application. */
+const STORAGE = ["lock", "unlock", "read", "replace"];
+
+/** Checks the storage that an application gives; none if it is undefined or null. */
+export function checkStorage(storage) {
+  if (storage === undefined || storage === null) return;
+  const missing = STORAGE.find((name) => typeof storage[name] !== "function");
+  const expected = `an object with the functions ${STORAGE.join(", ")}`;
+  if (missing) throw new TypeError(`option \`storage\`: expected ${expected}, found one without ${missing}`);
+}
+
 /** The options for the module. `timeout`, in milliseconds, limits retries, so that their failure is the error. */
 export function options(address, given, timeout) {
   const url = inJson(address);

@@ -2,7 +2,7 @@
 //
 // Pins (the owner's key that was seen first, the newest version, and the database's name) and tokens that are not spent
 // are in IndexedDB, copies of public parts in the Cache API. A browser may remove all of them. A lock keeps two tabs
-// from writing a pin at once, and from spending the same token.
+// from writing a pin at once, and from spending the same token. An application may give a storage of its own.
 
 import { stoppable } from "./stopping.js";
 
@@ -13,24 +13,36 @@ export const TOKENS = "tokens";
 /** Entries in IndexedDB. The others are copies. */
 const RECORDS = ["owner", "root", "name", TOKENS];
 
-/** The storage of this browser, or of this process where there is none. */
-export function storage() {
-  return globalThis.indexedDB ? new BrowserStorage() : MEMORY;
+/** What releases each lock that is held, by its number. */
+const releases = new Map();
+let next = 1;
+
+/** The storage that an application gives, else that of this browser, or of this process where there is none. */
+export function storageOf(given) {
+  if (given) return new GivenStorage(given);
+  return globalThis.indexedDB ? BROWSER : MEMORY;
+}
+
+/** Releases a lock of any storage. */
+export function unlock(lock) {
+  releases.get(lock)?.();
+  releases.delete(lock);
+}
+
+/** The number of a lock that is held until `release` is called. */
+function held(release) {
+  const lock = next++;
+  releases.set(lock, release);
+  return lock;
 }
 
 class BrowserStorage {
-  #locks = new Locks();
-
-  unlock(lock) {
-    this.#locks.release(lock);
-  }
-
   async perform({ action, slot, entry, limit }, body, signal) {
     if (entry === TOKENS && !navigator.locks) throw new Error("no lock keeps two tabs from spending one token");
     const key = await hidden(slot);
     switch (action) {
       case "lock":
-        return { head: { lock: await this.#locks.acquire(`${NAME}/${key}`, signal) } };
+        return { head: { lock: await acquire(`${NAME}/${key}`, signal) } };
       case "read":
         return found(isRecord(entry) ? await readRecord(`${key}/${entry}`) : await readCopy(`${key}/${entry}`, limit));
       default:
@@ -56,29 +68,13 @@ async function hidden(slot) {
   return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Locks between tabs. */
-class Locks {
-  #held = new Map();
-  #next = 1;
-
-  async acquire(name, signal) {
-    const lock = this.#next++;
-    const released = new Promise((release) => this.#held.set(lock, release));
-    if (navigator.locks) {
-      await new Promise((acquired, refused) => {
-        navigator.locks.request(name, { signal }, () => (acquired(), released)).catch((error) => {
-          this.#held.delete(lock);
-          refused(error);
-        });
-      });
-    }
-    return lock;
-  }
-
-  release(lock) {
-    this.#held.get(lock)?.();
-    this.#held.delete(lock);
-  }
+/** Takes a lock that tabs share. Returns its number. */
+async function acquire(name, signal) {
+  if (!navigator.locks) return held(() => {});
+  return new Promise((acquired, refused) => {
+    const hold = () => new Promise((release) => acquired(held(release)));
+    navigator.locks.request(name, { signal }, hold).catch(refused);
+  });
 }
 
 function ended(request) {
@@ -134,13 +130,6 @@ async function writeCopy(key, bytes) {
 class MemoryStorage {
   #entries = new Map();
   #locks = new Map();
-  #held = new Map();
-  #next = 1;
-
-  unlock(lock) {
-    this.#held.get(lock)?.();
-    this.#held.delete(lock);
-  }
 
   async perform({ action, slot, entry }, body, signal) {
     const key = `${slot}/${entry}`;
@@ -157,17 +146,64 @@ class MemoryStorage {
 
   async #lock(slot, signal) {
     const before = this.#locks.get(slot) ?? Promise.resolve();
-    const lock = this.#next++;
-    this.#locks.set(slot, new Promise((release) => this.#held.set(lock, release)));
+    let release;
+    this.#locks.set(slot, new Promise((resolve) => (release = resolve)));
     try {
       await stoppable(before, signal);
     } catch (error) {
       // The next in the line waits for the one before.
-      before.then(() => this.unlock(lock));
+      before.then(release);
       throw error;
     }
-    return lock;
+    return held(release);
   }
 }
 
+/** A storage of the application. */
+class GivenStorage {
+  #given;
+
+  constructor(given) {
+    this.#given = given;
+  }
+
+  async perform({ action, slot, entry, limit }, body, signal) {
+    const name = await hidden(slot);
+    switch (action) {
+      case "lock":
+        return { head: { lock: await this.#lock(name, signal) } };
+      case "read":
+        return found(await this.#read(name, entry, limit));
+      default:
+        await this.#given.replace(name, entry, body);
+        return { head: {} };
+    }
+  }
+
+  async #lock(slot, signal) {
+    const taking = (async () => this.#given.lock(slot))();
+    try {
+      await stoppable(taking, signal);
+    } catch (error) {
+      // It may be taken later, and nobody waits for it any more.
+      taking.then(() => this.#unlock(slot)).catch(() => {});
+      throw error;
+    }
+    return held(() => this.#unlock(slot));
+  }
+
+  /** Called from within the module, which an error must not pass. */
+  #unlock(slot) {
+    (async () => this.#given.unlock(slot))().catch(() => {});
+  }
+
+  async #read(slot, entry, limit) {
+    const bytes = (await this.#given.read(slot, entry)) ?? undefined;
+    if (bytes === undefined) return undefined;
+    if (!(bytes instanceof Uint8Array)) throw new Error(`the entry ${entry}: expected a Uint8Array, found ${typeof bytes}`);
+    return bytes.length <= (limit ?? Infinity) ? bytes : undefined;
+  }
+}
+
+const BROWSER = new BrowserStorage();
 const MEMORY = new MemoryStorage();

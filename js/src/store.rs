@@ -102,7 +102,7 @@ pub(crate) fn refused() -> Error {
 
 fn failed(reason: String) -> Error {
     papir_core::Error::Io {
-        what: "the browser's storage".to_owned(),
+        what: "the client's storage".to_owned(),
         source: io::Error::other(reason),
     }
     .into()

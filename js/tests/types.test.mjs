@@ -16,7 +16,7 @@ test("the declarations are those of the code", async () => {
   const known = Object.keys(options("http://x", {}));
   const wanted = /export interface ConnectOptions \{([^}]*)\}/.exec(declared)[1];
   const documented = [...wanted.matchAll(/^ {2}(\w+)\?/gm)].map(([, name]) => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`));
-  assert.deepEqual(documented.filter((name) => !["fetch", "worker", "module", "signal", "timeout", "on_progress"].includes(name)).sort(), known.filter((name) => name !== "url").sort());
+  assert.deepEqual(documented.filter((name) => !["fetch", "storage", "worker", "module", "signal", "timeout", "on_progress"].includes(name)).sort(), known.filter((name) => name !== "url").sort());
 });
 
 test("programs in TypeScript are checked", () => {

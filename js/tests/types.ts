@@ -1,6 +1,6 @@
 // The declarations fit their use. Only checked, never run.
 
-import { connect, NetworkError, PapirError, type ConnectOptions, type Database, type Scheduled } from "../lib/index.js";
+import { connect, NetworkError, PapirError, type ClientStorage, type ConnectOptions, type Database, type Scheduled } from "../lib/index.js";
 
 const options: ConnectOptions = { timeout: 2.5, owner: "name+id+key", onProgress: ({ received, total }) => console.log(received / total) };
 
@@ -41,6 +41,17 @@ export async function lookUpAtSeveralServers(url: URL, others: readonly string[]
   using database = await connect([url, ...others], { sequence: 3 });
   await using other = await connect(others);
   return (await database.get("apple")) ?? other.get("apple");
+}
+
+export async function lookUpWithStorage(url: URL, entries: Map<string, Uint8Array>): Promise<Uint8Array | null> {
+  const storage: ClientStorage = {
+    lock() {},
+    async unlock() {},
+    read: (slot, entry) => entries.get(`${slot}/${entry}`),
+    replace: async (slot, entry, bytes) => void entries.set(`${slot}/${entry}`, bytes),
+  };
+  using database = await connect(url, { storage });
+  return database.get("apple");
 }
 
 export async function lookUpWithTokens(url: URL, issuerToken: string): Promise<Uint8Array | null> {
