@@ -78,6 +78,8 @@ impl Registry {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::sync::Barrier;
+    #[cfg(all(unix, feature = "postgres"))]
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
     use super::*;
@@ -138,6 +140,36 @@ mod tests {
 
             assert_eq!(spent.iter().filter(|spent| **spent).count(), 1, "{spent:?}");
         }
+    }
+
+    #[cfg(all(unix, feature = "postgres"))]
+    #[test]
+    fn a_key_does_not_end_while_one_of_its_tokens_is_spent() {
+        let store = TestStore::shared();
+        let store = &*store;
+        store.note_issuer_keys(&[KEY, OTHER], day(0)).unwrap();
+        store.note_issuer_keys(&[OTHER], day(8)).unwrap();
+        let spending = Barrier::new(2);
+        let has_ended = AtomicBool::new(false);
+
+        let spent = thread::scope(|scope| {
+            scope.spawn(|| {
+                spending.wait();
+                store.forget_spent(day(8)).unwrap();
+                has_ended.store(true, Ordering::SeqCst);
+            });
+            store.write(|tables| {
+                let is_new = tables.spend(&token(KEY, 1))?;
+                spending.wait();
+                thread::sleep(Duration::from_millis(300));
+                assert!(!has_ended.load(Ordering::SeqCst), "it waits for the token");
+                Ok(Some(is_new))
+            })
+        });
+
+        assert_eq!(spent.unwrap(), Some(true));
+        assert!(has_ended.load(Ordering::SeqCst));
+        assert!(!store.spend(&token(KEY, 1)).unwrap());
     }
 
     /// The time, in days after a beginning, in microseconds since 1970.

@@ -11,11 +11,14 @@ const FORGETTING: i64 = 0x7061_7069_7202;
 
 impl SpentTables for Within<'_, '_> {
     fn spend(&mut self, token: &SpentToken) -> Result<bool> {
-        // A second transaction with the same token waits for the end of the first.
+        // A second transaction with the same token waits for the end of the first. The key's row is
+        // locked, so that the key cannot end before this token is noted: without the lock, another
+        // service could end the key and forget the token, and this one would accept it again.
+        // Services that note that a key is accepted do not wait for this kind of lock.
         const SPEND: &str = "
-            INSERT INTO papir.spent (key, digest)
-            SELECT $1, $2 WHERE EXISTS (
-                SELECT FROM papir.issuer_keys WHERE key = $1 AND NOT ended)
+            WITH usable AS (
+                SELECT key FROM papir.issuer_keys WHERE key = $1 AND NOT ended FOR KEY SHARE)
+            INSERT INTO papir.spent (key, digest) SELECT key, $2 FROM usable
             ON CONFLICT (key, digest) DO NOTHING";
 
         let inserted = self.execute(
@@ -48,10 +51,14 @@ impl SpentTables for Within<'_, '_> {
     }
 
     fn forget_spent(&mut self, now: u64, after: u64, chunk: u64) -> Result<u64> {
+        // Locked for update, which waits for the transactions that spend tokens of the keys.
         const END: &str = "
-            UPDATE papir.issuer_keys SET ended = true
-            WHERE NOT ended AND accepted < -$2 + least(
-                $1, (SELECT max(accepted) FROM papir.issuer_keys WHERE NOT ended))";
+            WITH due AS (
+                SELECT key FROM papir.issuer_keys
+                WHERE NOT ended AND accepted < -$2 + least(
+                    $1, (SELECT max(accepted) FROM papir.issuer_keys WHERE NOT ended))
+                ORDER BY key FOR UPDATE)
+            UPDATE papir.issuer_keys k SET ended = true FROM due WHERE k.key = due.key";
         // One look at the index for each ended key, however many tokens of other keys there are.
         const FORGET: &str = "
             DELETE FROM papir.spent s
