@@ -1,9 +1,12 @@
 //! Spent private tokens, which are refused until the key of their issuer has ended.
 //!
 //! A key ends some time after a service last accepted its tokens, while the tokens of another key
-//! were accepted: if the issuer is away, no key ends. It never begins again, so its tokens need not
-//! be remembered any longer. Thus the table has at most one row for each token of the keys that are
-//! in use.
+//! were accepted: if the issuer is away, no key ends. It does not begin again for a year, so its
+//! tokens need not be remembered any longer. Thus the table has at most one row for each token of
+//! the keys that are in use.
+//!
+//! After a year an ended key is forgotten itself. An issuer that lists so old a key again could as
+//! well sign new tokens.
 
 use std::time::Duration;
 
@@ -17,6 +20,8 @@ use super::tables::Result;
 /// Time after which a key ends that no service accepts. It is far longer than the time for which a
 /// service accepts keys without a new directory of the issuer.
 const ENDS_AFTER: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Time after which an ended key is removed, from the time when it was last accepted.
+const REMOVED_AFTER: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Tokens that one transaction forgets. Others wait for it.
 const CHUNK: u64 = 1000;
 
@@ -43,11 +48,15 @@ impl Store {
         Ok(usable.unwrap_or_default())
     }
 
-    /// Forgets the tokens of keys that have ended. `expiry` is the time by which clients expire.
+    /// Forgets the tokens of keys that have ended, and the keys that ended long ago. `expiry` is
+    /// the time by which clients expire.
     pub(super) fn forget_spent(&self, expiry: u64) -> Result<()> {
         loop {
             let changed = self.write(|tables| {
-                let changed = tables.forget_spent(expiry, microseconds(ENDS_AFTER), CHUNK)?;
+                let mut changed = tables.forget_spent(expiry, microseconds(ENDS_AFTER), CHUNK)?;
+                if changed == 0 {
+                    changed = tables.forget_ended_keys(expiry, microseconds(REMOVED_AFTER))?;
+                }
                 Ok((changed > 0).then_some(changed))
             })?;
             if changed.is_none() {
@@ -204,6 +213,28 @@ mod tests {
             assert_eq!(usable.unwrap(), [OTHER]);
             assert!(!store.spend(&token(KEY, 0)).unwrap());
             assert!(store.spend(&token(OTHER, 1)).unwrap());
+        }
+    }
+
+    #[test]
+    fn an_ended_key_is_removed_after_a_year() {
+        for store in TestStore::of_each_kind() {
+            store.note_issuer_keys(&[KEY, OTHER], day(0)).unwrap();
+            assert!(store.spend(&token(KEY, 0)).unwrap());
+            store.note_issuer_keys(&[OTHER], day(8)).unwrap();
+            store.forget_spent(day(8)).unwrap();
+
+            // Not while no other key is accepted, and not while the clock is in doubt.
+            for (accepted, expiry) in [(8, 900), (365, 365), (366, 0), (366, 365)] {
+                store.note_issuer_keys(&[OTHER], day(accepted)).unwrap();
+                let expiry = if expiry > 0 { day(expiry) } else { 0 };
+                store.forget_spent(expiry).unwrap();
+                let usable = store.note_issuer_keys(&[KEY], day(accepted)).unwrap();
+                assert!(usable.is_empty(), "accepted on day {accepted}");
+            }
+
+            store.forget_spent(day(366)).unwrap();
+            assert_eq!(store.note_issuer_keys(&[KEY], day(366)).unwrap(), [KEY]);
         }
     }
 

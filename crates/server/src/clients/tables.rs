@@ -77,6 +77,11 @@ pub(crate) trait SpentTables {
     /// and before the last time that any key was accepted. Forgets tokens of ended keys, but at
     /// most `chunk` of them. Returns the number of both.
     fn forget_spent(&mut self, now: u64, after: u64, chunk: u64) -> Result<u64>;
+
+    /// Removes ended keys without spent tokens that were last accepted longer than `after`
+    /// microseconds before the time `now` and before the last time that a key in use was accepted.
+    /// Returns their number.
+    fn forget_ended_keys(&mut self, now: u64, after: u64) -> Result<u64>;
 }
 
 /// Changes the tables, all or nothing.

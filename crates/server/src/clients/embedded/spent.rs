@@ -69,6 +69,31 @@ impl SpentTables for Within<'_, WriteTransaction> {
         }
         Ok(due + forgotten)
     }
+
+    fn forget_ended_keys(&mut self, now: u64, after: u64) -> Result<u64> {
+        let mut noted = self.0.open_table(ISSUER_KEYS)?;
+        let spent = self.0.open_table(SPENT)?;
+        let mut last = 0;
+        let mut ended = Vec::new();
+        for entry in noted.iter()? {
+            let (key, state) = entry?;
+            match state.value() {
+                (accepted, true) => ended.push((accepted, *key.value())),
+                (accepted, false) => last = last.max(accepted),
+            }
+        }
+
+        let time = last.min(now).saturating_sub(after);
+        let mut removed = 0;
+        for (accepted, key) in &ended {
+            let mut tokens = spent.range((key, &LOWEST)..=(key, &HIGHEST))?;
+            if *accepted < time && tokens.next().is_none() {
+                noted.remove(key)?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
 }
 
 impl Within<'_, WriteTransaction> {

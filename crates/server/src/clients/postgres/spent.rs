@@ -82,4 +82,19 @@ impl SpentTables for Within<'_, '_> {
         let forgotten = self.execute(FORGET, &[(&signed(chunk), Type::INT8)])?;
         Ok(ended + forgotten)
     }
+
+    fn forget_ended_keys(&mut self, now: u64, after: u64) -> Result<u64> {
+        // Without a key in use, the maximum is null, and no row is removed.
+        const REMOVE: &str = "
+            DELETE FROM papir.issuer_keys k
+            WHERE k.ended AND k.accepted < $1 - $2
+                AND k.accepted < -$2 + (
+                    SELECT max(u.accepted) FROM papir.issuer_keys u WHERE NOT u.ended)
+                AND NOT EXISTS (SELECT FROM papir.spent s WHERE s.key = k.key)";
+
+        self.execute(
+            REMOVE,
+            &[(&signed(now), Type::INT8), (&signed(after), Type::INT8)],
+        )
+    }
 }
