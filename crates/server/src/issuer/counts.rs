@@ -1,5 +1,6 @@
 //! Tokens issued to each client today, in a file.
 
+use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,9 @@ use crate::error::Error;
 /// request.
 const COUNTS: TableDefinition<'_, &str, (u64, u32, [u8; 32])> =
     TableDefinition::new("issued tokens v1");
+/// Number of times for which a client's last request is signed again without a charge. Signatures
+/// take time, so that repeats are bounded like new requests.
+const FREE_REPEATS: u32 = 8;
 /// Length of a day in seconds.
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
@@ -24,8 +28,38 @@ pub(super) struct IssuedCounts {
     path: PathBuf,
     /// Tokens of each client in a day.
     daily: u32,
+    state: Mutex<CountsState>,
+}
+
+/// The open file, and what is not in it.
+struct CountsState {
     /// `None` after a failure: redb refuses everything until the file is opened again.
-    file: Mutex<Option<Database>>,
+    file: Option<Database>,
+    /// The number of times that each client has repeated its last request without a charge. A
+    /// restart forgets it, and gives nobody a token.
+    repeats: HashMap<String, u32>,
+}
+
+/// What an order costs its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Charge {
+    /// Its tokens.
+    Counted,
+    /// Nothing: it is the last order again.
+    Repeated,
+    /// Too many tokens. It is refused.
+    OverQuota,
+}
+
+/// What decides the charge of an order.
+#[derive(Clone, Copy)]
+struct ChargeRules {
+    /// Tokens of each client in a day.
+    daily: u32,
+    /// The number of the day.
+    today: u64,
+    /// Set if the last order costs nothing now.
+    may_repeat: bool,
 }
 
 /// The tokens that a client asks for.
@@ -51,68 +85,102 @@ impl IssuedCounts {
         Ok(Self {
             path: path.to_owned(),
             daily,
-            file: Mutex::new(Some(file)),
+            state: Mutex::new(CountsState {
+                file: Some(file),
+                repeats: HashMap::new(),
+            }),
         })
     }
 
     /// Charges an order to its client. The charge is on disk on return, so that a crash gives
     /// nobody more tokens.
     ///
-    /// The client's last request is not charged again: its response may have been lost, and a
-    /// signature of the same blinded token is no other token.
+    /// The client's last request is not charged again, [`FREE_REPEATS`] times: its response may
+    /// have been lost, and a signature of the same blinded token is no other token.
     pub(super) fn charge(
         &self,
         order: &TokenOrder<'_>,
         now: SystemTime,
     ) -> Result<(), IssuerProblem> {
         // Held to the end: of two orders at the same time, each counts the other.
-        let mut held = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = match held.take() {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = match state.file.take() {
             Some(file) => file,
             None => open(&self.path).map_err(|reason| failed(&reason))?,
         };
 
-        let is_admitted = record(&file, order, self.daily, day(now)).map_err(|error| {
+        let repeats = state.repeats.get(order.client).copied().unwrap_or(0);
+        let rules = ChargeRules {
+            daily: self.daily,
+            today: day(now),
+            may_repeat: repeats < FREE_REPEATS,
+        };
+        let charge = record(&file, order, rules).map_err(|error| {
             // The file stays closed, and the next order opens it again.
             failed(&error.to_string())
         })?;
-        *held = Some(file);
-        if is_admitted {
-            return Ok(());
+        state.file = Some(file);
+
+        match charge {
+            Charge::Counted => {
+                state.repeats.remove(order.client);
+                Ok(())
+            }
+            Charge::Repeated => {
+                state.repeats.insert(order.client.to_owned(), repeats + 1);
+                Ok(())
+            }
+            Charge::OverQuota => Err(IssuerProblem::OverQuota {
+                daily: self.daily,
+                after: until_next_day(now),
+            }),
         }
-        Err(IssuerProblem::OverQuota {
-            daily: self.daily,
-            after: until_next_day(now),
-        })
     }
 }
 
-/// Records an order. Returns false, and changes nothing, if the client would have too many tokens.
+/// Records an order, unless it costs nothing or the client would have too many tokens.
 fn record(
     file: &Database,
     order: &TokenOrder<'_>,
-    daily: u32,
-    today: u64,
-) -> Result<bool, redb::Error> {
+    rules: ChargeRules,
+) -> Result<Charge, redb::Error> {
+    let ChargeRules {
+        daily,
+        today,
+        may_repeat,
+    } = rules;
     let transaction = file.begin_write()?;
-    {
+    let charge = {
         let mut counts = transaction.open_table(COUNTS)?;
         let last = counts.get(order.client)?.map(|found| found.value());
         let (day, issued, digest) = last.unwrap_or((today, 0, [0; 32]));
-        if digest == order.digest {
-            return Ok(true);
+        if may_repeat && digest == order.digest {
+            return Ok(Charge::Repeated);
         }
 
         // A clock that was set back gives no tokens again.
         let issued = if day < today { 0 } else { issued };
         let total = issued.saturating_add(order.count);
-        if total > daily {
-            return Ok(false);
+        let is_over = total > daily;
+        if is_over && day <= today {
+            return Ok(Charge::OverQuota);
         }
-        counts.insert(order.client, (today.max(day), total, order.digest))?;
-    }
+
+        // Dated today even if the last day is to come, and the order refused: a clock that was far
+        // ahead keeps nobody out for longer than today. Each time that a clock is set back and goes
+        // on, a client receives the tokens of one day more, at most.
+        let row = match is_over {
+            true => (today, issued, digest),
+            false => (today, total, order.digest),
+        };
+        counts.insert(order.client, row)?;
+        match is_over {
+            true => Charge::OverQuota,
+            false => Charge::Counted,
+        }
+    };
     transaction.commit()?;
-    Ok(true)
+    Ok(charge)
 }
 
 /// Opens or creates the file, which only its owner may use. The error is a reason for messages.
@@ -210,6 +278,34 @@ mod tests {
         }
         assert!(counts.charge(&order("a", 1, 2), at(0, 0)).is_err());
         assert!(counts.charge(&order("b", 65, 1), at(0, 0)).is_err());
+    }
+
+    #[test]
+    fn repeats_beyond_a_few_are_charged() {
+        let folder = tempfile::tempdir().unwrap();
+        let counts = IssuedCounts::open(&folder.path().join("counts.redb"), 64).unwrap();
+        for _ in 0..2 * (1 + FREE_REPEATS) {
+            counts.charge(&order("a", 32, 1), at(0, 0)).unwrap();
+        }
+        assert!(counts.charge(&order("a", 32, 1), at(0, 0)).is_err());
+        counts.charge(&order("b", 32, 1), at(0, 0)).unwrap();
+        counts.charge(&order("a", 32, 1), at(1, 0)).unwrap();
+    }
+
+    #[test]
+    fn a_clock_that_was_far_ahead_keeps_nobody_out_for_longer_than_a_day() {
+        let folder = tempfile::tempdir().unwrap();
+        let counts = IssuedCounts::open(&folder.path().join("counts.redb"), 64).unwrap();
+        counts.charge(&order("a", 64, 1), at(3000, 0)).unwrap();
+        counts.charge(&order("b", 32, 2), at(3000, 0)).unwrap();
+
+        // The tokens of that day count today.
+        assert!(counts.charge(&order("a", 1, 3), at(0, 0)).is_err());
+        counts.charge(&order("b", 32, 4), at(0, 0)).unwrap();
+        assert!(counts.charge(&order("b", 1, 5), at(0, 0)).is_err());
+        for client in ["a", "b"] {
+            counts.charge(&order(client, 64, 6), at(1, 0)).unwrap();
+        }
     }
 
     #[test]
