@@ -11,7 +11,7 @@ use papir_store::{parse_timestamp, timestamp};
 use serde::Deserialize;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::rotation::{kept, successor};
+use super::rotation::{corrected, is_of_wrong_clock, kept, successor};
 use crate::error::Error;
 use crate::private_file::{self, parse_document, push};
 
@@ -71,8 +71,15 @@ pub(super) fn open(path: &Path, now: SystemTime) -> Result<Vec<DatedKey>, Error>
 
 /// Like [`open`], for an issuer that runs. A file that is missing is an error then: services do not
 /// accept tokens under new keys before they have fetched the directory again.
+///
+/// Keys that were made under a clock that was far ahead begin now. Not at the start: a machine may
+/// start with a clock that is behind, by which every key lies ahead.
 pub(super) fn reopen(path: &Path, now: SystemTime) -> Result<Vec<DatedKey>, Error> {
-    let keys = read(path)?.ok_or_else(|| bad(path, "it is missing"))?;
+    let mut keys = read(path)?.ok_or_else(|| bad(path, "it is missing"))?;
+    if is_of_wrong_clock(&begins(&keys), now) {
+        tracing::warn!("issuer keys of a clock that was ahead begin now");
+        keys = rewrite(path, |keys| correct(keys, now))?;
+    }
     maintained(path, keys, now)
 }
 
@@ -98,24 +105,53 @@ fn is_due(keys: &[DatedKey], now: SystemTime) -> bool {
     successor(&begins, now).is_some() || kept(&begins, now) < keys.len()
 }
 
-/// Rotates the keys of a file under its lock, so that issuers that share it make one successor.
+/// Rotates the keys of a file, so that issuers that share it make one successor.
 fn change(path: &Path, now: SystemTime) -> Result<Vec<DatedKey>, Error> {
+    rewrite(path, |keys| {
+        if !is_due(keys, now) {
+            return Ok(false);
+        }
+        rotate(keys, now)?;
+        Ok(true)
+    })
+}
+
+/// Adds a successor that is due, and leaves out keys that have ended.
+fn rotate(keys: &mut Vec<DatedKey>, now: SystemTime) -> Result<(), PassError> {
+    if let Some(begins) = successor(&begins(keys), now) {
+        let key = Arc::new(fresh_key(keys)?);
+        keys.insert(0, DatedKey { key, begins });
+    }
+    keys.truncate(kept(&begins(keys), now));
+    Ok(())
+}
+
+/// Corrects the begins of keys under a clock that was ahead. Returns false if there are none.
+fn correct(keys: &mut [DatedKey], now: SystemTime) -> Result<bool, PassError> {
+    let found = begins(keys);
+    if !is_of_wrong_clock(&found, now) {
+        return Ok(false);
+    }
+    for (key, begins) in keys.iter_mut().zip(corrected(&found, now)) {
+        key.begins = begins;
+    }
+    Ok(true)
+}
+
+/// Changes the keys of a file under its lock, unless `work` returns false. Returns the keys.
+fn rewrite(
+    path: &Path,
+    work: impl FnOnce(&mut Vec<DatedKey>) -> Result<bool, PassError>,
+) -> Result<Vec<DatedKey>, Error> {
     // The file that a link names is changed, and the link stays.
     let path = &private_file::resolved(path).map_err(|error| bad(path, error))?;
     let _lock = private_file::lock(path).map_err(|error| bad(path, error))?;
 
     // Read again: another issuer may have been first.
     let mut keys = read(path)?.unwrap_or_default();
-    if !is_due(&keys, now) {
+    if !work(&mut keys).map_err(|error| bad(path, error))? {
         return Ok(keys);
     }
-
-    if let Some(begins) = successor(&begins(&keys), now) {
-        let key = fresh_key(&keys).map_err(|error| bad(path, error))?;
-        let key = Arc::new(key);
-        keys.insert(0, DatedKey { key, begins });
-    }
-    keys.truncate(kept(&begins(&keys), now));
 
     let text = written(&keys).map_err(|error| bad(path, error))?;
     private_file::replace(path, &text).map_err(|error| bad(path, error))?;
@@ -257,6 +293,28 @@ mod tests {
         assert!(both[0].begins > now + DAY * 31);
         let later = reopen(&path, now + DAY * 40).unwrap();
         assert_eq!(ids(&later), ids(&both)[..1]);
+    }
+
+    #[test]
+    fn keys_of_a_clock_that_was_far_ahead_begin_once_it_is_set_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("issuer.toml");
+        let now = SystemTime::now();
+        let made = open(&path, now + DAY * 900).unwrap();
+
+        // A start may have another clock that is wrong.
+        assert_eq!(open(&path, now).unwrap()[0].begins, read_begin(&path));
+        assert!(read_begin(&path) > now + DAY * 899);
+
+        let found = reopen(&path, now).unwrap();
+        assert_eq!(ids(&found), ids(&made));
+        assert!(found[0].begins <= now && read_begin(&path) <= now);
+        assert_eq!(ids(&reopen(&path, now).unwrap()), ids(&made));
+    }
+
+    /// The begin of the newest key in a file.
+    fn read_begin(path: &Path) -> SystemTime {
+        read(path).unwrap().unwrap()[0].begins
     }
 
     #[test]

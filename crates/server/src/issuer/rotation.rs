@@ -17,6 +17,10 @@ const GRACE: Duration = DAY;
 /// Time after the begin of its successor for which a key is in the directory.
 const OVERLAP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
+/// Time before its begin from which a key is not announced by a clock that is right. Twice the
+/// lead, so that a clock which is set back a little changes no key.
+const TOO_EARLY: Duration = Duration::from_secs(2 * 24 * 60 * 60);
+
 /// The begin of a key that must be made now, given the begins of all keys, the newest first; `None`
 /// if none is due.
 pub(super) fn successor(begins: &[SystemTime], now: SystemTime) -> Option<SystemTime> {
@@ -24,6 +28,33 @@ pub(super) fn successor(begins: &[SystemTime], now: SystemTime) -> Option<System
         return Some(now);
     };
     (since(*newest, now) > ROTATED_AFTER).then(|| now + LEAD)
+}
+
+/// Returns true if a key was made under a clock that was far ahead. Nothing would sign until its
+/// begin, which may be years away, or replace it.
+pub(super) fn is_of_wrong_clock(begins: &[SystemTime], now: SystemTime) -> bool {
+    begins.iter().any(|begin| is_too_early(*begin, now))
+}
+
+/// The begins of keys, the newest first, in which those under a clock that was far ahead are now.
+pub(super) fn corrected(begins: &[SystemTime], now: SystemTime) -> Vec<SystemTime> {
+    let mut corrected: Vec<SystemTime> = Vec::with_capacity(begins.len());
+    for begin in begins {
+        let own = match is_too_early(*begin, now) {
+            true => now,
+            false => *begin,
+        };
+        // No key begins after its successor.
+        let newer = corrected.last().copied();
+        corrected.push(newer.map_or(own, |newer| own.min(newer)));
+    }
+    corrected
+}
+
+/// Returns true if a key would not have been announced yet.
+fn is_too_early(begin: SystemTime, now: SystemTime) -> bool {
+    let left = begin.duration_since(now).unwrap_or_default();
+    left > TOO_EARLY
 }
 
 /// The number of keys that stay in the directory, the newest first.
@@ -65,6 +96,27 @@ mod tests {
         );
         // One that is to come has no successor.
         assert_eq!(successor(&[day(31), day(0)], day(30)), None);
+    }
+
+    #[test]
+    fn keys_of_a_clock_that_was_far_ahead_begin_now() {
+        let now = day(50);
+        let good = [day(51), day(20)];
+        assert!(!is_of_wrong_clock(&good, now));
+        assert_eq!(corrected(&good, now), good);
+        assert!(!is_of_wrong_clock(&[day(52)], now), "set back a little");
+
+        for (found, expected) in [
+            (vec![day(900)], vec![now]),
+            (vec![day(931), day(900)], vec![now, now]),
+            (vec![day(900), day(20)], vec![now, day(20)]),
+            // Not after its successor.
+            (vec![day(900), day(51)], vec![now, now]),
+        ] {
+            assert!(is_of_wrong_clock(&found, now));
+            assert_eq!(corrected(&found, now), expected);
+            assert!(signs(&expected, 0, now));
+        }
     }
 
     #[test]
