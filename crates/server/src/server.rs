@@ -301,7 +301,9 @@ pub(crate) async fn finish(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::access::{NewToken, Scope, TokenFile, TokenSource};
     use crate::catalog::DatabaseConfig;
+    use crate::service::Protection;
 
     /// The status, and true if the response has a `Retry-After` header.
     fn status_of(url: String) -> (u16, bool) {
@@ -319,18 +321,31 @@ mod tests {
         )
     }
 
-    #[tokio::test]
-    async fn a_service_is_alive_before_it_is_ready() {
+    /// Requests these paths of a service whose database is not loaded. Those that are refused for
+    /// a while have the header.
+    async fn assert_statuses(config: ServerConfig, expected: &[(&str, u16)]) {
         let config = ServerConfig {
             listen: "127.0.0.1:0".parse().unwrap(),
             databases: vec![DatabaseConfig::new("/nowhere/words.papir", None)],
-            ..ServerConfig::default()
+            ..config
         };
         let unloaded = Catalog::unloaded(&config.databases, config.catalog_options());
         let bound = BoundServer::listen(&config, unloaded, None).await.unwrap();
         let url = bound.url();
 
-        for (path, expected) in [
+        for &(path, status) in expected {
+            let url = format!("{url}{path}");
+            let found = tokio::task::spawn_blocking(move || status_of(url))
+                .await
+                .unwrap();
+            assert_eq!(found, (status, status == 503), "{path}");
+        }
+        bound.serve(std::future::ready(())).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_service_is_alive_before_it_is_ready() {
+        let expected = [
             ("/healthz", 200),
             ("/readyz", 503),
             ("/v1/databases", 503),
@@ -339,14 +354,31 @@ mod tests {
             ("/v1/databases/other", 404),
             ("/metrics", 200),
             ("/openapi.json", 200),
-        ] {
-            let url = format!("{url}{path}");
-            let found = tokio::task::spawn_blocking(move || status_of(url))
-                .await
-                .unwrap();
-            assert_eq!(found, (expected, expected == 503), "{path}");
-        }
-        bound.serve(std::future::ready(())).await.unwrap();
+        ];
+        assert_statuses(ServerConfig::default(), &expected).await;
+    }
+
+    #[tokio::test]
+    async fn strangers_do_not_learn_which_databases_are_loading() {
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = folder.path().join("tokens.toml");
+        TokenFile::add(&tokens, NewToken::new("all", [Scope::Query])).unwrap();
+        let config = ServerConfig {
+            ohttp: Some(folder.path().join("ohttp.toml")),
+            protection: Protection {
+                tokens: vec![TokenSource::new(&tokens)],
+                ..Protection::default()
+            },
+            ..ServerConfig::default()
+        };
+
+        let expected = [
+            ("/v1/databases/words/checkpoint/proof", 503),
+            ("/v1/databases/other/checkpoint/proof", 503),
+            ("/v1/databases/words/checkpoint", 401),
+            ("/v1/databases/other/checkpoint", 401),
+        ];
+        assert_statuses(config, &expected).await;
     }
 
     #[tokio::test(start_paused = true)]

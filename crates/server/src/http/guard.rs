@@ -186,13 +186,14 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
     let headers = request.headers();
     let guard = &app.guard;
 
-    let Rights { grant, token } = if is_shown(app, name, request)? {
+    let Rights { grant, token } = if is_shown(app, name, request) {
         Rights {
             grant: Grant::of_everybody(),
             token: None,
         }
     } else {
-        rights(app, request, name)?
+        rights(app, request, name)
+            .map_err(|problem| unless_loading(app, request, problem))?
     };
     check_known(app, name, &grant)?;
     // The issuer limits the number of tokens. The address behind one is not used.
@@ -236,27 +237,35 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
     })
 }
 
-/// Returns true if a request reads the proof of a database whose owner names the keys of gateways.
-/// Clients need it before they seal a token, so it is open to everybody at a gateway. Fails for a
-/// database that is still loading.
-fn is_shown(app: &App, name: Option<&str>, request: &Request) -> Result<bool, Problem> {
+/// Returns true if a request reads the proof of a loaded database whose owner names the keys of
+/// gateways. Clients need it before they seal a token, so it is open to everybody at a gateway.
+fn is_shown(app: &App, name: Option<&str>, request: &Request) -> bool {
+    let Some(name) = name.filter(|_| reads_proof(app, request)) else {
+        return false;
+    };
+    app.catalog.get(name).is_ok_and(|database| {
+        let checkpoint = database.checkpoint();
+        checkpoint.is_some_and(|checkpoint| checkpoint.names_gateways)
+    })
+}
+
+/// The refusal of a request that has no valid token. While a database is loading, its proof may be
+/// one that is open to everybody, and the client retries later, which it does not after a refusal
+/// for want of a token. So it is for all names, known or not: two answers would tell strangers
+/// which databases are loading.
+fn unless_loading(app: &App, request: &Request, problem: Problem) -> Problem {
+    let is_stranger = matches!(problem, Problem::Unauthorized);
+    if is_stranger && reads_proof(app, request) && app.catalog.all().is_err() {
+        return DatabaseError::NotLoaded.into();
+    }
+    problem
+}
+
+/// Returns true if a request reads a proof at a gateway.
+fn reads_proof(app: &App, request: &Request) -> bool {
     let method = request.method();
     let reads = method == Method::GET || method == Method::HEAD;
-    let Some(name) = name else {
-        return Ok(false);
-    };
-    if app.gateway.is_none() || !reads || !request.uri().path().ends_with(PROOF) {
-        return Ok(false);
-    }
-
-    match app.catalog.get(name) {
-        Ok(database) => Ok(database
-            .checkpoint()
-            .is_some_and(|checkpoint| checkpoint.names_gateways)),
-        // The client retries then, which it does not after a refusal for want of a token.
-        Err(error @ DatabaseError::NotLoaded) => Err(error.into()),
-        Err(_) => Ok(false),
-    }
+    app.gateway.is_some() && reads && request.uri().path().ends_with(PROOF)
 }
 
 /// Refuses an unknown database, if the token is restricted. Lists only the databases it allows.
