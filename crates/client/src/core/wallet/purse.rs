@@ -110,6 +110,13 @@ impl TokenPurse {
             // Perhaps since its key has left the directory.
             let directory = self.directory(io).await?;
             tokens.keep_listed(&directory);
+            // A service that refuses a former key, as after the loss of its registry, offers a
+            // later one. Each token of the former one would cost a request that is refused.
+            if let Some(offered) = &asked.key
+                && directory.by_id(offered.id()).is_some()
+            {
+                tokens.keep_of(offered);
+            }
             *self.checked() = Some(self.issuer.platform.now());
         }
 

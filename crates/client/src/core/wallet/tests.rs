@@ -190,6 +190,26 @@ fn tokens_under_a_key_that_has_left_the_directory_are_dropped_once_one_is_refuse
 }
 
 #[test]
+fn tokens_under_a_former_key_are_dropped_once_the_service_refuses_one_and_offers_another() {
+    let mut world = World::new();
+    world.spend(TokenReason::Demanded);
+    world.issuer.keys = vec![&*OTHER, &*KEY];
+    let purse = purse();
+    let mut spend = |key: &IssuerKey, reason| {
+        let header = world.run(purse.spend(asked(Some(key)), reason), false);
+        let token = parse_authorization(&header.unwrap().unwrap());
+        token.unwrap().unwrap().input.key_id
+    };
+
+    // Its tokens are good until the service refuses one.
+    let former = *KEY.public().id();
+    assert_eq!(spend(&OTHER, TokenReason::Demanded), former);
+    let offered = *OTHER.public().id();
+    assert_eq!(spend(&OTHER, TokenReason::Refused), offered);
+    assert_eq!(spend(&OTHER, TokenReason::Demanded), offered);
+}
+
+#[test]
 fn refused_tokens_make_a_client_ask_the_issuer_once_an_hour() {
     let mut world = World::new();
     let purse = purse();

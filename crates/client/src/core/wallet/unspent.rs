@@ -1,7 +1,9 @@
 //! The tokens that are not spent.
 
 use papir_core::{Error as CoreError, Formats, Result as CoreResult};
-use papir_privacy_pass::{DIGEST_BYTES, IssuerDirectory, PassToken, TOKEN_BYTES, TOKENS_PER_BATCH};
+use papir_privacy_pass::{
+    DIGEST_BYTES, IssuerDirectory, IssuerPublicKey, PassToken, TOKEN_BYTES, TOKENS_PER_BATCH,
+};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Most tokens that are kept: those of several challenges, of which the oldest are dropped first.
@@ -72,8 +74,19 @@ impl UnspentTokens {
 
     /// Drops the tokens under keys that the issuer's directory does not have.
     pub(super) fn keep_listed(&mut self, directory: &IssuerDirectory) {
+        self.keep(|token| directory.by_id(&token.input.key_id).is_some());
+    }
+
+    /// Drops the tokens under other keys than this.
+    pub(super) fn keep_of(&mut self, key: &IssuerPublicKey) {
+        self.keep(|token| token.input.key_id == *key.id());
+    }
+
+    /// Drops the tokens for which `is_kept` returns false.
+    fn keep(&mut self, is_kept: impl Fn(&PassToken) -> bool) {
         self.0
-            .retain(|token| directory.by_id(&token.input.key_id).is_some());
+            .extract_if(.., |token| !is_kept(token))
+            .for_each(erase);
     }
 }
 
