@@ -3,10 +3,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::SystemTime;
 
 use papir_client::core::Address;
 use papir_client::{Options, ProxySetting};
 use papir_server::{DirectorySource, PrivacyPassConfig};
+use papir_store::{parse_timestamp, timestamp};
 
 use super::forwarding;
 use crate::arguments::authority::authority;
@@ -16,6 +18,26 @@ use crate::failure::Failure;
 /// The form of an issuer, for errors.
 const FORM: &str = "expected https://HOST[:PORT], http:// of this machine, or NAME=FILE or FILE \
                     with the issuer's directory";
+
+/// A time in UTC, such as 2026-01-31T12:00:00Z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment(pub(crate) SystemTime);
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let time = parse_timestamp(text);
+        time.map(Self)
+            .ok_or_else(|| format!("not a time: {text}: expected one like 2026-01-31T12:00:00Z"))
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&timestamp(self.0))
+    }
+}
 
 /// The issuer, as given: its URL, or a file with its directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,22 +69,28 @@ impl IssuerArgument {
         matches!(self, Self::Url { .. })
     }
 
-    /// The settings of the server, for a service with these public host names.
+    /// The settings of the server, for a service with these public host names. Keys that began
+    /// before the time are refused.
     pub(crate) fn config(
         &self,
         origins: Vec<String>,
+        not_before: Option<Moment>,
         network: &Network,
     ) -> Result<PrivacyPassConfig, Failure> {
+        let not_before = not_before.map(|moment| moment.0);
+
         match self {
             Self::Url { url, name } => Ok(PrivacyPassConfig {
                 issuer: Some(name.clone()),
                 directory: connection(url, network)?,
                 origins,
+                not_before,
             }),
             Self::File { name, path } => Ok(PrivacyPassConfig {
                 issuer: name.clone(),
                 directory: DirectorySource::File(path.clone()),
                 origins,
+                not_before,
             }),
         }
     }
@@ -171,6 +199,16 @@ mod tests {
                 IssuerArgument::File { name, .. } => name.as_deref(),
             };
             assert_eq!(found, name, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_return_as_text() {
+        let text = "2026-01-31T12:00:00Z";
+        assert_eq!(text.parse::<Moment>().unwrap().to_string(), text);
+        for other in ["", "now", "2026-01-31", "2026-01-31T12:00:00+01:00"] {
+            let refused = other.parse::<Moment>().unwrap_err();
+            assert!(refused.contains("2026-01-31T12:00:00Z"), "{refused}");
         }
     }
 

@@ -180,6 +180,7 @@ fn the_chart_knows_every_option() {
         "client-crl",
         "ohttp",
         "privacy-pass",
+        "privacy-pass-not-before",
         "privacy-pass-origin",
     ];
     let options = variables().into_iter().map(|variable| {

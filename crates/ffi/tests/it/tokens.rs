@@ -67,6 +67,7 @@ impl RunningIssuer {
             issuer: Some(self.url.trim_start_matches("http://").to_owned()),
             directory: DirectorySource::Issuer(Arc::new(transport)),
             origins: vec!["127.0.0.1".to_owned()],
+            not_before: None,
         };
 
         let pairs = [("Peru", "Lima"), ("Kenya", "Nairobi")];

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use axum::body::Body;
 use axum::http::{Request, Response};
@@ -19,6 +20,9 @@ pub struct PrivacyPassConfig {
     /// The public host names of this service, with their ports unless they are 443; at least one.
     /// Tokens are bound to all of them, and so are the tokens of services behind one name.
     pub origins: Vec<String>,
+    /// The tokens of keys that began before this time are refused; `None` for no limit. After a
+    /// registry was lost or restored from a backup, tokens of such keys could be spent again.
+    pub not_before: Option<SystemTime>,
 }
 
 /// The place of an issuer's directory of keys (RFC 9578, section 4).

@@ -40,6 +40,9 @@ pub(super) enum DirectoryError {
     /// The directory has no key that may be used.
     #[error("the issuer's directory has no key of token type 2 that is in use: expected one")]
     NoKey,
+    /// All keys of the directory are too old.
+    #[error("all keys of the issuer began before {time}: expected one that began later")]
+    OldKeys { time: String },
     /// The registry failed.
     #[error(transparent)]
     Registry(#[from] ClientError),

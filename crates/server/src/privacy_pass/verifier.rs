@@ -4,8 +4,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use papir_privacy_pass::{
-    ChallengeOffer, IssuerDirectory, PassError, PassToken, TokenChallenge, verify, write_challenges,
+    ChallengeOffer, DirectoryKey, IssuerDirectory, PassError, PassToken, TokenChallenge, verify,
+    write_challenges,
 };
+use papir_store::timestamp;
 use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
@@ -30,6 +32,8 @@ pub(crate) struct PassVerifier {
     source: DirectorySource,
     /// The same for all clients and requests, so that it links none of them.
     challenge: TokenChallenge,
+    /// The earliest begin of a key that is accepted.
+    not_before: Option<SystemTime>,
     known: RwLock<Option<Arc<KeysInUse>>>,
     /// Wakes the task that reads the directory.
     wanted: Notify,
@@ -85,6 +89,7 @@ impl PassVerifier {
         Ok(Self {
             source: config.directory.clone(),
             challenge: challenge.map_err(|error| bad(error.to_string()))?,
+            not_before: config.not_before,
             known: RwLock::new(None),
             wanted: Notify::new(),
             recent: RecentTokens::default(),
@@ -120,6 +125,8 @@ impl PassVerifier {
     async fn refresh(&self, registry: &Arc<Registry>) -> Result<(), DirectoryError> {
         let mut directory = self.source.read().await?;
         let mut keys = directory.keys().to_vec();
+        keys.retain(|entry| self.is_late_enough(entry));
+        let are_old = keys.is_empty() && !directory.keys().is_empty();
 
         // Noted first: the registry remembers the tokens of noted keys only. A key that has ended
         // stays ended, since its tokens are forgotten.
@@ -132,10 +139,27 @@ impl PassVerifier {
         let has_none = keys.is_empty();
         directory = IssuerDirectory::new(directory.request_uri(), keys)?;
         self.learn(directory);
-        if has_none {
-            return Err(DirectoryError::NoKey);
+        if !has_none {
+            return Ok(());
         }
-        Ok(())
+        Err(match self.not_before.filter(|_| are_old) {
+            Some(time) => DirectoryError::OldKeys {
+                time: timestamp(time),
+            },
+            None => DirectoryError::NoKey,
+        })
+    }
+
+    /// Returns true if a key began late enough to be accepted. An issuer signs under a key from its
+    /// begin on, so that none of its tokens was spent before. A key without a begin may be old.
+    fn is_late_enough(&self, entry: &DirectoryKey) -> bool {
+        let Some(time) = self.not_before else {
+            return true;
+        };
+        let begin = Duration::from_secs(entry.not_before.unwrap_or(0));
+        UNIX_EPOCH
+            .checked_add(begin)
+            .is_none_or(|begin| begin >= time)
     }
 
     /// Replaces the keys.
@@ -275,6 +299,7 @@ mod tests {
             issuer: None,
             directory: DirectorySource::File(file),
             origins: vec!["pir.example".to_owned()],
+            not_before: None,
         }
     }
 
@@ -313,6 +338,26 @@ mod tests {
         *verifier.known.write().unwrap() = Some(Arc::new(ended));
         assert_eq!(verifier.offer(), None);
         assert_eq!(verifier.verify(&of_first), Err(TokenRefusal::UnknownKey));
+    }
+
+    #[test]
+    fn keys_that_began_before_a_time_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let listed = directory("https://issuer.example/r", vec![entry(&FIRST, None)]);
+        let of_begin = |begin: Option<u64>, not_before: Option<u64>| {
+            let config = PrivacyPassConfig {
+                not_before: not_before.map(|time| UNIX_EPOCH + Duration::from_secs(time)),
+                ..settings(folder.path(), &listed)
+            };
+            let verifier = PassVerifier::open(&config).unwrap();
+            verifier.is_late_enough(&entry(&FIRST, begin))
+        };
+
+        for begin in [None, Some(999), Some(1000), Some(u64::MAX)] {
+            assert!(of_begin(begin, None), "{begin:?}");
+            let is_late = begin.is_some_and(|begin| begin >= 1000);
+            assert_eq!(of_begin(begin, Some(1000)), is_late, "{begin:?}");
+        }
     }
 
     #[test]

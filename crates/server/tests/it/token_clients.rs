@@ -78,6 +78,7 @@ impl Demanding {
             issuer: Some(issuer.url.trim_start_matches("http://").to_owned()),
             directory: DirectorySource::File(keys),
             origins: vec!["127.0.0.1".to_owned()],
+            not_before: None,
         };
         let config = ServerConfig {
             registry: Some(RegistryConfig::new(folder.path().join("clients"))),

@@ -17,7 +17,7 @@ use crate::arguments::duration::Span;
 use crate::arguments::network::Network;
 use crate::arguments::proxy::ProxyParser;
 use crate::failure::Failure;
-use crate::service::private_tokens::IssuerArgument;
+use crate::service::private_tokens::{IssuerArgument, Moment};
 use crate::service::traces::{Share, Traces};
 use papir_plan::units::Bytes;
 
@@ -271,6 +271,11 @@ pub(crate) struct Settings {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     privacy_pass_origin: Option<Vec<String>>,
+    /// Time such as 2026-01-31T12:00:00Z: private tokens of keys that began earlier are refused.
+    /// Give the time at which a registry was restored from a backup, or was lost.
+    #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_PRIVACY_PASS_NOT_BEFORE")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "text")]
+    privacy_pass_not_before: Option<Moment>,
     /// Format of the log on stderr [default: text].
     #[arg(long, value_name = "FORMAT", env = "PAPIR_SERVE_LOG_FORMAT")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -453,8 +458,8 @@ impl Settings {
              body_timeout tls_cert tls_key client_ca client_crl tokens rate burst per_client
              trust_proxy allow_origin allow_not_private mapped verify device lame_duck stop_timeout keep_old watch
              no_metrics page ca proxy cache registry registry_keys client_ttl max_clients max_client_bytes
-             tickets_ahead list_clients ohttp privacy_pass privacy_pass_origin log_format otlp
-             otlp_sample
+             tickets_ahead list_clients ohttp privacy_pass privacy_pass_origin
+             privacy_pass_not_before log_format otlp otlp_sample
         }
     }
 

@@ -282,11 +282,18 @@ impl Settings {
     fn privacy_pass(&self) -> Result<Option<PrivacyPassConfig>, Failure> {
         let origins = self.privacy_pass_origin.clone().unwrap_or_default();
         let Some(issuer) = &self.privacy_pass else {
-            return match origins.is_empty() {
-                true => Ok(None),
-                false => Err(Failure::new(
-                    "privacy-pass-origin without privacy-pass: give --privacy-pass ISSUER",
-                )),
+            let given = [
+                ("privacy-pass-origin", !origins.is_empty()),
+                (
+                    "privacy-pass-not-before",
+                    self.privacy_pass_not_before.is_some(),
+                ),
+            ];
+            return match given.into_iter().find(|(_, is_given)| *is_given) {
+                None => Ok(None),
+                Some((name, _)) => Err(Failure::new(format!(
+                    "{name} without privacy-pass: give --privacy-pass ISSUER"
+                ))),
             };
         };
 
@@ -301,7 +308,9 @@ impl Settings {
                 "privacy-pass without a registry, where spent tokens are noted: give --registry DIR",
             ));
         }
-        issuer.config(origins, &self.network()).map(Some)
+        let not_before = self.privacy_pass_not_before;
+        let config = issuer.config(origins, not_before, &self.network())?;
+        Ok(Some(config))
     }
 
     fn token_sources(&self) -> Result<Vec<TokenSource>, Failure> {
@@ -470,8 +479,10 @@ mod tests {
     fn private_tokens_need_an_origin_and_a_registry() {
         let issuer = "privacy-pass = \"issuer.example=keys.json\"\n";
         let origin = "privacy-pass-origin = [\"pir.example\"]\n";
+        let not_before = "privacy-pass-not-before = \"2026-01-31T12:00:00Z\"\n";
         for (text, part) in [
             (origin.to_owned(), "give --privacy-pass ISSUER"),
+            (not_before.to_owned(), "give --privacy-pass ISSUER"),
             (issuer.to_owned(), "give --privacy-pass-origin HOST"),
             (format!("{issuer}{origin}"), "give --registry DIR"),
         ] {
@@ -479,8 +490,10 @@ mod tests {
             assert!(message.contains(part), "{message}");
         }
 
-        let config = parse(&format!("{issuer}{origin}registry = \"clients\"\n")).config();
-        let settings = config.unwrap().privacy_pass.unwrap();
+        let complete = format!("{issuer}{origin}{not_before}registry = \"clients\"\n");
+        let settings = parse(&complete).config().unwrap().privacy_pass.unwrap();
+        let restored = papir_store::parse_timestamp("2026-01-31T12:00:00Z");
+        assert_eq!(settings.not_before, restored);
         assert_eq!(settings.issuer.as_deref(), Some("issuer.example"));
         assert_eq!(settings.origins, ["pir.example"]);
     }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, UNIX_EPOCH};
 
 use papir_privacy_pass::{DIRECTORY_PATH, MAX_DIRECTORY_BYTES, write_authorization};
 use papir_server::{
@@ -12,8 +13,8 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::{
-    ISSUER, OTHER, ask, challenge, directory, good_token, is_ready, issue, offer, passes, priced,
-    query, query_url, start,
+    ISSUER, OTHER, ask, challenge, dated_directory, directory, good_token, is_ready, issue, offer,
+    passes, priced, query, query_url, start,
 };
 use crate::support::secured::token;
 use crate::support::{Running, get, indexed, send, until};
@@ -134,6 +135,41 @@ fn an_old_key_is_accepted_for_as_long_as_the_issuer_lists_it() {
     // An issuer that is away changes nothing.
     *issuer.directory.lock().unwrap() = None;
     runtime.block_on(server.handle.reload()).unwrap();
+    let by_other = write_authorization(&issue(&OTHER, &challenge()));
+    assert_eq!(ask(&server, &body, &by_other).status, 200);
+}
+
+#[test]
+fn after_a_restore_tokens_of_keys_that_began_before_are_refused() {
+    const RESTORED: u64 = 1_000_000;
+    let folder = TempDir::new().unwrap();
+    let issuer = Arc::new(FakeIssuer::default());
+    issuer.publish(dated_directory(&[(&*ISSUER, Some(RESTORED - 1))]));
+    let transport: Arc<dyn DirectoryTransport> = issuer.clone();
+    let config = ServerConfig {
+        privacy_pass: Some(PrivacyPassConfig {
+            not_before: Some(UNIX_EPOCH + Duration::from_secs(RESTORED)),
+            ..passes(DirectorySource::Issuer(transport))
+        }),
+        ..priced(&folder)
+    };
+    let server = Running::start(config, vec![indexed("table", "plain", 50)]);
+    let body = query(&server);
+    let runtime = Runtime::new().unwrap();
+    runtime.block_on(server.handle.reload()).unwrap();
+    let refused = ask(&server, &body, &good_token());
+    assert_eq!(refused.code(), "no_issuer_key");
+
+    let both = [(&*OTHER, Some(RESTORED)), (&*ISSUER, Some(RESTORED - 1))];
+    issuer.publish(dated_directory(&both));
+    runtime.block_on(server.handle.reload()).unwrap();
+    until("the new key is known", || is_ready(&server));
+    let refused = ask(&server, &body, &good_token());
+    assert_eq!(refused.code(), "token_invalid");
+    assert_eq!(
+        offer(&refused).parse_key().unwrap().as_ref(),
+        Some(OTHER.public())
+    );
     let by_other = write_authorization(&issue(&OTHER, &challenge()));
     assert_eq!(ask(&server, &body, &by_other).status, 200);
 }

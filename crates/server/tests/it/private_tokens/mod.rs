@@ -35,11 +35,17 @@ static OTHER: LazyLock<IssuerKey> = LazyLock::new(|| IssuerKey::generate(&mut rn
 
 /// The directory of an issuer with these keys, the preferred one first.
 fn directory(keys: &[&IssuerKey]) -> String {
+    let dated: Vec<(&IssuerKey, Option<u64>)> = keys.iter().map(|key| (*key, None)).collect();
+    dated_directory(&dated)
+}
+
+/// The directory of an issuer with these keys and their begins, the preferred one first.
+fn dated_directory(keys: &[(&IssuerKey, Option<u64>)]) -> String {
     let mut listed = Vec::new();
-    for key in keys {
+    for (key, not_before) in keys {
         listed.push(DirectoryKey {
             key: key.public().clone(),
-            not_before: None,
+            not_before: *not_before,
         });
     }
     let directory = IssuerDirectory::new("https://issuer.example/token-request", listed);
@@ -59,6 +65,7 @@ fn passes(directory: DirectorySource) -> PrivacyPassConfig {
         issuer: Some(ISSUER_NAME.to_owned()),
         directory,
         origins: vec![ORIGIN.to_owned()],
+        not_before: None,
     }
 }
 
