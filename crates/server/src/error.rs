@@ -142,6 +142,12 @@ pub enum Error {
         /// The input.
         text: String,
     },
+    /// An invalid relay.
+    #[error("invalid relay `{text}`: expected a network like 192.0.2.7 or 2001:db8::/64, or unix")]
+    BadRelay {
+        /// The input.
+        text: String,
+    },
     /// An invalid web origin.
     #[error(
         "invalid origin `{text}`: expected one like https://app.example or http://localhost:8080, or *"

@@ -77,7 +77,9 @@ mod standalone;
 mod traces;
 mod unbound;
 
-pub use access::{NewToken, Origin, Scope, TokenEntry, TokenFile, TokenSource, TrustedProxies};
+pub use access::{
+    ListedRelays, NewToken, Origin, Scope, TokenEntry, TokenFile, TokenSource, TrustedProxies,
+};
 pub use admission::{ClientLimits, Rate};
 pub use axum::body::Body as RelayBody;
 pub use axum::http::{Request, Response};

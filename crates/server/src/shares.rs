@@ -40,6 +40,12 @@ impl<K: Clone + Eq + Hash> Shares<K> {
         self.held.get(holder).copied().unwrap_or(0)
     }
 
+    /// The amount that some of the holders have together.
+    pub(crate) fn total_of(&self, is_counted: impl Fn(&K) -> bool) -> usize {
+        let counted = self.held.iter().filter(|(holder, _)| is_counted(holder));
+        counted.map(|(_, amount)| amount).sum()
+    }
+
     /// Adds to what a holder has.
     pub(crate) fn take(&mut self, holder: &K, amount: usize) {
         self.total += amount;
@@ -118,6 +124,7 @@ mod tests {
             .map(|holding| holding.holder)
             .collect();
         assert_eq!(order, ['b', 'a']);
+        assert_eq!(shares.total_of(|holder| *holder != 'b'), 7);
         let heaviest = shares.heaviest_above(4).map(|holding| holding.amount);
         assert_eq!(heaviest, Some(5));
         assert!(shares.heaviest_above(5).is_none());

@@ -174,7 +174,8 @@ fn the_chart_knows_every_option() {
         "cache", "config", "listen", "registry", "tls-cert", "tls-key", "tokens",
     ];
     // Not offered: the cluster presents no certificate when it probes a replica, and the replicas
-    // have no volume that they share and write, for keys or for spent tokens.
+    // have no volume that they share and write, for keys or for spent tokens. Without keys no
+    // relay has anything to send.
     let absent = [
         "client-ca",
         "client-crl",
@@ -182,6 +183,7 @@ fn the_chart_knows_every_option() {
         "privacy-pass",
         "privacy-pass-not-before",
         "privacy-pass-origin",
+        "relays",
     ];
     let options = variables().into_iter().map(|variable| {
         let option = variable.strip_prefix("PAPIR_SERVE_").unwrap();

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::access::Grant;
+use crate::access::{Grant, ListedRelays};
 use crate::error::Error;
 use crate::listen::Peer;
 
@@ -43,21 +43,34 @@ pub struct ClientLimits {
 pub(crate) enum ClientKey {
     Token(Arc<str>),
     Address(IpAddr),
-    /// The private token of one request, by 16 bytes of its digest.
-    PrivateToken([u8; 16]),
     Local,
+    /// A listed relay, by its network. It has many clients, so that relays together have half of
+    /// each bounded resource.
+    Relay(Peer),
     /// All clients that did not fit into the table.
     Others,
 }
 
 impl ClientKey {
-    /// The token's name or, without one, the peer's network.
-    pub(crate) fn of(grant: &Grant, peer: Peer) -> Self {
-        match (&grant.name, peer.network()) {
-            (Some(name), _) => Self::Token(Arc::clone(name)),
-            (None, Peer::Address(address)) => Self::Address(address),
-            (None, Peer::Local) => Self::Local,
+    /// The token's name or, without one, the peer's network. Private tokens name nobody, so that
+    /// their requests count for the peer, too: otherwise whoever has saved up tokens would be as
+    /// many clients, none of which gives way to others.
+    pub(crate) fn of(grant: &Grant, peer: Peer, relays: &ListedRelays) -> Self {
+        if let Some(name) = &grant.name {
+            return Self::Token(Arc::clone(name));
         }
+
+        let network = peer.network();
+        match network {
+            _ if relays.contains(peer) => Self::Relay(network),
+            Peer::Address(address) => Self::Address(address),
+            Peer::Local => Self::Local,
+        }
+    }
+
+    /// Returns true for a listed relay.
+    pub(crate) fn is_relay(&self) -> bool {
+        matches!(self, Self::Relay(_))
     }
 }
 
@@ -160,16 +173,27 @@ mod tests {
 
     #[test]
     fn clients_are_identified_by_token_or_network() {
-        let key =
-            |text: &str| ClientKey::of(&Grant::everything(), Peer::Address(text.parse().unwrap()));
+        let relays: ListedRelays = "192.0.2.0/24".parse().unwrap();
+        let key = |text: &str| {
+            let peer = Peer::Address(text.parse().unwrap());
+            ClientKey::of(&Grant::everything(), peer, &relays)
+        };
 
         assert_eq!(key("2001:db8:1:2::1"), key("2001:db8:1:2:ffff::9"));
         assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));
         assert_eq!(key("::ffff:10.0.0.1"), key("10.0.0.1"));
         assert_ne!(key("10.0.0.1"), key("10.0.0.2"));
 
-        let token = |name: &str| ClientKey::of(&Grant::new(name, [].into(), None), Peer::Local);
+        assert!(key("192.0.2.7").is_relay() && !key("10.0.0.1").is_relay());
+        assert_eq!(key("192.0.2.7"), key("::ffff:192.0.2.7"));
+        assert_ne!(key("192.0.2.7"), key("192.0.2.8"), "each is one client");
+
+        let token = |name: &str| {
+            let grant = Grant::new(name, [].into(), None);
+            ClientKey::of(&grant, Peer::Address([192, 0, 2, 7].into()), &relays)
+        };
         assert_eq!(token("a"), token("a"));
         assert_ne!(token("a"), token("b"));
+        assert!(!token("a").is_relay(), "a token names the client");
     }
 }

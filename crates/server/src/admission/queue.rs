@@ -7,7 +7,8 @@ use super::limits::ClientKey;
 /// Smallest limit on the requests of a batch. A batch of a few requests already gains most of what
 /// batching saves.
 const MIN_LIMIT: usize = 4;
-/// Limit on the requests of one client in a batch, if others wait, too.
+/// Limit on the requests of one client in a batch, if others wait, too. A relay may have as many as
+/// all direct clients together.
 const CLIENT_LIMIT: usize = 3;
 
 /// Decides which requests may form a batch.
@@ -31,7 +32,8 @@ pub(crate) trait Batchable: Sized {
 ///
 /// Clients take turns: the first waiting request of every client comes before the second of any.
 /// Within a turn, requests come first that arrived, and whose clients were served, longer ago.
-/// Without the second, the oldest requests of a flood would each be a first one. A batch consists
+/// Without the second, the oldest requests of a flood would each be a first one. Listed relays,
+/// which have many clients, and all other clients have every second request each. A batch consists
 /// of the next request that can start and following ones with its key. These may overtake requests
 /// with other keys, but only by one batch at a time: [`Batchable::fits`] bounds a batch.
 pub(super) struct Queue<W> {
@@ -41,6 +43,8 @@ pub(super) struct Queue<W> {
     /// Waiting clients, and the numbers of the batches that last served them.
     served: HashMap<ClientKey, u64>,
     batches: u64,
+    /// Set if the next batch begins with a relay's request.
+    is_relays_turn: bool,
 }
 
 /// A waiting request.
@@ -69,6 +73,7 @@ impl<W> Default for Queue<W> {
             next: 0,
             served: HashMap::new(),
             batches: 0,
+            is_relays_turn: false,
         }
     }
 }
@@ -131,7 +136,14 @@ impl<W: Batchable> Queue<W> {
             .iter()
             .all(|one| self.work(one.index).client() == client);
         if !is_alone {
-            candidates.retain(|one| one.turn < CLIENT_LIMIT);
+            let of_relay = self.relay_limit(&candidates);
+            candidates.retain(|one| {
+                let limit = match self.is_relayed(one) {
+                    true => of_relay,
+                    false => CLIENT_LIMIT,
+                };
+                one.turn < limit
+            });
         }
 
         let mut chosen: Vec<usize> = Vec::new();
@@ -151,6 +163,18 @@ impl<W: Batchable> Queue<W> {
         Some((key, batch))
     }
 
+    /// Limit on the requests of a relay in a batch of these.
+    fn relay_limit(&self, candidates: &[Candidate]) -> usize {
+        let direct = candidates.iter().filter(|one| !self.is_relayed(one));
+        let admitted = direct.filter(|one| one.turn < CLIENT_LIMIT).count();
+        admitted.max(CLIENT_LIMIT)
+    }
+
+    /// Returns whether a request came over a listed relay.
+    fn is_relayed(&self, one: &Candidate) -> bool {
+        self.work(one.index).client().is_relay()
+    }
+
     /// The request at a position.
     fn work(&self, index: usize) -> &W {
         &self.waiting[index].work
@@ -159,6 +183,8 @@ impl<W: Batchable> Queue<W> {
     /// Records that the clients of these requests are served, and forgets those that do not wait.
     fn note_served(&mut self, batch: &[W]) {
         self.batches += 1;
+        let first = batch.first();
+        self.is_relays_turn = !first.is_some_and(|work| work.client().is_relay());
         for work in batch {
             self.served.insert(work.client().clone(), self.batches);
         }
@@ -202,7 +228,24 @@ impl<W: Batchable> Queue<W> {
         }
 
         candidates.sort_unstable();
-        candidates
+        self.alternated(candidates)
+    }
+
+    /// The same candidates, of which those of relays and all others alternate.
+    fn alternated(&self, candidates: Vec<Candidate>) -> Vec<Candidate> {
+        let mut relayed = Vec::new();
+        let mut direct = Vec::new();
+        for one in candidates {
+            match self.is_relayed(&one) {
+                true => relayed.push(one),
+                false => direct.push(one),
+            }
+        }
+
+        match self.is_relays_turn {
+            true => interleaved(relayed, direct),
+            false => interleaved(direct, relayed),
+        }
     }
 
     /// Removes the requests at these positions, in this order.
@@ -218,6 +261,18 @@ impl<W: Batchable> Queue<W> {
             .filter_map(|number| self.remove(number))
             .collect()
     }
+}
+
+/// Elements of both in turn, and then what is left of one.
+fn interleaved(first: Vec<Candidate>, second: Vec<Candidate>) -> Vec<Candidate> {
+    let mut merged = Vec::with_capacity(first.len() + second.len());
+    let mut second = second.into_iter();
+    for one in first {
+        merged.push(one);
+        merged.extend(second.next());
+    }
+    merged.extend(second);
+    merged
 }
 
 /// Number of running batches with a key.
@@ -240,6 +295,7 @@ fn may_start(work: &impl Batchable, running: usize, waiting: usize) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::listen::Peer;
 
     /// A batch key and a size; a batch holds a total size of ten.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -474,6 +530,50 @@ mod tests {
         }
 
         assert!(counts.values().all(|count| *count == 10), "{counts:?}");
+    }
+
+    #[test]
+    fn relays_and_other_clients_have_every_second_request() {
+        let relay = ClientKey::Relay(Peer::Local);
+        let client = |number: u32| ClientKey::Address(std::net::Ipv4Addr::from(number).into());
+        let mut queue = Queue::default();
+        for _ in 0..100 {
+            queue.push(One(relay.clone()));
+        }
+        for number in 1..=4 {
+            queue.push(One(client(number)));
+        }
+
+        let mut counts: HashMap<ClientKey, usize> = HashMap::new();
+        for _ in 0..40 {
+            let (_, batch) = queue.take_batch(&[]).unwrap();
+            for one in batch {
+                *counts.entry(one.0.clone()).or_default() += 1;
+                queue.push(one);
+            }
+        }
+        assert_eq!(counts[&relay], 20);
+        assert!((1..=4).all(|number| counts[&client(number)] == 5));
+    }
+
+    #[test]
+    fn a_relay_has_as_many_requests_in_a_batch_as_all_other_clients() {
+        let relay = ClientKey::Relay(Peer::Local);
+        let client = |number: u32| ClientKey::Address(std::net::Ipv4Addr::from(number).into());
+        let mut queue = Queue::default();
+        for number in 0..20 {
+            queue.push(Turn(relay.clone(), number));
+        }
+        for number in 1..=5 {
+            queue.push(Turn(client(number), 0));
+        }
+
+        let (_, batch) = queue.take_batch(&[]).unwrap();
+        let relayed = batch.iter().filter(|one| one.0 == relay).count();
+        assert_eq!((batch.len(), relayed), (10, 5));
+        let (_, batch) = queue.take_batch(&[]).unwrap();
+        assert!(batch.iter().all(|one| one.0 == relay), "nobody else waits");
+        assert_eq!(batch.len(), 8);
     }
 
     /// One request, and clients that each come once, as fast as they are answered.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::clock::microseconds;
 use super::id::ClientId;
 use super::row::{ClientRow, Owner, Site, site};
+use super::spent_token::SpentToken;
 use crate::admission::ClientKey;
 use crate::listen::Peer;
 
@@ -35,25 +36,38 @@ const PRIVATE_PART: u64 = 2;
 /// of one client, so that together they are limited as one site.
 const PRIVATE_SITE: Site = *b"privpass";
 
-/// The owner of the clients that a token or network registers: a hash of its name. Each private
-/// token is an owner of its own, and all have one site.
-pub(crate) fn owner(client: &ClientKey) -> Owner {
+/// The owner of the clients that a request registers: the private token that it costs, or else its
+/// client. Each private token is an owner of its own, and all have one site.
+pub(crate) fn owner_of(client: &ClientKey, paid: Option<&SpentToken>) -> Owner {
+    let Some(token) = paid else {
+        return owner(client);
+    };
+    let mut owner = Owner::default();
+    owner.copy_from_slice(&token.digest[..size_of::<Owner>()]);
+    owner[..size_of::<Site>()].copy_from_slice(&PRIVATE_SITE);
+    owner
+}
+
+/// The owner of the clients that a token or network registers: a hash of its name. A listed relay
+/// is a network like others.
+pub(super) fn owner(client: &ClientKey) -> Owner {
+    let network = match client {
+        ClientKey::Address(address) | ClientKey::Relay(Peer::Address(address)) => Some(*address),
+        _ => None,
+    };
     let name = match client {
-        ClientKey::PrivateToken(digest) => {
-            let mut owner: Owner = *digest;
-            owner[..size_of::<Site>()].copy_from_slice(&PRIVATE_SITE);
-            return owner;
-        }
         ClientKey::Token(name) => format!("token {name}"),
-        ClientKey::Address(address) => format!("network {address}"),
-        ClientKey::Local => "local".to_owned(),
+        ClientKey::Address(address) | ClientKey::Relay(Peer::Address(address)) => {
+            format!("network {address}")
+        }
+        ClientKey::Local | ClientKey::Relay(Peer::Local) => "local".to_owned(),
         ClientKey::Others => "others".to_owned(),
     };
 
     let mut owner = Owner::default();
     owner.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..size_of::<Owner>()]);
 
-    if let ClientKey::Address(IpAddr::V6(address)) = client {
+    if let Some(IpAddr::V6(address)) = network {
         let name = format!("site {}", Peer::site_of(*address));
         owner[..size_of::<Site>()]
             .copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..size_of::<Site>()]);
@@ -333,6 +347,13 @@ mod tests {
         assert!(one != two && site(&one) == site(&two));
         assert_ne!(site(&one), site(&of("2001:db8:8:1::")));
         assert_ne!(site(&of("10.0.0.1")), site(&of("10.0.0.2")));
+
+        let relay = Peer::Address("2001:db8:7:1::".parse().unwrap());
+        assert_eq!(owner(&ClientKey::Relay(relay)), one, "listed later");
+        assert_eq!(
+            owner(&ClientKey::Relay(Peer::Local)),
+            owner(&ClientKey::Local)
+        );
     }
 
     #[test]
@@ -384,10 +405,19 @@ mod tests {
         );
     }
 
+    /// The owner of a client that was registered with the private token of this number.
+    fn private_owner(number: u8) -> Owner {
+        let token = SpentToken {
+            key: [1; 32],
+            digest: [number; 32],
+        };
+        owner_of(&ClientKey::Local, Some(&token))
+    }
+
     /// A client that was registered with the private token of this number.
     fn of_token(number: u8, bytes: u64, queried: bool) -> ClientRow {
         ClientRow {
-            owner: owner(&ClientKey::PrivateToken([number; 16])),
+            owner: private_owner(number),
             keys_bytes: bytes,
             ..row(0, 0, queried)
         }
@@ -431,12 +461,12 @@ mod tests {
 
     #[test]
     fn each_private_token_is_an_owner_that_may_repeat_a_registration_of_another() {
-        let first = owner(&ClientKey::PrivateToken([1; 16]));
-        let second = owner(&ClientKey::PrivateToken([2; 16]));
+        let first = private_owner(1);
+        let second = private_owner(2);
         assert_ne!(first, second);
         assert_eq!(site(&first), site(&second));
 
-        let local = owner(&ClientKey::Local);
+        let local = owner_of(&ClientKey::Local, None);
         assert!(may_be_same(&first, &second) && may_be_same(&local, &local));
         assert!(!may_be_same(&first, &local) && !may_be_same(&local, &second));
     }

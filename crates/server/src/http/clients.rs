@@ -17,7 +17,7 @@ use super::problem::Problem;
 use super::routes::Routes;
 use crate::admission::{ClientKey, ClientSlot};
 use crate::catalog::{Database, QueryError};
-use crate::clients::{ClientError, ClientId, Registry, owner};
+use crate::clients::{ClientError, ClientId, Owner, Registry, SpentToken, owner_of};
 use crate::service::App;
 
 type ClientPath = Result<Path<(String, String)>, PathRejection>;
@@ -222,11 +222,14 @@ async fn register(
     State(app): State<Arc<App>>,
     Extension(client): Extension<ClientKey>,
     Extension(slot): Extension<ClientSlot>,
+    paid: Option<Extension<SpentToken>>,
     name: NamePath,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let begun = match begin(&app, name, &headers, &client).await {
+    let paid = paid.map(|Extension(token)| token);
+    let owner = owner_of(&client, paid.as_ref());
+    let begun = match begin(&app, name, &headers, owner).await {
         Ok(begun) => begun,
         Err(problem) => return Err(body::refused(body, app.body_timeout, problem).await),
     };
@@ -235,11 +238,11 @@ async fn register(
         Begun::InOneRequest(registration) => registration,
     };
 
-    let held = app.uploads.begin(client.clone());
+    let held = app.uploads.begin(client);
     let Whole { bytes, held } = body::read(body, PART_BYTES, app.body_timeout, held).await?;
 
     let status = registry
-        .register(&database, owner(&client), bytes, (slot, held))
+        .register(&database, owner, bytes, (slot, held))
         .await?;
     Ok(created(&status))
 }
@@ -257,7 +260,7 @@ async fn begin(
     app: &App,
     name: NamePath,
     headers: &HeaderMap,
-    client: &ClientKey,
+    owner: Owner,
 ) -> Result<Begun, Problem> {
     let registration = registration(app, &database_name(name))?;
     let RegisteredDatabase { database, registry } = &registration;
@@ -265,7 +268,7 @@ async fn begin(
     check_version(database, headers)?;
 
     if let Some(length) = byte_count(headers, names::UPLOAD_LENGTH)? {
-        let status = registry.begin(database, owner(client), length).await?;
+        let status = registry.begin(database, owner, length).await?;
         return Ok(Begun::Upload(status));
     }
 

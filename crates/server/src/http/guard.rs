@@ -11,7 +11,7 @@ use axum::response::Response;
 
 use super::body::{self, DRAIN_TIME};
 use super::headers::{announced_length, credentials};
-use super::private_tokens::{Rights, client_of, keeps_token, rights, spend};
+use super::private_tokens::{Rights, keeps_token, rights, spend};
 use super::problem::Problem;
 use super::routes::Routes;
 use super::unread::ResponseReader;
@@ -90,10 +90,11 @@ pub(super) async fn check(
         }
     };
     // Last: a request that is refused for another reason keeps its token.
-    if let Some(token) = token
-        && let Err(problem) = spend(&app, token).await
-    {
-        return refuse(&app, name, request, Refusal::in_spending(problem)).await;
+    if let Some(token) = token {
+        if let Err(problem) = spend(&app, token).await {
+            return refuse(&app, name, request, Refusal::in_spending(problem)).await;
+        }
+        request.extensions_mut().insert(token);
     }
 
     // Before the request is handed on: its response no longer shows what was asked.
@@ -196,18 +197,6 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
             .map_err(|problem| unless_loading(app, request, problem))?
     };
     check_known(app, name, &grant)?;
-    // The issuer limits the number of tokens. The address behind one is not used.
-    if let Some(token) = token {
-        let client = client_of(&token);
-        check_prospects(app, name, request, &client)?;
-        return Ok(Admitted {
-            client,
-            grant,
-            slot: ClientSlot::unlimited(),
-            token: Some(token),
-        });
-    }
-
     let peer = request
         .extensions()
         .get::<Peer>()
@@ -216,14 +205,26 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
     // Probes and metrics have no limit: an operator must see a service that is flooded.
     if !path.starts_with("/v1/") {
         return Ok(Admitted {
-            client: ClientKey::of(&grant, peer),
+            client: guard.client(&grant, peer),
             grant,
             slot: ClientSlot::unlimited(),
             token: None,
         });
     }
 
-    let client = ClientKey::of(&grant, forwarded::client(&guard.proxies, peer, headers)?);
+    let peer = forwarded::client(&guard.proxies, peer, headers)?;
+    let client = guard.client(&grant, peer);
+    // The issuer limits the number of requests with tokens. Their peer gives way to others like any
+    // client, so that a flood of tokens that were saved up delays others by its share only.
+    if let Some(token) = token {
+        check_prospects(app, name, request, &client)?;
+        return Ok(Admitted {
+            client,
+            grant,
+            slot: ClientSlot::unlimited(),
+            token: Some(token),
+        });
+    }
     // Last: a request that is refused for another reason is not charged.
     let active = guard
         .limiter

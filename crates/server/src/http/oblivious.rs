@@ -123,7 +123,7 @@ async fn relayed(
         Err(problem) => return Err(body::refused(body, app.body_timeout, problem).await),
     };
     let exchange = RelayedExchange {
-        client: ClientKey::of(&Grant::everything(), relay),
+        client: app.guard.client(&Grant::everything(), relay),
         relay,
         activity: activity.map(|Extension(activity)| activity),
     };
@@ -203,11 +203,11 @@ async fn unseal(
     Ok(opening.await.map_err(|error| aborted(&error))??)
 }
 
-/// The client of an opened request: the one that its token names, else the relay. The guard counts
-/// rates and places for the same client.
-fn sender(tokens: Option<&Tokens>, headers: &HeaderMap, relay: Peer) -> ClientKey {
+/// The permissions of an opened request, by which it counts for the client that its token names,
+/// else for the relay. The guard counts rates and places for the same client.
+fn sender(tokens: Option<&Tokens>, headers: &HeaderMap) -> Grant {
     let grant = tokens.and_then(|tokens| granted(tokens, headers));
-    ClientKey::of(&grant.unwrap_or_else(Grant::everything), relay)
+    grant.unwrap_or_else(Grant::everything)
 }
 
 /// The room for a response that a request needs before it may have an effect.
@@ -253,8 +253,8 @@ impl RelayedExchange {
         } = opened;
         let head = request_head(&request);
         if let Ok(head) = &head {
-            let tokens = app.guard.tokens.as_deref();
-            self.client = sender(tokens, head.headers(), self.relay);
+            let sender = sender(app.guard.tokens.as_deref(), head.headers());
+            self.client = app.guard.client(&sender, self.relay);
         }
 
         // Before the request has an effect: a response without room is refused, and its request
@@ -449,7 +449,7 @@ fn not_sealed(error: &papir_ohttp::Error) -> Problem {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::access::{NewToken, Scope, TokenFile, TokenSource};
+    use crate::access::{ListedRelays, NewToken, Scope, TokenFile, TokenSource};
 
     #[test]
     fn a_request_counts_for_the_client_that_its_token_names() {
@@ -461,7 +461,8 @@ mod tests {
         let relay = Peer::Address(address);
         let of = |tokens: Option<&Tokens>, value: &str| {
             let header = (header::AUTHORIZATION, value.parse().unwrap());
-            sender(tokens, &HeaderMap::from_iter([header]), relay)
+            let grant = sender(tokens, &HeaderMap::from_iter([header]));
+            ClientKey::of(&grant, relay, &ListedRelays::default())
         };
 
         let good = format!("Bearer {}", token.as_str());
@@ -469,7 +470,8 @@ mod tests {
         let unnamed = ClientKey::Address(address);
         assert_eq!(of(Some(&tokens), "Bearer papir_other"), unnamed);
         assert_eq!(of(None, &good), unnamed);
-        assert_eq!(sender(Some(&tokens), &HeaderMap::new(), relay), unnamed);
+        let without = sender(Some(&tokens), &HeaderMap::new());
+        assert_eq!(without, Grant::everything());
     }
 
     #[test]

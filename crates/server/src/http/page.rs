@@ -120,7 +120,8 @@ async fn file(
 fn client(app: &App, request: &Request) -> ClientKey {
     let peer = request.extensions().get().copied().unwrap_or(Peer::Local);
     let client = forwarded::client(&app.guard.proxies, peer, request.headers());
-    ClientKey::of(&Grant::everything(), client.unwrap_or(peer))
+    let guard = &app.guard;
+    guard.client(&Grant::everything(), client.unwrap_or(peer))
 }
 
 /// Finds the file of a decoded path below `folder`. Does not open it: a pipe would block.

@@ -10,7 +10,6 @@ use tokio::task::spawn_blocking;
 use super::authorization::{authorize, has_bearer, is_open_to_readers};
 use super::problem::Problem;
 use crate::access::Grant;
-use crate::admission::ClientKey;
 use crate::clients::SpentToken;
 use crate::privacy_pass::{PassVerifier, TokenRefusal};
 use crate::service::App;
@@ -141,19 +140,6 @@ pub(super) async fn spend(app: &App, token: SpentToken) -> Result<(), Problem> {
         true => Ok(()),
         false => Err(refused(app, verifier, TokenRefusal::Spent)),
     }
-}
-
-/// The client that a request with a token is charged to. Each token is a client of its own, with
-/// one request, so that it gives its place up to nobody: its token is spent already, and the retry
-/// would cost another. With one client for each peer, all clients of a relay would lose tokens to a
-/// flood through it.
-///
-/// So a client that has saved up tokens can fill the places until they are used up. The issuer
-/// bounds that, and requests that find no place keep their tokens.
-pub(super) fn client_of(token: &SpentToken) -> ClientKey {
-    let mut key = [0; 16];
-    key.copy_from_slice(&token.digest[..16]);
-    ClientKey::PrivateToken(key)
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::access::{Origin, TokenSource, Tokens, TrustedProxies};
-use crate::admission::{ClientLimiter, ClientLimits};
+use crate::access::{Grant, ListedRelays, Origin, TokenSource, Tokens, TrustedProxies};
+use crate::admission::{ClientKey, ClientLimiter, ClientLimits};
 use crate::error::Error;
-use crate::listen::{Tls, TlsFiles};
+use crate::listen::{Peer, Tls, TlsFiles};
 
 /// Access restrictions and per-client limits. None are set by default.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,8 @@ pub struct Protection {
     pub header_timeout: Duration,
     /// Proxies trusted to forward client addresses.
     pub proxies: TrustedProxies,
+    /// Relays whose clients have places of their own.
+    pub relays: ListedRelays,
     /// Web origins whose pages may use the service; none by default.
     pub origins: Vec<Origin>,
     /// Most open connections. Beyond this, one of the network with the most connections is closed.
@@ -36,6 +38,7 @@ impl Default for Protection {
             tokens: Vec::new(),
             limits: ClientLimits::default(),
             proxies: TrustedProxies::default(),
+            relays: ListedRelays::default(),
             origins: Vec::new(),
             header_timeout: Duration::from_secs(20),
             max_connections: 2048,
@@ -49,6 +52,7 @@ pub(crate) struct Guard {
     pub(crate) tokens: Option<Arc<Tokens>>,
     pub(crate) limiter: Arc<ClientLimiter>,
     pub(crate) proxies: TrustedProxies,
+    relays: ListedRelays,
     pub(crate) origins: Vec<Origin>,
 }
 
@@ -71,8 +75,14 @@ impl Guard {
             tokens,
             limiter: ClientLimiter::new(protection.limits),
             proxies: protection.proxies.clone(),
+            relays: protection.relays.clone(),
             origins: protection.origins.clone(),
         })
+    }
+
+    /// The client that a request with these permissions counts for.
+    pub(crate) fn client(&self, grant: &Grant, peer: Peer) -> ClientKey {
+        ClientKey::of(grant, peer, &self.relays)
     }
 
     /// Reads the certificate and tokens again. Invalid files leave the previous ones in use.

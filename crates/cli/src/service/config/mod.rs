@@ -8,7 +8,7 @@ use std::str::FromStr;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use papir_client::ProxySetting;
-use papir_server::{Listen, Login, Origin, Rate, ServerConfig, TrustedProxies};
+use papir_server::{ListedRelays, Listen, Login, Origin, Rate, ServerConfig, TrustedProxies};
 use papir_store::Verify;
 use papir_store::remote::Location;
 use serde::{Deserialize, Serialize};
@@ -119,6 +119,12 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "CIDR|unix", env = "PAPIR_SERVE_TRUST_PROXY")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     trust_proxy: Option<TrustedProxies>,
+    /// Relays of Oblivious HTTP whose clients have half of the places and of the memory if other
+    /// clients want the rest, with --ohttp: networks such as 192.0.2.7, or unix for a Unix socket,
+    /// separated by commas. Any other relay counts as one client.
+    #[arg(long, value_name = "CIDR|unix", env = "PAPIR_SERVE_RELAYS")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "text")]
+    relays: Option<ListedRelays>,
     /// Web origin, such as https://app.example, whose pages may use the service (CORS); can be
     /// given several times, and * allows all.
     #[arg(
@@ -459,7 +465,7 @@ impl Settings {
              trust_proxy allow_origin allow_not_private mapped verify device lame_duck stop_timeout keep_old watch
              no_metrics page ca proxy cache registry registry_keys client_ttl max_clients max_client_bytes
              tickets_ahead list_clients ohttp privacy_pass privacy_pass_origin
-             privacy_pass_not_before log_format otlp otlp_sample
+             privacy_pass_not_before relays log_format otlp otlp_sample
         }
     }
 
@@ -606,6 +612,7 @@ mod tests {
             ("listen = \"nowhere\"", 1, "nowhere"),
             ("rate = \"5\"", 1, "5/s"),
             ("trust-proxy = \"10.0.0.1/8\"", 1, "10.0.0.1/8"),
+            ("relays = \"relay.example\"", 1, "relay.example"),
             (
                 "allow-origin = [\"https://a.example/\"]",
                 1,

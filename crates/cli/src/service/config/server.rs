@@ -48,6 +48,7 @@ impl Settings {
             tokens,
             limits: self.limits(),
             proxies: self.trust_proxy.unwrap_or_default(),
+            relays: self.relays.unwrap_or_default(),
             origins: self.allow_origin.unwrap_or_default(),
             header_timeout: self
                 .header_timeout

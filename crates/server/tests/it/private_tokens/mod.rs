@@ -1,6 +1,7 @@
 //! Private tokens of Privacy Pass, made by the issuer of `papir_privacy_pass`.
 
 mod issuer;
+mod peers;
 mod unspent;
 
 use std::collections::BTreeMap;

@@ -31,7 +31,7 @@ fn tokens_are_not_lost_to_a_database_that_is_unknown() {
 }
 
 /// Returns true if a refusal says that the token of its request is unspent.
-fn says_unspent(reply: &Reply) -> bool {
+pub(super) fn says_unspent(reply: &Reply) -> bool {
     let json = reply.json();
     let said = json.get("token_unspent");
     said.is_some_and(|said| said.as_bool().unwrap())
