@@ -9,6 +9,7 @@ use bytes::Bytes;
 use papir_protocol::header;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, Url};
+use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout, timeout_at};
 use zeroize::Zeroizing;
@@ -16,7 +17,7 @@ use zeroize::Zeroizing;
 use super::failures::{failure, timed_out};
 use super::gate::Gate;
 use super::http::{self, ProxiedClient};
-use super::threads::unblocked;
+use super::threads::{in_place, unblocked};
 use crate::core::{
     Address, Failure, Oblivious, Request, Response, Step, StoreRequest, Stored, Task,
     check_no_demand,
@@ -53,6 +54,21 @@ pub(super) struct Transport {
 type TakenToken = Pin<Box<dyn Future<Output = Result<Zeroizing<String>>> + Send>>;
 
 impl IssuerAccess<Transport> {
+    /// Fetches tokens on a thread at a later time, if few are left.
+    fn refill_ahead(&self) {
+        let Some(refill) = self.tokens.refill() else {
+            return;
+        };
+        let address = self.tokens.issuer().clone();
+        let options = Options {
+            // Whatever the end of the calls is.
+            deadline: None,
+            ..self.options.clone()
+        };
+        self.refills
+            .start(refill, move |task| run_alone(&address, &options, task));
+    }
+
     /// Takes a token within the time left for a call.
     fn take(&self, task: Task<'static, Result<Zeroizing<String>>>, call: &Call) -> TakenToken {
         let mut transport = self.transport.clone();
@@ -172,7 +188,11 @@ impl Transport {
         let mut paid = access.tokens.begin(&request);
         loop {
             let token = match paid.token() {
-                Some(task) => paid.taken(access.take(task, call).await)?,
+                Some(task) => {
+                    let token = access.take(task, call).await;
+                    access.refill_ahead();
+                    paid.taken(token)?
+                }
                 None => None,
             };
 
@@ -296,6 +316,18 @@ impl Transport {
     }
 }
 
+/// Runs a task on a runtime of this thread, over sockets of its own: those of another runtime rest
+/// between its calls. After an error, a lookup without a token meets the same one, and reports it.
+fn run_alone(address: &Address, options: &Options, task: Task<'static, Result<()>>) {
+    let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
+        return;
+    };
+    let Ok(transport) = Transport::new(address, options) else {
+        return;
+    };
+    drop(runtime.block_on(in_place(transport.run(task))));
+}
+
 /// The response with its status and headers, and without its body.
 pub(super) fn head(received: &reqwest::Response) -> Response {
     let headers = received.headers().iter();
@@ -320,10 +352,7 @@ pub(super) fn response_timeout(bytes: u64) -> Duration {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use tokio::runtime::Builder;
-
     use super::*;
-    use crate::aio::in_place;
     use crate::transport::locked::{LockedStorage, assert_timed_out, locking};
 
     /// Takes the lock once.

@@ -35,6 +35,20 @@ pub(super) struct Transport {
     calls: CallRules,
 }
 
+impl IssuerAccess<Transport> {
+    /// Fetches tokens on a thread at a later time, if few are left.
+    fn refill_ahead(&self) {
+        let Some(refill) = self.tokens.refill() else {
+            return;
+        };
+        // Whatever the end of the calls is.
+        let transport = self.transport.until(None);
+        // After an error, a lookup without a token meets the same one, and reports it.
+        self.refills
+            .start(refill, move |task| drop(transport.run(task)));
+    }
+}
+
 impl Transport {
     /// A transport to the service at `address`. Connects at the first request.
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
@@ -118,7 +132,11 @@ impl Transport {
         let mut paid = access.tokens.begin(&request);
         loop {
             let token = match paid.token() {
-                Some(task) => paid.taken(access.transport.clone().run_until(task, call))?,
+                Some(task) => {
+                    let token = access.transport.clone().run_until(task, call);
+                    access.refill_ahead();
+                    paid.taken(token)?
+                }
                 None => None,
             };
 

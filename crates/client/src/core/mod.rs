@@ -123,3 +123,5 @@ pub use settings::{
 };
 pub use store::{SavedTokens, StoreAction, StoreLock, StoreRequest, Stored};
 pub use task::{AfterSend, AfterStore, AfterWait, Step, Task};
+#[cfg(feature = "tokens")]
+pub use wallet::TokenRefill;

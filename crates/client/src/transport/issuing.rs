@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::options::Options;
+use super::refills::RefillThread;
 use crate::core::{Address, ServiceTokens, check_issuer};
 use crate::error::Result;
 
@@ -10,6 +11,9 @@ use crate::error::Result;
 pub(crate) struct IssuerAccess<T> {
     pub(crate) tokens: Arc<ServiceTokens>,
     pub(crate) transport: T,
+    /// The options of the transport.
+    pub(crate) options: Options,
+    pub(crate) refills: RefillThread,
 }
 
 impl<T> IssuerAccess<T> {
@@ -43,7 +47,11 @@ impl<T> IssuerAccess<T> {
         let tokens = ServiceTokens::new(service, address);
 
         let transport = connect(tokens.issuer(), &own)?;
-        let tokens = Arc::new(tokens);
-        Ok(Some(Arc::new(Self { tokens, transport })))
+        Ok(Some(Arc::new(Self {
+            tokens: Arc::new(tokens),
+            transport,
+            options: own,
+            refills: RefillThread::default(),
+        })))
     }
 }

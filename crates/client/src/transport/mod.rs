@@ -10,6 +10,7 @@
 //! | `identity` | the client's own certificate |
 //! | `proxy` | the proxy that carries connections |
 //! | `issuer`, `issuing` | the issuer of tokens; the connections to it |
+//! | `refills` | tokens that are fetched ahead of need |
 //! | `relay`, `relaying` | the relay; its checks, its file of keys |
 //! | `failures`, `broken` | failures that no retry resolves; connections that break |
 //! | `pinned` | pins, shown and removed by the user |
@@ -31,6 +32,8 @@ pub(crate) mod options;
 pub(crate) mod pinned;
 mod platform;
 pub(crate) mod proxy;
+#[cfg(any(feature = "aio", feature = "blocking"))]
+pub(crate) mod refills;
 pub(crate) mod relay;
 pub(crate) mod relaying;
 pub(crate) mod retry_observer;

@@ -22,7 +22,9 @@ use super::address::Address;
 use super::request::{Failure, Method, Request, Response};
 use super::service::Service;
 use super::task::Task;
-use super::wallet::{AcceptedChallenge, TokenPurse, TokenReason, named_issuer, token_offers};
+use super::wallet::{
+    AcceptedChallenge, TokenPurse, TokenReason, TokenRefill, named_issuer, token_offers,
+};
 use crate::error::{Error, Result, TokenFailure};
 
 /// Most kinds of requests whose challenge is remembered. A connection has fewer.
@@ -70,6 +72,11 @@ impl ServiceTokens {
             spent: 0,
             request: request.clone(),
         }
+    }
+
+    /// A refill of the wallet, to be run at a later time; `None` if none is due.
+    pub fn refill(&self) -> Option<TokenRefill> {
+        self.purse.refill()
     }
 
     /// The challenge in a response; `None` if it demands no token.

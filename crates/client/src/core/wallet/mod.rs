@@ -5,11 +5,12 @@
 //! | `offers` | challenges of a service, and which of them a client accepts |
 //! | `unspent` | the tokens that are not spent |
 //! | `purse` | what is fetched from the issuer and when, and the spending of a token |
+//! | `refill` | refills ahead of need |
 //!
-//! A client fetches [`TOKENS_PER_BATCH`] tokens at a time, and only when it has none left for the
-//! challenge. A token is removed from the state before it is sent, so that it is spent at most
-//! once, also across a crash. What the client sends to the issuer does not depend on the service or
-//! on what is looked up, except for the time.
+//! A client fetches [`TOKENS_PER_BATCH`] tokens at a time: when few are left for the challenge, at
+//! a random time within an hour, and when none is left, at once. A token is removed from the state
+//! before it is sent, so that it is spent at most once, also across a crash. What the client sends
+//! to the issuer does not depend on the service or on what is looked up, except for the time.
 //!
 //! Tokens of one issuer cannot be told apart as long as all clients answer the same challenges
 //! under the same keys. Therefore a challenge must have one of few forms, and a directory few keys.
@@ -18,6 +19,7 @@
 
 mod offers;
 mod purse;
+mod refill;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 pub(crate) mod testing;
@@ -28,6 +30,7 @@ mod unspent;
 
 pub(crate) use offers::{AcceptedChallenge, named_issuer, token_offers};
 pub(crate) use purse::{TokenPurse, TokenReason};
+pub use refill::TokenRefill;
 
 /// Decodes a record of tokens and encodes it again, for fuzzing.
 #[cfg(feature = "transport")]

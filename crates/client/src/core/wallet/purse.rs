@@ -1,4 +1,4 @@
-//! Fetches batches of tokens from an issuer when they are needed, and spends them.
+//! Fetches batches of tokens from an issuer, and spends them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,9 +13,11 @@ use papir_protocol::header;
 use zeroize::Zeroizing;
 
 use super::offers::{AcceptedChallenge, TokenParties};
+use super::refill::{FEW_TOKENS, PlannedRefill, REFILL_WINDOW, RefillPlan, TokenRefill};
 use super::unspent::UnspentTokens;
 use crate::core::address::Address;
 use crate::core::request::{Accepted, Method, Request};
+use crate::core::retries::jitter;
 use crate::core::service::Service;
 use crate::core::storage::{Locked, SlotStorage};
 use crate::core::store::SavedTokens;
@@ -49,6 +51,7 @@ pub(crate) struct TokenPurse {
     /// The platform's time at the last look at the directory because of a refused token. Clones
     /// share it.
     checked: Arc<Mutex<Option<Duration>>>,
+    refills: RefillPlan,
 }
 
 /// A batch of tokens between request and response.
@@ -72,6 +75,7 @@ impl TokenPurse {
             issuer,
             slot,
             checked: Arc::default(),
+            refills: RefillPlan::default(),
         }
     }
 
@@ -94,6 +98,37 @@ impl TokenPurse {
     ) -> Task<'static, Result<Zeroizing<String>>> {
         let purse = self.clone();
         Task::new(|io| async move { purse.take(&io, &asked, reason).await })
+    }
+
+    /// A refill of the tokens that the last spending left few of; `None` if there are enough, or
+    /// if a refill is planned that has neither ended nor been dropped.
+    pub(crate) fn refill(&self) -> Option<TokenRefill> {
+        let planned = self.refills.begin()?;
+        let purse = self.clone();
+        Some(TokenRefill {
+            wait: jitter(&*self.issuer.platform, REFILL_WINDOW),
+            task: Task::new(|io| async move { purse.fill_up(&io, planned).await }),
+        })
+    }
+
+    /// Fetches a batch, if there are still few tokens.
+    async fn fill_up(&self, io: &Io, planned: PlannedRefill) -> Result<()> {
+        let digest = planned.asked.challenge.digest();
+        let lock = SlotStorage::new(io, &self.slot).lock().await?;
+        if stored(&lock).await?.count(&digest) >= FEW_TOKENS {
+            return Ok(());
+        }
+
+        // Not held while tokens are fetched: a lookup that needs one of the last ones takes it. Two
+        // processes may then both fetch a batch.
+        drop(lock);
+        let mut fetched = UnspentTokens::default();
+        fetched.add(self.fetch(io, &planned.asked).await?);
+
+        let lock = SlotStorage::new(io, &self.slot).lock().await?;
+        let mut tokens = stored(&lock).await?;
+        tokens.append(fetched);
+        lock.keep_tokens(SavedTokens(tokens.encode())).await
     }
 
     async fn take(
@@ -132,6 +167,10 @@ impl TokenPurse {
 
         // Before the token is sent: after a crash it is lost, and never sent twice.
         lock.keep_tokens(SavedTokens(tokens.encode())).await?;
+        // Not fetched now: service and issuer together could match the spending with the fetch.
+        if tokens.count(&digest) < FEW_TOKENS {
+            self.refills.want(asked);
+        }
         Ok(write_authorization(&token))
     }
 

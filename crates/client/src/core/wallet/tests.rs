@@ -1,5 +1,6 @@
 //! Tests of spending, with an issuer and a storage in memory.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use papir_privacy_pass::{
     TokenChallenge, parse_authorization, request_bytes, verify,
 };
 use rand_core::CryptoRng;
-use zeroize::Zeroizing;
 
+use super::refill::{FEW_TOKENS, REFILL_WINDOW};
 use super::testing::{KEY, OTHER, TestIssuer};
 use super::{AcceptedChallenge, TokenPurse, TokenReason};
 use crate::core::{
@@ -74,7 +75,7 @@ impl World {
     }
 
     /// Runs a task up to and with the change of the state, and drops it then if it `crashes`.
-    fn run(&mut self, task: Spending, crashes: bool) -> Option<Result<Zeroizing<String>>> {
+    fn run<T>(&mut self, task: Task<'static, Result<T>>, crashes: bool) -> Option<Result<T>> {
         let mut step = task.start();
         loop {
             step = match step {
@@ -101,13 +102,24 @@ impl World {
             .unwrap()
     }
 
+    /// Spends tokens of a purse.
+    fn spend_of(&mut self, purse: &TokenPurse, count: usize) {
+        for _ in 0..count {
+            let spent = self.run(purse.spend(asked(None), TokenReason::Demanded), false);
+            spent.unwrap().unwrap();
+        }
+    }
+
+    /// The number of stored tokens.
+    fn count(&self) -> usize {
+        (self.stored.as_ref().unwrap().0.len() - 1) / TOKEN_BYTES
+    }
+
     fn refusal(&mut self, asked: AcceptedChallenge) -> String {
         let task = purse().spend(asked, TokenReason::Demanded);
         self.run(task, false).unwrap().unwrap_err().to_string()
     }
 }
-
-type Spending = Task<'static, Result<Zeroizing<String>>>;
 
 fn purse() -> TokenPurse {
     let token = Some(Token::new("secret").unwrap());
@@ -159,6 +171,68 @@ fn a_token_of_a_crashed_client_is_never_spent_again() {
     spent.dedup();
     assert_eq!((count, spent.len()), (TOKENS_PER_BATCH - 1, count));
     assert_eq!(world.issuer.lengths.len(), 1);
+}
+
+#[test]
+fn few_tokens_are_refilled_at_a_random_time() {
+    let mut world = World::new();
+    let purse = purse();
+    world.spend_of(&purse, TOKENS_PER_BATCH - FEW_TOKENS);
+    assert_eq!(world.count(), FEW_TOKENS);
+    assert!(purse.refill().is_none(), "there are enough");
+
+    let mut waits = BTreeSet::new();
+    for _ in 0..3 {
+        world.spend_of(&purse, 1);
+        let refill = purse.refill().unwrap();
+        assert!(refill.wait < REFILL_WINDOW);
+        waits.insert(refill.wait);
+        world.spend_of(&purse, 1);
+        assert!(purse.refill().is_none(), "one at a time");
+    }
+    assert!(waits.len() > 1, "drawn anew: {waits:?}");
+
+    world.spend_of(&purse, 1);
+    let left = FEW_TOKENS - 7;
+    let refill = purse.refill().unwrap();
+    let before = world.events.len();
+    world.run(refill.task, false).unwrap().unwrap();
+    assert_eq!(world.events[before..], ["directory", "tokens", "keep"]);
+    assert_eq!(world.count(), left + TOKENS_PER_BATCH);
+    assert_eq!(world.issuer.lengths.len(), 2);
+    world.spend_of(&purse, 1);
+    assert!(purse.refill().is_none(), "there are enough");
+}
+
+#[test]
+fn a_refill_that_came_too_late_fetches_nothing() {
+    let mut world = World::new();
+    let purse = purse();
+    world.spend_of(&purse, TOKENS_PER_BATCH - FEW_TOKENS + 1);
+    let refill = purse.refill().unwrap();
+    world.spend_of(&purse, FEW_TOKENS);
+    assert_eq!(world.issuer.lengths.len(), 2, "none was left");
+
+    let before = world.events.len();
+    world.run(refill.task, false).unwrap().unwrap();
+    assert_eq!(world.events.len(), before);
+}
+
+#[test]
+fn after_a_refill_that_failed_another_one_is_planned() {
+    let mut world = World::new();
+    let purse = purse();
+    world.spend_of(&purse, TOKENS_PER_BATCH - FEW_TOKENS + 1);
+    world.issuer.keys = Vec::new();
+    let failed = world.run(purse.refill().unwrap().task, false);
+    assert!(failed.unwrap().is_err());
+    assert!(purse.refill().is_none());
+
+    world.spend_of(&purse, 1);
+    world.issuer.keys = vec![&*KEY];
+    let refilled = world.run(purse.refill().unwrap().task, false);
+    refilled.unwrap().unwrap();
+    assert_eq!(world.count(), FEW_TOKENS - 2 + TOKENS_PER_BATCH);
 }
 
 #[test]

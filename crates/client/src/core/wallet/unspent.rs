@@ -1,5 +1,7 @@
 //! The tokens that are not spent.
 
+use std::mem;
+
 use papir_core::{Error as CoreError, Formats, Result as CoreResult};
 use papir_privacy_pass::{
     DIGEST_BYTES, IssuerDirectory, IssuerPublicKey, PassToken, TOKEN_BYTES, TOKENS_PER_BATCH,
@@ -65,6 +67,18 @@ impl UnspentTokens {
         Some(self.0.remove(place))
     }
 
+    /// The number of tokens for the challenge with this digest.
+    pub(super) fn count(&self, digest: &[u8; DIGEST_BYTES]) -> usize {
+        let tokens = self.0.iter();
+        let of_challenge = tokens.filter(|token| token.input.challenge_digest == *digest);
+        of_challenge.count()
+    }
+
+    /// Adds the tokens of others, as [`Self::add`] does.
+    pub(super) fn append(&mut self, mut others: Self) {
+        self.add(mem::take(&mut others.0));
+    }
+
     /// Adds tokens. The oldest ones are dropped if there are too many.
     pub(super) fn add(&mut self, tokens: Vec<PassToken>) {
         self.0.extend(tokens);
@@ -124,6 +138,7 @@ mod tests {
         let mut tokens = UnspentTokens::default();
         tokens.add(vec![token(1, 1), token(2, 2), token(1, 3)]);
         assert_eq!(tokens.take(&[1; 32]), Some(token(1, 1)));
+        assert_eq!((tokens.count(&[1; 32]), tokens.count(&[3; 32])), (1, 0));
 
         let mut tokens = UnspentTokens::decode(&tokens.encode()).unwrap();
         assert_eq!(tokens.take(&[1; 32]), Some(token(1, 3)));
