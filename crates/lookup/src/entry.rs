@@ -43,6 +43,18 @@ pub(crate) fn check_value(value: &[u8], line: u64) -> Result<()> {
     }
 }
 
+/// Names the key of an [`Error::RepeatedKey`]. `find` takes both lines, and returns the key if it
+/// finds it on both. Returns other errors unchanged.
+pub fn name_duplicate(error: Error, find: impl FnOnce([u64; 2]) -> Option<Vec<u8>>) -> Error {
+    let Error::RepeatedKey { first, line } = error else {
+        return error;
+    };
+    match find([first, line]) {
+        Some(key) => duplicate_key(&key, first, line),
+        None => error,
+    }
+}
+
 /// The error for a key on two lines.
 pub(crate) fn duplicate_key(key: &[u8], first: u64, line: u64) -> Error {
     Error::DuplicateKey {

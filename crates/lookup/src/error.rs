@@ -20,6 +20,15 @@ pub enum Error {
         /// The line of the second entry.
         line: u64,
     },
+    /// Two entries have the same key, which is not known any more, and the options refuse
+    /// duplicates.
+    #[error("line {line}: its key was already on line {first}: expected each key once")]
+    RepeatedKey {
+        /// The line of the first entry.
+        first: u64,
+        /// The line of the second entry.
+        line: u64,
+    },
     /// A value longer than [`crate::MAX_VALUE_BYTES`], or, in a delta, than its limit.
     #[error("line {line}: the value has {found} bytes: expected at most {limit}")]
     ValueTooLong {
@@ -62,7 +71,7 @@ impl Error {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Core(error) => error.code(),
-            Self::DuplicateKey { .. } => "duplicate_key",
+            Self::DuplicateKey { .. } | Self::RepeatedKey { .. } => "duplicate_key",
             Self::ValueTooLong { .. } => "value_too_long",
             Self::Placement { .. } => "placement",
             Self::NotCommitted => "not_committed",

@@ -50,7 +50,7 @@ pub use build::build;
 pub use bundle::{BUNDLE_FORMATS, Bundle};
 pub use commitment::{Commitment, PlainRecords, ProvenRecords, Root, proof_bytes};
 pub use dimensions::{BucketTarget, DEFAULT_BUCKET_BYTES, Lengths, MAX_VALUE_BYTES};
-pub use entry::Entry;
+pub use entry::{Entry, name_duplicate};
 pub use error::{Error, Result};
 pub use estimate::{Estimate, LABEL_SLACK, choose_bucket};
 pub use ids::KeyIds;

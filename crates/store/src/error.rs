@@ -70,6 +70,17 @@ pub enum Error {
         /// The second row.
         row: u64,
     },
+    /// Two rows of a table with the same key, which is not known any more, if duplicates are
+    /// refused.
+    #[error("{file}, row {row}: its key was already in row {first}: expected each key once")]
+    RepeatedKey {
+        /// The source.
+        file: String,
+        /// The first row, from 1.
+        first: u64,
+        /// The second row.
+        row: u64,
+    },
     /// An error of the source as a whole.
     #[error("{file}: {error}")]
     Source {
@@ -189,7 +200,7 @@ impl Error {
             Self::MissingColumn { .. } => "missing_column",
             Self::Line { .. } => "bad_line",
             Self::Row { .. } => "bad_row",
-            Self::DuplicateKey { .. } => "duplicate_key",
+            Self::DuplicateKey { .. } | Self::RepeatedKey { .. } => "duplicate_key",
             Self::Unreadable { .. } => "unreadable",
             Self::PartialRecord { .. } => "partial_record",
             Self::MissingFeature { .. } => "missing_feature",

@@ -46,7 +46,7 @@ def test_tasks_build_a_snapshot_from_a_dataset(tmp_path: Path) -> None:
     assert opened.get("absent") is None
     again = str(tmp_path / "words-again.parquet")
     pq.write_table(pq.read_table(paths[0]), again)
-    with pytest.raises(pypapir.Error, match="row 200001: the key `word 0` was already in row 1"):
+    with pytest.raises(pypapir.Error, match="row 200001: its key was already in row 1"):
         pypapir.ray.build([*paths, again], out, shards=2, **columns)
     with pytest.raises(pypapir.Error, match="no column `nothing`: expected one of word"):
         pypapir.ray.build(paths, out, shards=2, key="word", value="nothing")

@@ -12,7 +12,7 @@ use super::{RUNS, Storage};
 use crate::arrange::{SEEDS, TablePlan, items_of, too_many};
 use crate::bucket::LEAST_TAG_BYTES;
 use crate::dimensions::Lengths;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fill::fill;
 use crate::hash::{Seeds, random_seed};
 use crate::ids::ID_BYTES;
@@ -47,7 +47,9 @@ pub const IDS: &str = "ids";
 /// of [`crate::build`] with the same random bytes.
 ///
 /// # Errors
-/// The errors of [`crate::build`] and of `place`.
+/// The errors of [`crate::build`] and of `place`, with [`Error::RepeatedKey`] in place of
+/// [`Error::DuplicateKey`]: [`crate::name_duplicate`] names the key if the source can be read
+/// again.
 pub fn build(
     entries: &mut EntryRuns,
     options: &TableOptions,
@@ -58,7 +60,7 @@ pub fn build(
     place.check_room(room_to_resolve(entries))?;
     let mut resolved = ResolvedRuns::new(place)?;
     let summary = resolve(entries, options.on_duplicate, &mut resolved, progress)?;
-    // Keys and lines were for duplicates only.
+    // Lines and lengths of keys were for duplicates only.
     entries.clear();
 
     let count = summary.lengths.count;
@@ -158,8 +160,8 @@ fn resolve(
         progress.advance(1);
     }
 
-    if let Some(refused) = refused {
-        return Err(refused.error);
+    if let Some(Refused { first, line }) = refused {
+        return Err(Error::RepeatedKey { first, line });
     }
     Ok(Summary {
         lengths: lengths.ok_or(CoreError::EmptyDatabase)?,

@@ -1,8 +1,9 @@
 //! Entries of a source in storage, by id.
 //!
 //! In storage, a row has the difference of its line from the line of the row before it in its run,
-//! and key and value with their lengths. The numbers have variable length. The id is not stored,
-//! because it is the hash of the key. A run that is read is sorted and has no duplicates.
+//! the length of its key, the key's id, and the value with its length. The numbers have variable
+//! length. Keys are not stored: their ids place them, and duplicates are known by their lines. A
+//! run that is read is sorted and has no duplicates.
 
 use std::ops::Range;
 
@@ -14,8 +15,8 @@ use super::varint::{self, Varint};
 use super::{RUNS, ReadRuns, Runs, run_of};
 use crate::build::equal_ids;
 use crate::dimensions::Lengths;
-use crate::entry::{Entry, Pair, check_value, duplicate_key};
-use crate::error::{Error, Result};
+use crate::entry::{Entry, Pair, check_value};
+use crate::error::Result;
 use crate::hash::{SEED_BYTES, Seeds, random_seed};
 use crate::ids::{ID_BYTES, KeyId};
 use crate::options::OnDuplicate;
@@ -61,8 +62,8 @@ impl AddedEntries {
     /// Writes an entry to its run.
     ///
     /// # Errors
-    /// [`Error::ValueTooLong`] for a value longer than [`crate::MAX_VALUE_BYTES`], and errors of
-    /// the storage.
+    /// [`crate::Error::ValueTooLong`] for a value longer than [`crate::MAX_VALUE_BYTES`], and
+    /// errors of the storage.
     pub fn add(&mut self, entry: &Entry) -> Result<()> {
         check_value(&entry.value, entry.line)?;
         let id = self.seed.seeds().id(&entry.key);
@@ -73,13 +74,13 @@ impl AddedEntries {
         let line = Varint::of(entry.line.wrapping_sub(self.lines[run]));
         self.lines[run] = entry.line;
 
-        let key = Varint::of(entry.key.len() as u64);
-        let value = Varint::of(entry.value.len() as u64);
+        let key_bytes = Varint::of(entry.key.len() as u64);
+        let value_bytes = Varint::of(entry.value.len() as u64);
         let fields = [
             line.as_bytes(),
-            key.as_bytes(),
-            &entry.key,
-            value.as_bytes(),
+            key_bytes.as_bytes(),
+            &id.0[..],
+            value_bytes.as_bytes(),
             &entry.value,
         ];
         Ok(self.runs.append(run, &fields)?)
@@ -148,10 +149,6 @@ impl EntryRuns {
             }
         }
 
-        let seeds = self.seeds;
-        rows.par_iter_mut()
-            .for_each(|row| row.id = seeds.id(&bytes[row.key.clone()]));
-
         // The sort is stable: rows of one id stay in the order of the source.
         rows.par_sort_by_key(|row| row.id);
 
@@ -197,27 +194,35 @@ pub(super) fn run_of_id(id: &KeyId) -> usize {
     run_of(u64::from_be_bytes(first))
 }
 
-/// An entry of a run: its id, its line, and the ranges of key and value in the run's bytes.
-#[derive(Clone)]
+/// Reads an id at the offset `at` of a run, and advances the offset.
+pub(super) fn read_id(run: &[u8], at: &mut usize) -> Result<KeyId> {
+    let id = run.get(*at..).and_then(|rest| rest.first_chunk());
+    let id = KeyId(*id.ok_or_else(varint::torn)?);
+    *at += ID_BYTES;
+    Ok(id)
+}
+
+/// An entry of a run: the id and the length of its key, its line, and the range of its value in the
+/// run's bytes.
 struct RunEntry {
     id: KeyId,
+    key_bytes: u64,
     line: u64,
-    key: Range<usize>,
     value: Range<usize>,
 }
 
-/// Adds the rows in the bytes from `at` on to `rows`, without their ids. Their lines are counted
-/// after `before` lines.
+/// Adds the rows in the bytes from `at` on to `rows`. Their lines are counted after `before` lines.
 fn add_rows(bytes: &[u8], mut at: usize, before: u64, rows: &mut Vec<RunEntry>) -> Result<()> {
     let mut line = 0u64;
     while at < bytes.len() {
         line = line.wrapping_add(varint::read(bytes, &mut at)?);
-        let key = varint::read_field(bytes, &mut at)?;
+        let key_bytes = varint::read(bytes, &mut at)?;
+        let id = read_id(bytes, &mut at)?;
         let value = varint::read_field(bytes, &mut at)?;
         rows.push(RunEntry {
-            id: KeyId([0; ID_BYTES]),
+            id,
+            key_bytes,
             line: line.saturating_add(before),
-            key,
             value,
         });
     }
@@ -247,9 +252,11 @@ pub(super) struct Sorted {
 }
 
 /// An entry that the rule for duplicates refuses.
+#[derive(Clone, Copy)]
 pub(super) struct Refused {
+    /// The line of the entry that had its key before.
+    pub(super) first: u64,
     pub(super) line: u64,
-    pub(super) error: Error,
 }
 
 impl Sorted {
@@ -260,8 +267,9 @@ impl Sorted {
             self.rows.push(row);
             return Ok(());
         };
-        // Two keys of one id would be one key of the table.
-        if self.bytes[last.key.clone()] != self.bytes[row.key.clone()] {
+        // Two keys of one id would be one key of the table. Keys of one length are not told apart:
+        // two of 2³² have one id with probability below 2⁻⁶⁴.
+        if last.key_bytes != row.key_bytes {
             return Err(equal_ids(entries));
         }
 
@@ -272,9 +280,9 @@ impl Sorted {
             OnDuplicate::Refuse => {
                 // Rows come by id: a later one may have an earlier line.
                 let line = row.line;
-                if self.refused.as_ref().is_none_or(|first| line < first.line) {
-                    let error = duplicate_key(&self.bytes[row.key], last.line, line);
-                    self.refused = Some(Refused { line, error });
+                if self.refused.is_none_or(|earliest| line < earliest.line) {
+                    let first = last.line;
+                    self.refused = Some(Refused { first, line });
                 }
             }
         }
@@ -283,7 +291,7 @@ impl Sorted {
 
     /// Bytes of all keys.
     pub(super) fn key_bytes(&self) -> u64 {
-        self.rows.iter().map(|row| row.key.len() as u64).sum()
+        self.rows.iter().map(|row| row.key_bytes).sum()
     }
 
     /// The ids and values of all entries, ascending by id.
@@ -322,34 +330,51 @@ mod tests {
         added.finish()
     }
 
-    /// Reads the run of the key from parts with these lines; returns its error.
-    fn error(parts: &[&[u64]]) -> String {
+    /// Reads the run of the key from parts with these lines.
+    fn read(parts: &[&[u64]]) -> Result<Sorted> {
         let parts = parts.iter().map(|lines| part(lines)).collect();
-        let mut runs = EntryRuns::new(SEED, parts);
         let run = run_of_id(&SEED.seeds().id(b"key"));
-        match runs.read(run, OnDuplicate::Refuse) {
-            Ok(sorted) => sorted.refused.unwrap().error.to_string(),
-            Err(error) => error.to_string(),
-        }
+        EntryRuns::new(SEED, parts).read(run, OnDuplicate::Refuse)
+    }
+
+    /// The first line of the key, and that of its first duplicate.
+    fn duplicate(parts: &[&[u64]]) -> (u64, u64) {
+        let refused = read(parts).unwrap().refused.unwrap();
+        (refused.first, refused.line)
     }
 
     #[test]
     fn lines_of_several_parts_follow_each_other() {
-        assert_eq!(
-            error(&[&[1], &[1]]),
-            "line 2: the key `key` was already on line 1: expected each key once"
-        );
+        assert_eq!(duplicate(&[&[1], &[1]]), (1, 2));
         // A single part may have lines without entries, such as a header.
-        assert_eq!(
-            error(&[&[2, 7]]),
-            "line 7: the key `key` was already on line 2: expected each key once"
-        );
+        assert_eq!(duplicate(&[&[2, 7, 9]]), (2, 7));
+    }
+
+    #[test]
+    fn keys_of_one_id_with_other_lengths_are_refused() {
+        let id = SEED.seeds().id(b"key");
+        let rows = [3, 4].map(|key_bytes| {
+            let numbers = [Varint::of(1), Varint::of(key_bytes), Varint::of(0)];
+            let [line, key, value] = numbers.each_ref().map(Varint::as_bytes);
+            [line, key, &id.0[..], value].concat()
+        });
+
+        let mut runs = Box::<HeapRuns>::default();
+        let run = run_of_id(&id);
+        runs.append(run, &[&rows[0], &rows[1]]).unwrap();
+        let part = EntryPart {
+            runs,
+            lengths: Some(Lengths::equal(2, 0)),
+        };
+        let mut entries = EntryRuns::new(SEED, vec![part]);
+        let error = entries.read(run, OnDuplicate::First).err().unwrap();
+        assert!(error.to_string().contains("128-bit ids"), "{error}");
     }
 
     #[test]
     fn lines_beyond_the_entries_of_a_part_are_refused() {
         for parts in [[&[2][..], &[1][..]], [&[1][..], &[2][..]]] {
-            let error = error(&parts);
+            let error = read(&parts).err().unwrap().to_string();
             assert!(
                 error.contains("line 2 in a part of 1 entries"),
                 "{error}: a line of another part"

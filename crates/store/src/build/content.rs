@@ -162,17 +162,24 @@ pub(super) fn read_raw(
 /// Converts an error of the keyword table: in Parquet, SQLite and given sources, entries are rows,
 /// not lines.
 pub(super) fn of_keys(options: &BuildOptions, error: papir_lookup::Error) -> Error {
-    match (options.format(), error) {
-        (
-            Format::Parquet | Format::Sqlite | Format::Given,
-            papir_lookup::Error::DuplicateKey { key, first, line },
-        ) => Error::DuplicateKey {
+    let has_rows = matches!(
+        options.format(),
+        Format::Parquet | Format::Sqlite | Format::Given
+    );
+
+    match error {
+        papir_lookup::Error::DuplicateKey { key, first, line } if has_rows => Error::DuplicateKey {
             file: name_of(&options.source),
             key,
             first,
             row: line,
         },
-        (_, error) => Error::of_source(&options.source)(error),
+        papir_lookup::Error::RepeatedKey { first, line } if has_rows => Error::RepeatedKey {
+            file: name_of(&options.source),
+            first,
+            row: line,
+        },
+        error => Error::of_source(&options.source)(error),
     }
 }
 

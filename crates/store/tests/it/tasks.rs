@@ -264,7 +264,7 @@ fn duplicates_in_two_parts_are_named_by_row() {
     );
     let error = build_narrow(&options, 1).unwrap_err();
     let text = error.to_string();
-    let Error::DuplicateKey { first, row, .. } = error else {
+    let Error::RepeatedKey { first, row, .. } = error else {
         panic!("{text}")
     };
     assert_eq!(row - first, (PARTS * PART_ROWS) as u64, "{text}");

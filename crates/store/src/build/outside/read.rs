@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use papir_core::scratch::Scratch;
 use papir_core::{Error as CoreError, Progress, Shape};
-use papir_lookup::Entry;
 use papir_lookup::outside::{
     self, AddedEntries, BUCKETS, EntryRuns, IdSeed, SpilledTable, Storage,
 };
+use papir_lookup::{Entry, name_duplicate};
 
 use super::folder::BuildFolder;
 use super::stored::{self, RECORDS};
@@ -21,6 +21,7 @@ use crate::build::parts::{RowColumns, RowParts};
 use crate::build::random::BuildRng;
 use crate::build::tasks::TaskOptions;
 use crate::error::{Error, Result};
+use crate::file::is_standard_input;
 use crate::source::{
     Format, Input, PackedRecords, SkippedRow, is_stream, raw_shape, rows_each, wanted_columns,
 };
@@ -185,8 +186,10 @@ fn keyed(
         .ok_or_else(|| of_keys(options, CoreError::EmptyDatabase.into()))?;
     let table = table_options(options, &lengths, choose)?;
 
-    let built = outside::build(&mut runs, &table, folder, rng, progress)
-        .map_err(|error| of_keys(options, error))?;
+    let built = outside::build(&mut runs, &table, folder, rng, progress).map_err(|error| {
+        let named = name_duplicate(error, |lines| key_on(options, lines, progress));
+        of_keys(options, named)
+    })?;
     let SpilledTable {
         layout,
         buckets,
@@ -210,6 +213,33 @@ fn keyed(
         skipped,
         keyword,
     })
+}
+
+/// Reads the source again for the key on both of these lines, which ascend. Returns `None` if the
+/// source is no file, or has changed.
+fn key_on(options: &BuildOptions, lines: [u64; 2], progress: &dyn Progress) -> Option<Vec<u8>> {
+    let [first, second] = lines;
+    // A stream, a pipe or a program gives its rows once.
+    let is_once = options.given.is_some() || is_standard_input(&options.source);
+    if is_once || !options.source.is_file() {
+        return None;
+    }
+
+    let mut earlier = None;
+    let mut found = None;
+    // The error only ends the reading: it takes the place of the one that is to be named.
+    let _ = rows_each(&options.request(), progress, &mut |entry| {
+        if entry.line == first {
+            earlier = Some(entry.key);
+            return Ok(());
+        }
+        if entry.line < second {
+            return Ok(());
+        }
+        found = earlier.take().filter(|earlier| *earlier == entry.key);
+        Err(CoreError::EmptyDatabase.into())
+    });
+    found
 }
 
 /// Values of a database without keys in the order of the source, each with its length before it.
