@@ -6,8 +6,7 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 
 use super::items::{Hashing, ItemRuns};
-use super::resolved::{ENTRY_BYTES, ResolvedRuns};
-use super::rows::{EntryRuns, Refused};
+use super::rows::{EntryRuns, LEAST_ROW_BYTES, Refused};
 use super::{RUNS, Storage};
 use crate::arrange::{SEEDS, TablePlan, items_of, too_many};
 use crate::bucket::LEAST_TAG_BYTES;
@@ -33,9 +32,9 @@ pub struct SpilledTable {
     pub report: TableReport,
 }
 
-/// Bytes in storage of a value of one chunk besides the value, once as an item and once in its
-/// bucket: an id, three numbers, and the tags. Items that are hashed again take more, and ask for
-/// it.
+/// The least bytes in storage of a value of one chunk besides the value, once as an item and once
+/// in its bucket: an id, three numbers, and the tags. Items that are hashed again take more, and
+/// ask for it.
 const ITEM_BYTES: u64 = ID_BYTES as u64 + 4 + 2 * LEAST_TAG_BYTES as u64;
 
 /// Name of the part of the [`Scratch`] with the buckets.
@@ -57,21 +56,23 @@ pub fn build(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<SpilledTable> {
-    place.check_room(room_to_resolve(entries))?;
-    let mut resolved = ResolvedRuns::new(place)?;
-    let summary = resolve(entries, options.on_duplicate, &mut resolved, progress)?;
-    // Lines and lengths of keys were for duplicates only.
-    entries.clear();
+    let rule = options.on_duplicate;
+    // Every row is a key, or the build fails: a disk that is too small is found before the sorting.
+    if let (OnDuplicate::Refuse, Some(lengths)) = (rule, entries.lengths()) {
+        place.check_room(room_to_place(entries, &lengths))?;
+    }
 
+    let summary = resolve(entries, rule, progress)?;
     let count = summary.lengths.count;
     let plan = TablePlan::new(options, &summary.lengths)?;
-    place.check_room(room_to_place(&resolved, &summary.lengths))?;
+    place.check_room(room_to_place(entries, &summary.lengths))?;
 
-    let mut source = ItemSource::Resolved(resolved);
+    let id_seeds = entries.seeds;
+    let mut source = ItemSource::Entries(entries, rule);
     for _ in 0..SEEDS {
         let seeds = Seeds {
             placement: random_seed(rng),
-            ..entries.seeds
+            ..id_seeds
         };
         let hashing = Hashing {
             seeds,
@@ -128,14 +129,9 @@ impl Summary {
     }
 }
 
-/// Sorts all runs, and adds their entries without duplicates to `resolved`. Refuses an empty source
-/// and, if the rule says so, the first duplicate of the source.
-fn resolve(
-    entries: &mut EntryRuns,
-    rule: OnDuplicate,
-    resolved: &mut ResolvedRuns,
-    progress: &dyn Progress,
-) -> Result<Summary> {
+/// Sorts all runs, to count their entries without duplicates. Refuses an empty source and, if the
+/// rule says so, the first duplicate of the source.
+fn resolve(entries: &mut EntryRuns, rule: OnDuplicate, progress: &dyn Progress) -> Result<Summary> {
     progress.stage("naming keys", RUNS as u64);
     let mut lengths = None;
     let mut refused = None;
@@ -148,10 +144,6 @@ fn resolve(
         lengths = sorted.lengths().fold(lengths, Lengths::and);
         duplicates += sorted.duplicates;
         key_bytes += sorted.key_bytes();
-        for pair in sorted.pairs() {
-            resolved.add(run, &pair)?;
-        }
-        entries.free(run);
 
         refused = [refused, sorted.refused]
             .into_iter()
@@ -170,42 +162,25 @@ fn resolve(
     })
 }
 
-/// The bytes of storage that resolving takes besides the entries.
-fn room_to_resolve(entries: &EntryRuns) -> u64 {
-    let bytes = entries.lengths().as_ref().map_or(0, resolved_bytes);
-    // Where runs are freed, a run takes the space of the one that it is made of.
-    if entries.frees() {
-        bytes / RUNS as u64
-    } else {
-        bytes
-    }
-}
-
-/// The bytes of storage that items and buckets take besides the entries.
-fn room_to_place(entries: &ResolvedRuns, lengths: &Lengths) -> u64 {
-    let freed = if entries.frees() {
-        resolved_bytes(lengths)
-    } else {
-        0
-    };
+/// The bytes of storage that items and buckets of values of these lengths take besides the entries,
+/// at least.
+fn room_to_place(entries: &EntryRuns, lengths: &Lengths) -> u64 {
+    // Where runs are freed, items and buckets take the space of the entries.
+    let all = entries.lengths().filter(|_| entries.frees());
+    let freed = all.map_or(0, |all| all.count * LEAST_ROW_BYTES + all.total);
     let needed = lengths.count * ITEM_BYTES + 2 * lengths.total;
     needed.saturating_sub(freed)
 }
 
-/// The bytes in storage of entries without duplicates.
-fn resolved_bytes(lengths: &Lengths) -> u64 {
-    lengths.count * ENTRY_BYTES + lengths.total
-}
-
 /// The source of the items of a try.
-enum ItemSource {
-    /// The entries, for the first one.
-    Resolved(ResolvedRuns),
+enum ItemSource<'a> {
+    /// The entries, for the first one, and the rule for duplicates.
+    Entries(&'a mut EntryRuns, OnDuplicate),
     /// The items of the try before, under another seed.
     Items(ItemRuns),
 }
 
-impl ItemSource {
+impl ItemSource<'_> {
     /// Writes the items of all entries to storage. Frees the source, which they replace.
     fn hashed(
         self,
@@ -216,45 +191,46 @@ impl ItemSource {
     ) -> Result<ItemRuns> {
         progress.stage("hashing keys", count);
         match self {
-            Self::Resolved(entries) => {
-                let items = ItemRuns::new(hashing, storage)?;
-                spill(entries, items, hashing, progress)
+            Self::Entries(entries, rule) => {
+                let mut items = ItemRuns::new(hashing, storage)?;
+                spill(entries, rule, &mut items, progress)?;
+                entries.clear();
+                Ok(items)
             }
             Self::Items(items) => items.hashed_again(hashing.seeds, storage, progress),
         }
     }
 }
 
-/// Adds the items of all entries to `items`.
+/// Adds the items of all entries to `items`. Sorts each run a second time: sorted runs in storage
+/// would be as long as the rows.
 fn spill(
-    mut entries: ResolvedRuns,
-    mut items: ItemRuns,
-    hashing: Hashing,
+    entries: &mut EntryRuns,
+    rule: OnDuplicate,
+    items: &mut ItemRuns,
     progress: &dyn Progress,
-) -> Result<ItemRuns> {
+) -> Result<()> {
+    let Hashing { seeds, format } = items.hashing;
     let mut first = 0u32;
 
     // Runs ascend by id, and so do the numbers of the entries.
     for run in EntryRuns::all() {
-        let resolved = entries.read(run)?;
-        let chunks: Vec<Item> = resolved
+        let sorted = entries.read(run, rule)?;
+        let chunks: Vec<Item> = sorted
             .pairs()
             .enumerate()
-            .flat_map_iter(|(number, pair)| {
-                let Hashing { seeds, format } = &hashing;
-                items_of(first + number as u32, &pair, format, seeds)
-            })
+            .flat_map_iter(|(number, pair)| items_of(first + number as u32, &pair, &format, &seeds))
             .collect();
         for item in &chunks {
-            let number = (item.entry - first) as usize;
-            items.add(resolved.id(number), item, resolved.value(number))?;
+            let pair = sorted.pair((item.entry - first) as usize);
+            items.add(&pair.id, item, pair.value)?;
         }
 
         // The items have its ids and values now.
         entries.free(run);
         // The plan allows 2³² entries: the number wraps only after the last of them.
-        first = first.wrapping_add(resolved.len() as u32);
-        progress.advance(resolved.len() as u64);
+        first = first.wrapping_add(sorted.len() as u32);
+        progress.advance(sorted.len() as u64);
     }
-    Ok(items)
+    Ok(())
 }

@@ -104,7 +104,7 @@ impl Iterator for StoredItems<'_> {
 
 /// All items of a table, in storage.
 pub(super) struct ItemRuns {
-    hashing: Hashing,
+    pub(super) hashing: Hashing,
     /// The number of their names in [`NAMES`].
     names: usize,
     items: Box<dyn Runs>,

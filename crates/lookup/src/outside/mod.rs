@@ -1,11 +1,10 @@
 //! Keyword tables of more entries than fit in memory.
 //!
-//! Entries go to storage in runs, by the first bits of their ids. Each run fits in memory. It is
-//! sorted, its duplicates are resolved, and its ids and values go to storage again, without the
-//! keys. The chunks of all values go to storage as well, in runs by the first bits of the hash that
-//! chooses their region. That hash grows with the region, so a run has the items of consecutive
-//! regions, which are placed and written like a table in memory. The result has the same bytes as
-//! that of [`crate::build`].
+//! Entries go to storage in runs, by the first bits of their ids, without their keys. Each run fits
+//! in memory, is sorted there, and its duplicates are resolved. The chunks of all values go to
+//! storage again, in runs by the first bits of the hash that chooses their region. That hash grows
+//! with the region, so a run has the items of consecutive regions, which are placed and written
+//! like a table in memory. The result has the same bytes as that of [`crate::build`].
 //!
 //! Each step frees the runs that it has read, so that storage holds the entries about once.
 //!
@@ -18,7 +17,6 @@ mod build;
 mod heap;
 mod id_runs;
 mod items;
-mod resolved;
 mod rows;
 mod varint;
 

@@ -21,6 +21,9 @@ use crate::hash::{SEED_BYTES, Seeds, random_seed};
 use crate::ids::{ID_BYTES, KeyId};
 use crate::options::OnDuplicate;
 
+/// The least bytes in storage of a row besides its value: its id and three numbers.
+pub(super) const LEAST_ROW_BYTES: u64 = ID_BYTES as u64 + 3;
+
 /// The seed of the ids of a table's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdSeed(pub [u8; SEED_BYTES]);
@@ -294,12 +297,25 @@ impl Sorted {
         self.rows.iter().map(|row| row.key_bytes).sum()
     }
 
-    /// The ids and values of all entries, ascending by id.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = Pair<&[u8]>> {
-        self.rows.iter().map(|row| Pair {
+    /// Number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The id and the value of the entry with index `number`.
+    pub(super) fn pair(&self, number: usize) -> Pair<&[u8]> {
+        let row = &self.rows[number];
+        Pair {
             id: row.id,
             value: &self.bytes[row.value.clone()],
-        })
+        }
+    }
+
+    /// The ids and values of all entries, ascending by id.
+    pub(super) fn pairs(&self) -> impl IndexedParallelIterator<Item = Pair<&[u8]>> {
+        (0..self.len())
+            .into_par_iter()
+            .map(move |number| self.pair(number))
     }
 
     /// The lengths of all values.
