@@ -179,6 +179,12 @@ impl Window for PairItems<'_> {
         &self.items
     }
 
+    fn order(&self, number: u32) -> (u128, u32) {
+        let item = &self.items[number as usize];
+        // Pairs ascend by id, and so do their numbers.
+        (item.entry.into(), item.chunk)
+    }
+
     fn write(&self, number: u32, free: &mut [u8]) {
         let item = &self.items[number as usize];
         let value = &self.pairs[item.entry as usize].value;

@@ -89,21 +89,30 @@ impl EntryFormat {
     /// Writes an entry for a chunk to the start of `bucket`, which has enough room. `rest` are the
     /// value's bytes from this chunk on. Returns the number of bytes written.
     pub(crate) fn write(&self, bucket: &mut [u8], tag: u64, rest: &[u8]) -> usize {
-        let tag_bytes = usize::from(self.tag_bytes);
-        let header = self.header_bytes();
         let end = self.entry_bytes(rest.len());
-
-        self.tag_again(bucket, tag);
-        let length = (rest.len() as u64).to_le_bytes();
-        bucket[tag_bytes..header].copy_from_slice(&length[..usize::from(self.length_bytes)]);
-        bucket[header..end].copy_from_slice(&rest[..end - header]);
+        let payload = self.write_header(&mut bucket[..end], tag, rest.len());
+        payload.copy_from_slice(&rest[..payload.len()]);
         end
     }
 
-    /// Gives a written entry another tag.
-    pub(crate) fn tag_again(&self, entry: &mut [u8], tag: u64) {
-        let tag_bytes = usize::from(self.tag_bytes);
-        entry[..tag_bytes].copy_from_slice(&self.tag(tag).to_le_bytes()[..tag_bytes]);
+    /// Writes tag and length of the entry for a chunk, from which on the value has `remaining`
+    /// bytes. `entry` has the length of the entry. Returns the bytes of its payload.
+    pub(crate) fn write_header<'a>(
+        &self,
+        entry: &'a mut [u8],
+        tag: u64,
+        remaining: usize,
+    ) -> &'a mut [u8] {
+        let (header, payload) = entry.split_at_mut(self.header_bytes());
+        let (stored, length) = header.split_at_mut(self.tag_bytes.into());
+        stored.copy_from_slice(&self.tag(tag).to_le_bytes()[..stored.len()]);
+        length.copy_from_slice(&(remaining as u64).to_le_bytes()[..length.len()]);
+        payload
+    }
+
+    /// Returns whether all values have one chunk of one length, which entries do not state.
+    pub(crate) fn uniform(&self) -> bool {
+        self.length_bytes == 0
     }
 
     /// Like [`EntryFormat::write`], to a new vector.

@@ -53,7 +53,7 @@ fn fill_region(
     // In the order of ids: the bytes of a bucket must not depend on how its items were loaded.
     let items = window.items();
     let mut numbers = numbers.to_vec();
-    numbers.sort_by_key(|&number| items[number as usize].order());
+    numbers.sort_by_cached_key(|&number| window.order(number));
 
     let mut placed = Vec::with_capacity(numbers.len());
     for number in numbers {

@@ -12,7 +12,8 @@ use crate::hash::KeyHash;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
     pub(crate) hash: KeyHash,
-    /// Number of the entry in the order of ids.
+    /// Number of the entry among the pairs in memory that the item is made of; 0 for an item that
+    /// is read from storage.
     pub(crate) entry: u32,
     /// Number of the chunk in the value.
     pub(crate) chunk: u32,
@@ -20,17 +21,14 @@ pub(crate) struct Item {
     pub(crate) bytes: u32,
 }
 
-impl Item {
-    /// The chunk's position in the order of all chunks: its entry and its number.
-    pub(crate) fn order(&self) -> (u32, u32) {
-        (self.entry, self.chunk)
-    }
-}
-
 /// A window: the items of consecutive regions.
 pub(crate) trait Window: Sync {
     /// The items, in any order.
     fn items(&self) -> &[Item];
+
+    /// The position of the item with this index in the order of all chunks: by the id of its key,
+    /// or a number that grows with the id, and the number of the chunk.
+    fn order(&self, number: u32) -> (u128, u32);
 
     /// Writes the entry of the item with this index to the free bytes of its bucket.
     fn write(&self, number: u32, free: &mut [u8]);

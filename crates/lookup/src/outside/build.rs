@@ -9,7 +9,7 @@ use super::items::{Hashing, ItemRuns};
 use super::rows::{EntryRuns, LEAST_ROW_BYTES, Refused};
 use super::{RUNS, Storage};
 use crate::arrange::{SEEDS, TablePlan, items_of, too_many};
-use crate::bucket::LEAST_TAG_BYTES;
+use crate::bucket::EntryFormat;
 use crate::dimensions::Lengths;
 use crate::error::{Error, Result};
 use crate::fill::fill;
@@ -32,11 +32,6 @@ pub struct SpilledTable {
     pub report: TableReport,
 }
 
-/// The least bytes in storage of a value of one chunk besides the value, once as an item and once
-/// in its bucket: an id, three numbers, and the tags. Items that are hashed again take more, and
-/// ask for it.
-const ITEM_BYTES: u64 = ID_BYTES as u64 + 4 + 2 * LEAST_TAG_BYTES as u64;
-
 /// Name of the part of the [`Scratch`] with the buckets.
 pub const BUCKETS: &str = "buckets";
 /// Name of the part of the [`Scratch`] with the ids.
@@ -57,15 +52,16 @@ pub fn build(
     progress: &dyn Progress,
 ) -> Result<SpilledTable> {
     let rule = options.on_duplicate;
-    // Every row is a key, or the build fails: a disk that is too small is found before the sorting.
-    if let (OnDuplicate::Refuse, Some(lengths)) = (rule, entries.lengths()) {
-        place.check_room(room_to_place(entries, &lengths))?;
+    if rule == OnDuplicate::Refuse {
+        // Every row is a key, or the build fails: a disk that is too small is found here.
+        check_room_of_all(entries, options, place)?;
     }
 
     let summary = resolve(entries, rule, progress)?;
     let count = summary.lengths.count;
     let plan = TablePlan::new(options, &summary.lengths)?;
-    place.check_room(room_to_place(entries, &summary.lengths))?;
+    let needed = room_to_place(entries, &summary.lengths, &plan.dimensions.format);
+    place.check_room(needed)?;
 
     let id_seeds = entries.seeds;
     let mut source = ItemSource::Entries(entries, rule);
@@ -162,13 +158,34 @@ fn resolve(entries: &mut EntryRuns, rule: OnDuplicate, progress: &dyn Progress) 
     })
 }
 
+/// Asks for the room of a table of all entries.
+fn check_room_of_all(
+    entries: &EntryRuns,
+    options: &TableOptions,
+    place: &impl Storage,
+) -> Result<()> {
+    let Some(lengths) = entries.lengths() else {
+        return Ok(());
+    };
+    // Options that allow no table are refused later, after a duplicate.
+    let Ok(plan) = TablePlan::new(options, &lengths) else {
+        return Ok(());
+    };
+    let needed = room_to_place(entries, &lengths, &plan.dimensions.format);
+    Ok(place.check_room(needed)?)
+}
+
 /// The bytes of storage that items and buckets of values of these lengths take besides the entries,
 /// at least.
-fn room_to_place(entries: &EntryRuns, lengths: &Lengths) -> u64 {
+fn room_to_place(entries: &EntryRuns, lengths: &Lengths, format: &EntryFormat) -> u64 {
     // Where runs are freed, items and buckets take the space of the entries.
     let all = entries.lengths().filter(|_| entries.frees());
     let freed = all.map_or(0, |all| all.count * LEAST_ROW_BYTES + all.total);
-    let needed = lengths.count * ITEM_BYTES + 2 * lengths.total;
+
+    // A value is stored once as an item, with two numbers if values differ, and once in its bucket.
+    let numbers = if format.uniform() { 0 } else { 2 };
+    let of_key = ID_BYTES + numbers + format.header_bytes();
+    let needed = lengths.count * of_key as u64 + 2 * lengths.total;
     needed.saturating_sub(freed)
 }
 
@@ -211,25 +228,20 @@ fn spill(
     progress: &dyn Progress,
 ) -> Result<()> {
     let Hashing { seeds, format } = items.hashing;
-    let mut first = 0u32;
-
-    // Runs ascend by id, and so do the numbers of the entries.
     for run in EntryRuns::all() {
         let sorted = entries.read(run, rule)?;
         let chunks: Vec<Item> = sorted
             .pairs()
             .enumerate()
-            .flat_map_iter(|(number, pair)| items_of(first + number as u32, &pair, &format, &seeds))
+            .flat_map_iter(|(number, pair)| items_of(number as u32, &pair, &format, &seeds))
             .collect();
         for item in &chunks {
-            let pair = sorted.pair((item.entry - first) as usize);
+            let pair = sorted.pair(item.entry as usize);
             items.add(&pair.id, item, pair.value)?;
         }
 
         // The items have its ids and values now.
         entries.free(run);
-        // The plan allows 2³² entries: the number wraps only after the last of them.
-        first = first.wrapping_add(sorted.len() as u32);
         progress.advance(sorted.len() as u64);
     }
     Ok(())
