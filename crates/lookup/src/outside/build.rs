@@ -90,12 +90,9 @@ pub fn build(
         let report = summary.report(&layout);
         let buckets = place.keep(BUCKETS, buckets)?;
 
-        // The space of the items in storage is for the ids, and is freed before their part takes
-        // its own.
-        let sorted = items.into_ids(place)?;
-        let mut ids = place.zeroed(IDS, count as usize * ID_BYTES)?;
-        sorted.write(ids.bytes_mut())?;
-        let ids = place.keep(IDS, ids)?;
+        // Written as their runs are freed: a part of zeros would take its space beside them.
+        let mut sorted = items.into_ids(place)?;
+        let ids = place.keep_written(IDS, &mut |out| sorted.write(out))?;
         return Ok(SpilledTable {
             layout,
             buckets,

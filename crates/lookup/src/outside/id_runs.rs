@@ -1,5 +1,8 @@
 //! Ids in runs by their first bits.
 
+use std::io::Write;
+
+use papir_core::Error as CoreError;
 use rayon::prelude::*;
 
 use super::rows::run_of_id;
@@ -20,17 +23,19 @@ impl IdRuns {
     }
 
     /// Writes all ids, ascending, and frees their runs.
-    pub(super) fn write(mut self, mut out: &mut [u8]) -> Result<()> {
+    pub(super) fn write(&mut self, out: &mut dyn Write) -> Result<()> {
         for run in 0..RUNS {
             let mut bytes = Vec::new();
             self.0.read(run, &mut bytes)?;
             let (ids, _) = bytes.as_chunks_mut::<ID_BYTES>();
             ids.par_sort_unstable();
 
-            let (now, rest) = out.split_at_mut(bytes.len());
-            now.copy_from_slice(&bytes);
-            out = rest;
+            // Freed first, so that storage has each id once.
             self.0.free(run);
+            out.write_all(&bytes).map_err(|source| CoreError::Io {
+                what: "writing the ids of keys".to_owned(),
+                source,
+            })?;
         }
         Ok(())
     }

@@ -20,7 +20,11 @@ mod items;
 mod rows;
 mod varint;
 
-use papir_core::Result as CoreResult;
+use std::io::Write;
+
+use papir_core::{Blob, Result as CoreResult};
+
+use crate::error::Result;
 
 pub use build::{BUCKETS, IDS, SpilledTable, build};
 pub use heap::HeapRuns;
@@ -70,6 +74,9 @@ pub trait Runs: ReadRuns {
     fn copy(&self, run: usize, at: u64, out: &mut [u8]);
 }
 
+/// Writes the bytes of a part.
+pub type WritePart<'a> = dyn FnMut(&mut dyn Write) -> Result<()> + 'a;
+
 /// A storage in which runs are made.
 pub trait Storage {
     /// Makes empty runs. `kind` is their name.
@@ -77,6 +84,17 @@ pub trait Storage {
     /// # Errors
     /// Errors of the storage.
     fn runs(&mut self, kind: &'static str) -> CoreResult<Box<dyn Runs>>;
+
+    /// Keeps a part of which `write` writes the bytes from the first to the last, by default in
+    /// memory. The part takes space only as it grows.
+    ///
+    /// # Errors
+    /// Errors of the storage and of `write`.
+    fn keep_written(&mut self, _name: &str, write: &mut WritePart<'_>) -> Result<Blob> {
+        let mut bytes = Vec::new();
+        write(&mut bytes)?;
+        Ok(Blob::copy_of(&bytes))
+    }
 
     /// Refuses the next step of a build if it needs more bytes of storage than are free. By
     /// default, accepts it.

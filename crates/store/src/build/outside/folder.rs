@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use papir_core::scratch::{PreparationRng, Scratch};
 use papir_core::{AlignedBytes, Blob, FileLock, Progress, Result as CoreResult, Shape};
-use papir_lookup::outside::{IdSeed, Runs, Storage};
+use papir_lookup::Result as LookupResult;
+use papir_lookup::outside::{IdSeed, Runs, Storage, WritePart};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
@@ -329,6 +330,16 @@ impl Storage for BuildFolder {
         )?))
     }
 
+    fn keep_written(&mut self, name: &str, write: &mut WritePart<'_>) -> LookupResult<Blob> {
+        let mut file = BufWriter::new(self.create(name)?);
+        write(&mut file)?;
+        let flushed = file.flush();
+        flushed.map_err(|source| io("writing", &self.unfinished(name), source))?;
+
+        drop(file);
+        Ok(self.finish(name)?)
+    }
+
     fn check_room(&self, bytes: u64) -> CoreResult<()> {
         check_disk(&self.folder, &self.folder, bytes).map_err(|error| {
             let full = std::io::Error::new(ErrorKind::StorageFull, error.to_string());
@@ -385,7 +396,6 @@ fn identity(options: &BuildOptions) -> Option<String> {
 #[cfg(all(test, target_os = "linux"))]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::io::Write;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use chacha20::ChaCha20Rng;
