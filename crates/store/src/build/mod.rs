@@ -313,8 +313,12 @@ impl Finish<'_> {
             skipped,
             ..
         } = content;
-        // The scheme has its own copy by now. Free this one before the snapshot is written.
+        // The scheme has its own copy by now. Free this one before the snapshot is written: the disk
+        // then holds no more than the snapshot and the parts that become its sections.
         drop(records);
+        if options.memory.is_some() {
+            outside::remove_records(options, scratch)?;
+        }
         let owned = match &keyword {
             Some(keys) => Some(owned(options, keys, run.rng)?),
             None => None,

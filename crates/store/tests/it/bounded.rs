@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::{by_index, by_key, folder, options, rng, source};
 use chacha20::ChaCha20Rng;
@@ -376,6 +377,102 @@ fn each_damaged_part_is_reported_and_made_again() {
         assert!(sections(&options.out) == expected, "{name}");
         assert!(!folder_of(&options).exists(), "{name}");
         fs::remove_file(&options.out).unwrap();
+    }
+}
+
+#[test]
+fn records_are_removed_before_the_snapshot_is_written() {
+    let folder = folder();
+    let source = source(folder.path(), "words.csv", words(5000));
+    let options = words_options(&source);
+    in_memory(&options).unwrap();
+    let expected = sections(&options.out);
+    fs::remove_file(&options.out).unwrap();
+
+    kill_at(&source, "writing");
+    let names = parts(&folder_of(&options));
+    assert!(!names.contains(&"buckets".to_owned()), "{names:?}");
+
+    // The matrix is made of them: it cannot be made again without the source.
+    let database = names.iter().find(|name| name.ends_with("database"));
+    fs::write(folder_of(&options).join(database.unwrap()), b"?").unwrap();
+    let error = bounded(&options).unwrap_err().to_string();
+    assert!(error.contains("run once more"), "{error}");
+
+    let again = observed(&options, None, 6);
+    assert_eq!(again[0], "reading");
+    assert!(sections(&options.out) == expected);
+    assert!(!folder_of(&options).exists());
+}
+
+/// The most bytes of the files in a folder and its folders, seen at each progress event. Runs have
+/// holes and are left out.
+struct Disk<'a> {
+    folder: &'a Path,
+    most: AtomicU64,
+}
+
+impl Disk<'_> {
+    fn look(&self) {
+        self.most
+            .fetch_max(bytes_in(self.folder), Ordering::Relaxed);
+    }
+}
+
+impl Progress for Disk<'_> {
+    fn stage(&self, _name: &str, _total: u64) {
+        self.look();
+    }
+
+    fn advance(&self, _steps: u64) {
+        self.look();
+    }
+}
+
+/// The bytes of all files but runs. Files that are removed meanwhile have none.
+fn bytes_in(folder: &Path) -> u64 {
+    let Ok(files) = fs::read_dir(folder) else {
+        return 0;
+    };
+    let mut bytes = 0;
+    for file in files.flatten() {
+        let path = file.path();
+        if path.is_dir() {
+            bytes += bytes_in(&path);
+        } else if path.extension().is_none_or(|end| end != "runs") {
+            bytes += file.metadata().map_or(0, |found| found.len());
+        }
+    }
+    bytes
+}
+
+#[test]
+fn scratch_and_snapshot_take_at_most_twice_the_snapshot() {
+    let sources = folder();
+    let path = source(sources.path(), "words.csv", words(20_000));
+    for verifiable in [false, true] {
+        let out = folder();
+        let options = BuildOptions {
+            memory: Some(least_memory()),
+            out: out.path().join("words.papir"),
+            verifiable,
+            ..words_options(&path)
+        };
+        let disk = Disk {
+            folder: out.path(),
+            most: AtomicU64::new(0),
+        };
+        let report = Build::new(&options)
+            .run(&mut Run::new(&mut rng(5), &disk))
+            .unwrap();
+
+        let most = disk.most.into_inner();
+        let file = report.snapshot_bytes;
+        assert!(most > file, "{most} bytes were seen");
+        assert!(
+            most <= 2 * file + (64 << 10),
+            "{most} bytes, {file} in the file"
+        );
     }
 }
 

@@ -107,8 +107,8 @@ pub(crate) struct Arguments {
     tables: Option<PathBuf>,
     /// The memory that the build may take, as in 2GiB, at least 64MiB and 96MiB for each thread
     /// (inspire, inspire2; keyed or by number). The build then sorts and prepares in files of a
-    /// hidden folder beside FILE, which take up to three times the table of keys, and with FILE
-    /// about two and a half times FILE. Pages of them in memory do not count. If the build is
+    /// hidden folder beside FILE, which take up to three times the table of keys, and later, with
+    /// FILE, up to twice the bytes of FILE. Pages of them in memory do not count. If the build is
     /// interrupted, the same command continues with the parts that are finished.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with_all = ["batch", "tabulated"])]
     memory: Option<u64>,

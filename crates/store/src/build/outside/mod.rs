@@ -12,5 +12,5 @@ mod runs;
 mod stored;
 
 pub(super) use folder::BuildFolder;
-pub(super) use read::{read, records_part};
+pub(super) use read::{read, records_part, remove_records};
 pub(super) use runs::{check_memory, most_bytes};

@@ -64,6 +64,19 @@ pub(in crate::build) fn records_part(options: &BuildOptions) -> Option<&'static 
     }
 }
 
+/// Removes the part with the records that [`read`] returns, from which the database is prepared.
+pub(in crate::build) fn remove_records(
+    options: &BuildOptions,
+    scratch: &mut dyn Scratch,
+) -> Result<()> {
+    // Proofs are hashed again from all records, and tasks name their file.
+    let continues = !options.verifiable && options.tasks.is_none();
+    match records_part(options) {
+        Some(part) => Ok(stored::remove_records(part, continues, scratch)?),
+        None => Ok(()),
+    }
+}
+
 /// Returns whether the source is the file of the records itself.
 fn is_raw_file(options: &BuildOptions) -> bool {
     options.format() == Format::Raw && !is_stream(&options.source)

@@ -1,7 +1,9 @@
 //! The records of an interrupted build, with their numbers.
 
 use papir_core::scratch::{Scratch, find_usable};
-use papir_core::{AlignedBytes, Blob, Error as CoreError, Progress, Result as CoreResult, Shape};
+use papir_core::{
+    AlignedBytes, Blob, Error as CoreError, Progress, Records, Result as CoreResult, Shape,
+};
 use papir_lookup::outside::{BUCKETS, IDS};
 use papir_lookup::{BucketTarget, KeywordLayout, TableReport};
 use serde::{Deserialize, Serialize};
@@ -19,6 +21,8 @@ pub(super) const RECORDS: &str = "records";
 const LAYOUT: &str = "layout";
 /// Name of the part that is kept last.
 const CONTENT: &str = "content";
+/// Name of the part that stands for the records once the scheme's parts are made of them.
+const PREPARED: &str = "prepared";
 
 /// Bytes of the encoded id of a key.
 const ID_BYTES: u64 = 16;
@@ -174,12 +178,7 @@ pub(super) fn find(
         }
     };
 
-    // Compared in length: everything that indexes the records relies on their shape.
-    let packed = find_usable(folder, name, progress, |packed| {
-        CoreError::check_length("the records", packed.len(), shape.total_bytes() as usize)?;
-        Ok(packed)
-    })?;
-    let Some(packed) = packed else {
+    let Some(records) = find_records(name, shape, folder, progress)? else {
         return Ok(None);
     };
     // Drawn again: later bytes must be the same as in the interrupted build.
@@ -190,7 +189,6 @@ pub(super) fn find(
         .into_iter()
         .map(|(place, reason)| SkippedRow { place, reason })
         .collect();
-    let records = Box::new(PackedRecords::new(shape, packed));
 
     Ok(Some(Content {
         records,
@@ -199,6 +197,63 @@ pub(super) fn find(
         skipped,
         keyword,
     }))
+}
+
+/// Finds the records in the part `name`, or that they were removed after the preparation. Returns
+/// `None` if their part is missing or unusable.
+fn find_records(
+    name: &str,
+    shape: Shape,
+    folder: &mut BuildFolder,
+    progress: &dyn Progress,
+) -> Result<Option<Box<dyn Records>>> {
+    // Compared in length: everything that indexes the records relies on their shape.
+    let packed = find_usable(folder, name, progress, |packed| {
+        CoreError::check_length("the records", packed.len(), shape.total_bytes() as usize)?;
+        Ok(packed)
+    })?;
+    if let Some(packed) = packed {
+        return Ok(Some(Box::new(PackedRecords::new(shape, packed))));
+    }
+
+    if folder.find(PREPARED)?.is_none() {
+        return Ok(None);
+    }
+    // Believed once: if a part of the scheme turns out to be damaged, the next build reads the
+    // source again.
+    folder.discard(PREPARED)?;
+    Ok(Some(Box::new(RemovedRecords(shape))))
+}
+
+/// Removes the part `name` of the records, of which the scheme's parts are made. If `continues`, an
+/// interrupted build needs no records any more.
+pub(super) fn remove_records(
+    name: &str,
+    continues: bool,
+    scratch: &mut dyn Scratch,
+) -> CoreResult<()> {
+    // Before they are gone: a crash in between leaves both.
+    if continues {
+        scratch.keep(PREPARED, AlignedBytes::copy_of(PREPARED.as_bytes()))?;
+    }
+    scratch.discard(name)
+}
+
+/// Records that an interrupted build has removed, of which only the shape is known.
+struct RemovedRecords(Shape);
+
+impl Records for RemovedRecords {
+    fn shape(&self) -> Shape {
+        self.0
+    }
+
+    fn read_packed(&self, _first: u64, _count: u64, _out: &mut [u8]) -> CoreResult<()> {
+        Err(CoreError::malformed(
+            "the records of an interrupted build",
+            "none, and a damaged part that is made of them",
+            "the build to be run once more, which reads its source again",
+        ))
+    }
 }
 
 /// Finds layout and ids of the keys. Returns `None` if one of them is missing or unusable.
