@@ -89,6 +89,11 @@ impl AddedEntries {
         Ok(self.runs.append(run, &fields)?)
     }
 
+    /// Statistics of the lengths of the values so far; `None` without entries.
+    pub fn lengths(&self) -> Option<Lengths> {
+        self.lengths
+    }
+
     /// Ends the writing, and returns the entries for reading.
     pub fn finish(self) -> EntryPart {
         EntryPart {

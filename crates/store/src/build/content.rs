@@ -32,6 +32,16 @@ pub(super) struct Keys {
     pub(super) bucket: BucketTarget,
 }
 
+/// Bytes of the encoded id of a key.
+pub(super) const ID_BYTES: u64 = 16;
+
+impl Keys {
+    /// Bytes of the layout and the ids in a snapshot.
+    pub(super) fn stored_bytes(&self) -> u64 {
+        self.report.layout_bytes + ID_BYTES * self.report.entries
+    }
+}
+
 /// The ids of a table's keys.
 pub(super) enum Ids {
     InMemory(KeyIds),

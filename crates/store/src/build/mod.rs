@@ -16,14 +16,14 @@ use std::time::SystemTime;
 use papir_checkpoint::{Leaf, Log};
 use papir_core::erased::ErasedServer;
 use papir_core::scratch::{InMemory, Scratch};
-use papir_core::{Description, Error as CoreError, Goal, Records, Result as CoreResult, Run};
+use papir_core::{Description, Error as CoreError, Goal, Records, Result as CoreResult, Run, Sizes};
 use papir_lookup::{Commitment, TableReport};
 use rand_core::CryptoRng;
 
 use crate::delta;
 use crate::error::{Error, Result};
 use crate::file::{is_standard_input, name_of};
-use crate::publish::{Keyword, Readers, SnapshotContents, save, sign};
+use crate::publish::{Keyword, Readers, SnapshotContents, check_room, save, sign};
 use crate::snapshot::{
     KeywordSummary, Metadata, Signing, SourceSummary, newest_leaf, prove, timestamp,
 };
@@ -250,6 +250,10 @@ fn build_bounded(
     let mut rng = folder.rng();
     let content = outside::read(options, bucket, &mut folder, &mut rng, run.progress)?;
 
+    // Before hours of work: the scheme's form of the records is no shorter than they are.
+    let least = content.records.shape().total_bytes() + keys_bytes(content.keyword.as_ref());
+    check_room(&options.out, least)?;
+
     folder.divide_by(
         options,
         outside::records_part(options),
@@ -313,11 +317,12 @@ impl Finish<'_> {
             skipped,
             ..
         } = content;
-        // The scheme has its own copy by now. Free this one before the snapshot is written: the disk
-        // then holds no more than the snapshot and the parts that become its sections.
+        // The scheme has its own copy by now. Free this one before the snapshot is written: the
+        // disk then holds only the snapshot and the parts that become its sections.
         drop(records);
         if options.memory.is_some() {
             outside::remove_records(options, scratch)?;
+            self.check_room_of(server.as_ref(), keyword.as_ref())?;
         }
         let owned = match &keyword {
             Some(keys) => Some(owned(options, keys, run.rng)?),
@@ -339,6 +344,20 @@ impl Finish<'_> {
             snapshot_bytes,
             checkpoint: newest_leaf(log.as_ref()),
         })
+    }
+
+    /// Refuses a disk without room for the snapshot.
+    fn check_room_of(&self, server: &dyn ErasedServer, keyword: Option<&Keys>) -> Result<()> {
+        let Sizes {
+            database,
+            material,
+            hint,
+            ..
+        } = server.describe().sizes;
+        check_room(
+            &self.options.out,
+            database + material + hint + keys_bytes(keyword),
+        )
     }
 
     /// Writes the snapshot. Returns its length in bytes, and the log of a signed one.
@@ -369,6 +388,11 @@ impl Finish<'_> {
         drop(alone);
         Ok(saved)
     }
+}
+
+/// Bytes of the keys in a snapshot.
+fn keys_bytes(keyword: Option<&Keys>) -> u64 {
+    keyword.map_or(0, Keys::stored_bytes)
 }
 
 /// The keys of a snapshot.

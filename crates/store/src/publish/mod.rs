@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use papir_core::FileLock;
 
 use crate::error::{Error, Result};
-use crate::file::{SnapshotWriter, open_regular};
+use crate::file::{SnapshotWriter, check_disk, open_regular};
 
 pub use output::check_output;
 pub(crate) use output::{check_special, resolved, same_file, split};
@@ -71,6 +71,14 @@ pub(crate) fn publish(
     fs::rename(&partial.path, &target).map_err(Error::io("naming", path))?;
     sync_directory(&directory)?;
     Ok(length)
+}
+
+/// Refuses a file of more bytes than are free in its directory. Removes the temporary files of
+/// killed builds of its name first, whose space it may take.
+pub(crate) fn check_room(path: &Path, bytes: u64) -> Result<()> {
+    let (directory, name) = split(path)?;
+    remove_stale(&directory, &name);
+    check_disk(path, &directory, bytes)
 }
 
 /// Copies a file. The copy appears under its name once it is complete and durable. `nonce`
@@ -377,6 +385,21 @@ mod tests {
 
         assert_eq!(names(folder.path()), ["a.pir", "a.pir.0123456789abcdef"]);
         assert_eq!(fs::read(&to).unwrap(), b"version");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn room_is_asked_for_without_files_of_killed_builds() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.pir");
+        let stale = folder.path().join(".a.pir.0000000000000007.papir-partial");
+        fs::write(&stale, "half").unwrap();
+
+        check_room(&path, 1).unwrap();
+        assert!(!stale.exists());
+        let error = check_room(&path, u64::MAX).unwrap_err();
+        assert_eq!(error.code(), "disk");
+        assert!(error.to_string().contains(&u64::MAX.to_string()), "{error}");
     }
 
     #[cfg(target_os = "linux")]

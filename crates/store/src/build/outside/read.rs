@@ -9,12 +9,12 @@ use papir_core::{Error as CoreError, Progress, Shape};
 use papir_lookup::outside::{
     self, AddedEntries, BUCKETS, EntryRuns, IdSeed, SpilledTable, Storage,
 };
-use papir_lookup::{Entry, name_duplicate};
+use papir_lookup::{Entry, Lengths, OnDuplicate, name_duplicate};
 
 use super::folder::BuildFolder;
 use super::stored::{self, RECORDS};
 use crate::build::content::{
-    ChooseBucket, Content, Ids, Keys, of_keys, read_raw, shape_of_values, table_options,
+    ChooseBucket, Content, ID_BYTES, Ids, Keys, of_keys, read_raw, shape_of_values, table_options,
 };
 use crate::build::options::BuildOptions;
 use crate::build::parts::{RowColumns, RowParts};
@@ -22,6 +22,7 @@ use crate::build::random::BuildRng;
 use crate::build::tasks::TaskOptions;
 use crate::error::{Error, Result};
 use crate::file::is_standard_input;
+use crate::publish::check_room;
 use crate::source::{
     Format, Input, PackedRecords, SkippedRow, is_stream, raw_shape, rows_each, wanted_columns,
 };
@@ -129,11 +130,16 @@ fn source(
     let seed = IdSeed::random(rng);
     // The seed comes first: a row is in the run of its id, so ids are hashed as the rows are read.
     let mut added = AddedEntries::new(seed, folder.runs("entries")?);
-    let mut entries = 0;
+    let mut entries = 0u64;
 
     let (bytes, skipped) = rows_each(&options.request(), progress, &mut |entry| {
         entries += 1;
-        added.add(&entry).map_err(|error| of_keys(options, error))
+        added.add(&entry).map_err(|error| of_keys(options, error))?;
+        // Not at each row: the system is asked.
+        if !entries.is_multiple_of(ROWS_BETWEEN_LOOKS) {
+            return Ok(());
+        }
+        check_rows(options, added.lengths())
     })?;
 
     Ok(SourceEntries {
@@ -142,6 +148,20 @@ fn source(
         bytes,
         skipped,
     })
+}
+
+/// Rows between two looks at the free disk.
+const ROWS_BETWEEN_LOOKS: u64 = 1 << 20;
+
+/// Refuses more rows than the disk of the snapshot holds, if each of them has to be a key: a stream
+/// does not say how long it will be. The snapshot has their ids and values. What else it has takes
+/// no less than the rows take beside the parts that replace them.
+fn check_rows(options: &BuildOptions, lengths: Option<Lengths>) -> Result<()> {
+    let Some(lengths) = lengths.filter(|_| options.on_duplicate == OnDuplicate::Refuse) else {
+        return Ok(());
+    };
+    let ids = lengths.count.saturating_mul(ID_BYTES);
+    check_room(&options.out, ids.saturating_add(lengths.total))
 }
 
 /// Has tasks read all entries.
@@ -349,4 +369,27 @@ fn padded(
         skipped,
         keyword: None,
     })
+}
+
+#[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_the_disk_does_not_hold_are_refused_while_they_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = BuildOptions::new("-", folder.path().join("a.papir"));
+        let few = Lengths::equal(1000, 3);
+        let many = Lengths::equal(1 << 60, 1 << 10);
+
+        check_rows(&options, None).unwrap();
+        check_rows(&options, Some(few)).unwrap();
+        let error = check_rows(&options, Some(many)).unwrap_err();
+        assert_eq!(error.code(), "disk");
+
+        // Most of them may have the same keys.
+        options.on_duplicate = OnDuplicate::Last;
+        check_rows(&options, Some(many)).unwrap();
+    }
 }

@@ -9,7 +9,7 @@ use papir_lookup::{BucketTarget, KeywordLayout, TableReport};
 use serde::{Deserialize, Serialize};
 
 use super::folder::BuildFolder;
-use crate::build::content::{Content, Ids, Keys};
+use crate::build::content::{Content, ID_BYTES, Ids, Keys};
 use crate::build::lengths::StoredLengths;
 use crate::build::random::BuildRng;
 use crate::error::Result;
@@ -24,8 +24,6 @@ const CONTENT: &str = "content";
 /// Name of the part that stands for the records once the scheme's parts are made of them.
 const PREPARED: &str = "prepared";
 
-/// Bytes of the encoded id of a key.
-const ID_BYTES: u64 = 16;
 /// A bound above the random bytes of a source, which takes 32 for each try to place its keys.
 const MOST_DRAWN: u64 = 1 << 16;
 
