@@ -516,6 +516,13 @@ fn a_limit_of_memory_needs_a_scheme_that_keeps_it() {
     let all = [&["build", &source, "--out", &out], &KEYED[..]].concat();
     succeeds(&[&all[..], &["--memory", "8GiB"]].concat());
     assert_eq!(folder.names().len(), 2, "source and database");
+
+    let elsewhere = Folder::new();
+    let scratch = elsewhere.path("scratch");
+    succeeds(&[&all[..], &["--memory", "8GiB", "--scratch", &scratch]].concat());
+    assert_eq!(elsewhere.names(), ["scratch"]);
+    assert_eq!(folder.names().len(), 2, "source and database");
+
     let refused = |more: &[&str], parts: &[&str]| fails_with(&[&all[..], more].concat(), parts);
     refused(
         &["--memory", "100MiB"],
@@ -533,4 +540,5 @@ fn a_limit_of_memory_needs_a_scheme_that_keeps_it() {
         &["--memory", "1GiB", "--batch", "8"],
         &["--memory", "--batch"],
     );
+    refused(&["--scratch", &scratch], &["--memory"]);
 }

@@ -69,15 +69,16 @@ pub struct BuildOptions {
     pub params: Option<String>,
     /// Evaluates by tables of these variables, in schemes that have tables.
     pub tables: Option<Tables>,
-    /// Keeps finished tables in this folder, from which an interrupted build continues.
+    /// With tables, keeps finished ones in this folder, from which an interrupted build continues.
+    /// With a limit of memory, the folder of the build is in this folder, and not beside `out`.
     pub scratch: Option<PathBuf>,
     /// The memory of the build in bytes, at least [`least_memory`], without pages of mapped files;
     /// `None` for as much as it needs. Everything that grows with the database is then in a folder
-    /// beside `out`, which no other program may change during the build. An interrupted build
-    /// continues there.
+    /// beside `out` or in `scratch`, which no other program may change during the build. An
+    /// interrupted build continues there.
     pub memory: Option<u64>,
     /// Has tasks on many machines prepare the matrices, for a build with a limit of memory; all
-    /// machines have the folder of `out`.
+    /// machines have the folder of `out`, or `scratch`.
     pub tasks: Option<TaskOptions>,
     /// Adds to each record a proof against the database's root; see [`papir_lookup::Commitment`].
     pub verifiable: bool,
@@ -373,10 +374,10 @@ impl BuildOptions {
                 "one of them",
             ));
         }
-        if self.scratch.is_some() && self.tables.is_none() {
+        if self.scratch.is_some() && self.tables.is_none() && self.memory.is_none() {
             return Err(Error::options(
-                "a folder for tables",
-                "tables to keep there",
+                "a folder for scratch files",
+                "tables to keep there, or a limit of memory",
             ));
         }
 

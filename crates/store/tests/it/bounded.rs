@@ -476,6 +476,83 @@ fn scratch_and_snapshot_take_at_most_twice_the_snapshot() {
     }
 }
 
+/// Builds, and returns the names in a folder at the first progress event.
+fn names_at_start(options: &BuildOptions, folder: &Path) -> Vec<String> {
+    let first = FirstNames {
+        folder,
+        names: Mutex::default(),
+    };
+    Build::new(options)
+        .run(&mut Run::new(&mut rng(5), &first))
+        .unwrap();
+    first.names.into_inner().unwrap()
+}
+
+/// Notes the names in a folder at the first progress event.
+struct FirstNames<'a> {
+    folder: &'a Path,
+    names: Mutex<Vec<String>>,
+}
+
+impl Progress for FirstNames<'_> {
+    fn stage(&self, _name: &str, _total: u64) {
+        let mut names = self.names.lock().unwrap();
+        if names.is_empty() {
+            let files = fs::read_dir(self.folder).unwrap();
+            names.extend(files.map(|file| file.unwrap().file_name().into_string().unwrap()));
+        }
+    }
+
+    fn advance(&self, _steps: u64) {}
+}
+
+#[test]
+fn scratch_files_may_be_in_another_folder() {
+    let folder = folder();
+    let path = source(folder.path(), "words.csv", words(500));
+    let scratch = folder.path().join("disk/scratch");
+    let mut seen = Vec::new();
+    for place in ["a", "b"] {
+        let options = BuildOptions {
+            memory: Some(least_memory()),
+            out: folder.path().join(place).join("words.papir"),
+            scratch: Some(scratch.clone()),
+            ..words_options(&path)
+        };
+        let names = names_at_start(&options, &scratch);
+        assert!(
+            names.len() == 1 && names[0].starts_with(".words.papir."),
+            "{names:?}"
+        );
+        seen.extend(names);
+
+        let beside = fs::read_dir(folder.path().join(place)).unwrap();
+        assert_eq!(beside.count(), 1, "the snapshot");
+        assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0);
+    }
+    // Two builds of one name may run at once.
+    assert_ne!(seen[0], seen[1]);
+}
+
+#[test]
+fn scratch_files_are_no_records_and_need_a_limit_of_memory() {
+    let sources = folder();
+    let outside = folder();
+    source(sources.path(), "page", "text");
+    let options = BuildOptions {
+        scratch: Some(sources.path().join("scratch")),
+        ..BuildOptions::new(sources.path(), outside.path().join("pages.papir"))
+    };
+    let error = bounded(&options).unwrap_err().to_string();
+    assert!(error.contains("in the source"), "{error}");
+
+    let error = in_memory(&options).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "a folder for scratch files: expected tables to keep there, or a limit of memory"
+    );
+}
+
 #[test]
 fn parts_of_another_source_or_of_other_options_are_not_used() {
     let folder = folder();

@@ -112,6 +112,10 @@ pub(crate) struct Arguments {
     /// interrupted, the same command continues with the parts that are finished.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with_all = ["batch", "tabulated"])]
     memory: Option<u64>,
+    /// Make the hidden folder of --memory in this folder, as on a larger disk, instead of beside
+    /// FILE.
+    #[arg(long, value_name = "FOLDER", requires = "memory")]
+    scratch: Option<PathBuf>,
     /// Agree to a database whose queries take more than a minute of this machine.
     #[arg(long)]
     yes: bool,
@@ -287,7 +291,12 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         params: arguments.params.clone(),
         bucket: arguments.bucket_bytes.map(BucketTarget::Grow),
         tables: tables(arguments),
-        scratch: arguments.tables.clone(),
+        // Tables have no limit of memory, so that one of both is given at most.
+        scratch: arguments
+            .scratch
+            .as_ref()
+            .or(arguments.tables.as_ref())
+            .cloned(),
         memory: arguments.memory,
         batch: arguments.batch,
         on_duplicate: arguments.on_duplicate.into(),

@@ -56,7 +56,7 @@ struct Divided {
     shape: Shape,
 }
 
-/// A folder beside the snapshot that is built.
+/// A folder beside the snapshot that is built, or in the place of the options for scratch files.
 pub(in crate::build) struct BuildFolder {
     folder: PathBuf,
     /// Locked until the build ends.
@@ -77,15 +77,7 @@ impl BuildFolder {
         memory: u64,
         rng: &mut dyn CryptoRng,
     ) -> Result<Self> {
-        // Beside the snapshot, where tasks on other machines find it, too; hidden, since it is no
-        // database.
-        let (directory, name) = split(&options.out)?;
-        let mut hidden = OsString::from(".");
-        hidden.push(name);
-        hidden.push(FOLDER);
-        let folder = directory.join(hidden);
-
-        fs::create_dir_all(&directory).map_err(Error::io("creating", &directory))?;
+        let folder = place(options)?;
         claim(&folder)?;
 
         // Locked before it is read or cleared: another build may still write its parts there.
@@ -348,6 +340,47 @@ impl Storage for BuildFolder {
     }
 }
 
+/// The path of the folder of a build, whose parent exists then.
+fn place(options: &BuildOptions) -> Result<PathBuf> {
+    let (directory, name) = split(&options.out)?;
+    fs::create_dir_all(&directory).map_err(Error::io("creating", &directory))?;
+
+    // Hidden, since it is no database.
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    let Some(scratch) = &options.scratch else {
+        // Beside the snapshot, where tasks on other machines find it, too.
+        hidden.push(FOLDER);
+        return Ok(directory.join(hidden));
+    };
+
+    fs::create_dir_all(scratch).map_err(Error::io("creating", scratch))?;
+    check_outside(options, scratch)?;
+    // Snapshots of one name in several folders may share the place.
+    let directory = fs::canonicalize(&directory).map_err(Error::io("finding", &directory))?;
+    let hash = blake3::hash(directory.as_os_str().as_encoded_bytes()).to_hex();
+    hidden.push(format!(".{}{FOLDER}", &hash[..16]));
+    Ok(scratch.join(hidden))
+}
+
+/// Refuses a place for scratch files in the folder that is the source: they would be records.
+fn check_outside(options: &BuildOptions, scratch: &Path) -> Result<()> {
+    if options.format() != Format::Folder {
+        return Ok(());
+    }
+
+    let source = &options.source;
+    let source = fs::canonicalize(source).map_err(Error::io("finding", source))?;
+    let inner = fs::canonicalize(scratch).map_err(Error::io("finding", scratch))?;
+    if !inner.starts_with(&source) {
+        return Ok(());
+    }
+    Err(Error::options(
+        format!("scratch files in {}, in the source", scratch.display()),
+        "a folder outside of it",
+    ))
+}
+
 /// The path of a file of a build on every machine, without links.
 fn absolute(path: &Path) -> CoreResult<PathBuf> {
     fs::canonicalize(path).map_err(|source| io("finding", path, source))
@@ -381,6 +414,7 @@ fn identity(options: &BuildOptions) -> Option<String> {
         former: None,
         unsigned: false,
         force: false,
+        scratch: None,
         memory: None,
         tasks: None,
         ..options.clone()
