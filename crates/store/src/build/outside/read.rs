@@ -298,12 +298,7 @@ impl Values {
     fn add(&mut self, value: &[u8]) -> Result<()> {
         // The length of a record is that of the longest value, which may be the last one: until
         // then each value has its own length before it.
-        let length = (value.len() as u64).to_le_bytes();
-        let written = self
-            .file
-            .write_all(&length)
-            .and_then(|()| self.file.write_all(value));
-        written.map_err(Error::io("writing", &self.path))?;
+        write_value(&mut self.file, value).map_err(Error::io("writing", &self.path))?;
         self.count += 1;
         self.longest = self.longest.max(value.len() as u64);
         Ok(())
@@ -325,11 +320,31 @@ impl Values {
     }
 }
 
+/// The first byte of a value whose length follows in eight more bytes. Shorter values have their
+/// length there, so that values and records together take at most three times the records.
+const LONG: u8 = u8::MAX;
+
+/// Writes a value after its length.
+fn write_value(file: &mut impl Write, value: &[u8]) -> std::io::Result<()> {
+    let short = u8::try_from(value.len()).unwrap_or(LONG);
+    file.write_all(&[short])?;
+    if short == LONG {
+        file.write_all(&(value.len() as u64).to_le_bytes())?;
+    }
+    file.write_all(value)
+}
+
 /// Reads the next value into the first bytes of a record.
 fn read_value(file: &mut impl Read, record: &mut [u8]) -> std::io::Result<()> {
-    let mut length = [0; 8];
-    file.read_exact(&mut length)?;
-    file.read_exact(&mut record[..u64::from_le_bytes(length) as usize])
+    let mut short = [0];
+    file.read_exact(&mut short)?;
+    let mut length = u64::from(short[0]);
+    if short[0] == LONG {
+        let mut long = [0; 8];
+        file.read_exact(&mut long)?;
+        length = u64::from_le_bytes(long);
+    }
+    file.read_exact(&mut record[..length as usize])
 }
 
 impl Drop for Values {
@@ -375,6 +390,35 @@ fn padded(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_take_at_most_twice_their_records_until_they_are_padded() {
+        let folder = tempfile::tempdir().unwrap();
+        for lengths in [
+            &[0, 1, 1, 1][..],
+            &[254, 255, 0, 256],
+            &[254, 254],
+            &[300, 7000],
+        ] {
+            let path = folder.path().join("values");
+            let mut values = Values::create(path.clone()).unwrap();
+            for &length in lengths {
+                values.add(&vec![7; length]).unwrap();
+            }
+            values.file.flush().unwrap();
+            let longest = values.longest as usize;
+            let mut records = vec![0; lengths.len() * longest];
+            let taken = std::fs::metadata(&path).unwrap().len();
+            assert!(taken <= 2 * records.len() as u64, "{lengths:?}: {taken}");
+
+            values.pad(&mut records, longest).unwrap();
+            for (record, &length) in records.chunks(longest).zip(lengths) {
+                assert_eq!(record[..length], vec![7; length]);
+                assert_eq!(record[length..], vec![0; longest - length]);
+            }
+            assert!(!path.exists());
+        }
+    }
 
     #[test]
     fn rows_that_the_disk_does_not_hold_are_refused_while_they_are_read() {
