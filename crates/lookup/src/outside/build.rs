@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 
 use super::items::{Hashing, ItemRuns};
-use super::rows::{EntryRuns, LEAST_ROW_BYTES, Refused};
+use super::rows::{EntryRuns, Refused};
 use super::{RUNS, Storage};
 use crate::arrange::{SEEDS, TablePlan, items_of, too_many};
 use crate::bucket::EntryFormat;
@@ -175,15 +175,12 @@ fn check_room_of_all(
 /// The bytes of storage that items and buckets of values of these lengths take besides the entries,
 /// at least.
 fn room_to_place(entries: &EntryRuns, lengths: &Lengths, format: &EntryFormat) -> u64 {
-    // Where runs are freed, items and buckets take the space of the entries.
-    let all = entries.lengths().filter(|_| entries.frees());
-    let freed = all.map_or(0, |all| all.count * LEAST_ROW_BYTES + all.total);
-
     // A value is stored once as an item, with two numbers if values differ, and once in its bucket.
     let numbers = if format.uniform() { 0 } else { 2 };
     let of_key = ID_BYTES + numbers + format.header_bytes();
     let needed = lengths.count * of_key as u64 + 2 * lengths.total;
-    needed.saturating_sub(freed)
+    // Items and buckets take the space of runs that are freed.
+    needed.saturating_sub(entries.freed_bytes())
 }
 
 /// The source of the items of a try.

@@ -21,9 +21,6 @@ use crate::hash::{SEED_BYTES, Seeds, random_seed};
 use crate::ids::{ID_BYTES, KeyId};
 use crate::options::OnDuplicate;
 
-/// The least bytes in storage of a row besides its value: its id and three numbers.
-pub(super) const LEAST_ROW_BYTES: u64 = ID_BYTES as u64 + 3;
-
 /// The seed of the ids of a table's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdSeed(pub [u8; SEED_BYTES]);
@@ -49,6 +46,8 @@ pub struct AddedEntries {
     /// The line of the last row of each run.
     lines: Vec<u64>,
     lengths: Option<Lengths>,
+    /// Bytes of all rows in storage.
+    bytes: u64,
 }
 
 impl AddedEntries {
@@ -59,6 +58,7 @@ impl AddedEntries {
             runs,
             lines: vec![0; RUNS],
             lengths: None,
+            bytes: 0,
         }
     }
 
@@ -86,6 +86,8 @@ impl AddedEntries {
             value_bytes.as_bytes(),
             &entry.value,
         ];
+        let length: usize = fields.iter().map(|field| field.len()).sum();
+        self.bytes += length as u64;
         Ok(self.runs.append(run, &fields)?)
     }
 
@@ -99,6 +101,7 @@ impl AddedEntries {
         EntryPart {
             runs: self.runs,
             lengths: self.lengths,
+            bytes: self.bytes,
         }
     }
 }
@@ -109,6 +112,8 @@ pub struct EntryPart {
     pub runs: Box<dyn ReadRuns>,
     /// Statistics of the lengths of the values; `None` without entries.
     pub lengths: Option<Lengths>,
+    /// Bytes of all runs.
+    pub bytes: u64,
 }
 
 /// All entries of a source, in one or more parts.
@@ -179,9 +184,10 @@ impl EntryRuns {
         }
     }
 
-    /// Returns whether all parts free the space of their runs.
-    pub(super) fn frees(&self) -> bool {
-        self.parts.iter().all(|part| part.runs.frees())
+    /// The bytes of storage that are freed with runs.
+    pub(super) fn freed_bytes(&self) -> u64 {
+        let freeing = self.parts.iter().filter(|part| part.runs.frees());
+        freeing.map(|part| part.bytes).sum()
     }
 
     /// Removes all entries, and with them their space in storage.
@@ -386,6 +392,7 @@ mod tests {
         let part = EntryPart {
             runs,
             lengths: Some(Lengths::equal(2, 0)),
+            bytes: 0,
         };
         let mut entries = EntryRuns::new(SEED, vec![part]);
         let error = entries.read(run, OnDuplicate::First).err().unwrap();

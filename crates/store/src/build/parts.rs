@@ -110,8 +110,9 @@ impl RowParts {
         CoreError::check_length("the ends of a part's runs", ends.len(), RUNS)?;
         CoreError::check_length(NAME, rows.len(), ends.last().copied().unwrap_or_default())?;
 
+        let rows_bytes = rows.len() as u64;
         let runs = Box::new(PartFile {
-            file: file_that_frees(&path, rows.len() as u64),
+            file: file_that_frees(&path, rows_bytes),
             path,
             rows,
             ends,
@@ -121,6 +122,7 @@ impl RowParts {
         self.parts.push(EntryPart {
             runs,
             lengths: lengths.map(Lengths::from),
+            bytes: rows_bytes,
         });
         self.bytes = self.bytes.saturating_add(bytes);
         Ok(())
@@ -165,7 +167,7 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
     let (bytes, _) = rows_each(&request, &NoProgress, &mut |entry| {
         added.add(&entry).map_err(Error::of_source(path))
     })?;
-    let EntryPart { runs, lengths } = added.finish();
+    let EntryPart { runs, lengths, .. } = added.finish();
 
     // The rows are written first, since the summary has their ends.
     let summary = Summary {
