@@ -11,5 +11,6 @@ pub(crate) mod remote;
 pub(crate) mod secret_file;
 pub(crate) mod servers;
 pub(crate) mod sign;
+pub(crate) mod source_form;
 pub(crate) mod state;
 pub(crate) mod trust;

@@ -143,6 +143,14 @@ fn malformed_sources_are_refused_with_the_line() {
 }
 
 #[test]
+fn keys_in_another_encoding_need_an_option() {
+    let latin = b"word,meaning\na,1\nK\xf6ln,2\n";
+    refused("a.csv", latin, &KEYED, &["line 3", "Latin-1", "UTF-8"]);
+    let binary = [&KEYED[..], &["--binary-keys"]].concat();
+    assert_eq!(built("a.csv", latin, &binary, &["a"]), b"1");
+}
+
+#[test]
 fn duplicate_keys_are_refused_by_default() {
     let source = "word,meaning\na,1\nb,2\na,3\n";
     refused("a.csv", source, &KEYED, &["`a`", "line 2", "line 4"]);

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::file::{is_standard_input, stem_of};
 use crate::publish::check_output;
 use crate::snapshot::{Sign, Signing, check_name};
-use crate::source::{Columns, Deletes, Format, Given, RowsRequest, Selection};
+use crate::source::{Columns, Deletes, Format, Given, KeyForm, RowsRequest, Selection};
 use crate::versions::{log_to_continue, refuse_published, stored_log};
 
 /// The least memory of a build in bytes: buffers, and a pack with its masks for each thread of this
@@ -44,6 +44,8 @@ pub struct BuildOptions {
     pub query: Option<String>,
     /// The key column. Without one, records are looked up by index. Folders have their own keys.
     pub key: Option<String>,
+    /// The form that all keys must have.
+    pub keys: KeyForm,
     /// The value columns; several become one JSON object.
     pub values: Vec<String>,
     /// Length of a record in bytes, if records are looked up by index. Required for raw sources.
@@ -116,6 +118,7 @@ impl BuildOptions {
             table: None,
             query: None,
             key: None,
+            keys: KeyForm::default(),
             values: Vec::new(),
             record_bytes: None,
             skip_bad: 0,
@@ -269,7 +272,7 @@ impl BuildOptions {
 
     /// Returns whether records are looked up by key.
     pub(super) fn keyed(&self) -> bool {
-        self.key.is_some() || self.format() == Format::Folder
+        self.key.is_some() || self.format().has_keys()
     }
 
     /// The request for the source's rows.
@@ -296,6 +299,7 @@ impl BuildOptions {
             path: &self.source,
             format: self.format(),
             columns,
+            keys: &self.keys,
             selection,
             given: self.given.as_ref(),
             out: Some(&self.out),

@@ -24,7 +24,9 @@ use super::outside::{check_memory, most_bytes};
 use super::tasks::{RunTasks, publish, publish_with};
 use crate::error::{Error, Result, io};
 use crate::file::{free_range, map_blob};
-use crate::source::{Columns, Deletes, Format, Given, RowsRequest, Selection, rows_each};
+use crate::source::{
+    ANY_KEY, Columns, Deletes, Format, Given, RowsRequest, Selection, rows_each,
+};
 
 /// The file with the columns and the seed.
 const PLAN: &str = "rows.json";
@@ -155,6 +157,7 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
             values: &values,
             deletes: Deletes::None,
         },
+        keys: &ANY_KEY,
         selection: Selection::Whole,
         given: Some(rows),
         out: None,

@@ -12,6 +12,7 @@ use std::path::Path;
 use papir_core::{NoProgress, Progress};
 
 use super::filter::RowFilter;
+use super::form::ANY_KEY;
 use super::format::Format;
 use super::input::Input;
 use super::read::read;
@@ -168,6 +169,7 @@ fn request<'a>(
         path,
         format,
         columns,
+        keys: &ANY_KEY,
         selection: Selection::Whole,
         given: None,
         out: None,

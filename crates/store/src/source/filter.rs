@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::form::KeyForm;
 use super::request::RowsRequest;
 use super::row::{Fault, Position, SkippedRow, SourceRow, too_long};
 use crate::error::{Error, Result};
@@ -10,6 +11,10 @@ use crate::file::name_of;
 /// Passes good rows of a source on and skips bad ones, up to a limit.
 pub(super) struct RowFilter<'a> {
     path: &'a Path,
+    /// The form of keys; `None` without keys.
+    keys: Option<&'a KeyForm>,
+    /// Set if keys are text.
+    is_text: bool,
     /// Maximum length of a value in bytes.
     longest: u64,
     /// Maximum number of bad rows to skip.
@@ -22,12 +27,18 @@ impl<'a> RowFilter<'a> {
     pub(super) fn new(request: &RowsRequest<'a>) -> Self {
         let &RowsRequest {
             path,
+            format,
+            columns,
+            keys,
             longest,
             skip_bad,
             ..
         } = request;
+        let has_keys = columns.key.is_some() || format.has_keys();
         Self {
             path,
+            keys: has_keys.then_some(keys),
+            is_text: format.is_text(),
             longest,
             allowed: skip_bad,
             skipped: Vec::new(),
@@ -41,7 +52,7 @@ impl<'a> RowFilter<'a> {
         position: Position<'_>,
         row: Result<SourceRow, Fault>,
     ) -> Result<Option<SourceRow>> {
-        let fault = match row.and_then(|row| self.check_length(row)) {
+        let fault = match row.and_then(|row| self.check(row)) {
             Ok(row) => return Ok(Some(row)),
             Err(fault) => fault,
         };
@@ -56,7 +67,12 @@ impl<'a> RowFilter<'a> {
         Ok(None)
     }
 
-    fn check_length(&self, row: SourceRow) -> Result<SourceRow, Fault> {
+    /// Refuses a key of another form, and a value that is too long.
+    fn check(&self, row: SourceRow) -> Result<SourceRow, Fault> {
+        if let Some(keys) = self.keys {
+            keys.check(&row.key, self.is_text)?;
+        }
+
         let length = row.value.as_ref().map_or(0, Vec::len) as u64;
         if length <= self.longest {
             return Ok(row);

@@ -97,9 +97,19 @@ impl Format {
         })
     }
 
+    /// Returns whether keys are bytes of a text, whose encoding nothing else states.
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Self::Csv)
+    }
+
     /// Returns whether the format can be read as a stream.
     pub(crate) fn streams(self) -> bool {
         matches!(self, Self::Csv | Self::JsonLines | Self::Raw)
+    }
+
+    /// Returns whether each row has a key without a key column.
+    pub(crate) fn has_keys(self) -> bool {
+        matches!(self, Self::Folder)
     }
 
     /// Returns whether the format's rows have columns.

@@ -11,6 +11,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::columns::{ColumnValue, value};
+use super::encoding::other_encoding;
 use super::input::{Input, without_mark};
 use super::request::{Columns, Deletes};
 use super::row::{Fault, OnRow, Position, SourceRow, is_deletion};
@@ -127,14 +128,13 @@ fn failed(path: &Path, source: io::Error) -> CoreError {
 }
 
 fn row(bytes: &[u8], columns: Columns<'_>) -> Result<SourceRow, Fault> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        Fault::Reason(format!(
-            "not UTF-8 from byte {} on: expected JSON text",
-            error.valid_up_to() + 1
-        ))
-    })?;
-    let fields: Fields<'_> = serde_json::from_str(text)
-        .map_err(|error| parse_fault(&error, "one JSON object per line"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| not_json_text(bytes))?;
+    let fields: Fields<'_> = match serde_json::from_str(text) {
+        Ok(fields) => fields,
+        // No JSON has such bytes: the parser would name the first one and not the encoding.
+        Err(_) if bytes.contains(&0) => return Err(not_json_text(bytes)),
+        Err(error) => return Err(parse_fault(&error, "one JSON object per line")),
+    };
 
     let key = match columns.key {
         Some(name) => bytes_of(field(&fields, name)?)?,
@@ -151,6 +151,12 @@ fn row(bytes: &[u8], columns: Columns<'_>) -> Result<SourceRow, Fault> {
         )?)
     };
     Ok(SourceRow { key, value })
+}
+
+/// The fault of a line in another encoding.
+fn not_json_text(bytes: &[u8]) -> Fault {
+    let found = other_encoding(bytes).unwrap_or_default();
+    Fault::Reason(format!("{found}: expected JSON text in UTF-8"))
 }
 
 /// Returns whether a row is a deletion.

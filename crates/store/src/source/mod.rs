@@ -54,18 +54,21 @@
 //!
 //! A row is bad if it has more or fewer fields than the header, has a quoted field that is not
 //! closed or goes on after its closing quote, is not a JSON object, lacks a field or a key, has
-//! invalid UTF-8 where text is needed, or has a value that is too long. The next row begins after
-//! the line of a stray quote. A file of a folder is bad if it is too long or not a regular file. A
-//! bad row fails with an error that names it, unless the caller allows bad rows to be skipped.
-//! Faults that make the rest of the source unreadable (a damaged Parquet or SQLite file, a missing
-//! column) are always errors. Duplicate keys are handled by [`papir_lookup::OnDuplicate`].
+//! invalid UTF-8 where text is needed, has a key of another form than [`KeyForm`] states, or has a
+//! value that is too long. The next row begins after the line of a stray quote. A file of a folder
+//! is bad if it is too long or not a regular file. A bad row fails with an error that names it,
+//! unless the caller allows bad rows to be skipped. Faults that make the rest of the source
+//! unreadable (a damaged Parquet or SQLite file, a missing column) are always errors. Duplicate
+//! keys are handled by [`papir_lookup::OnDuplicate`].
 
 mod cell;
 mod changes;
 mod columns;
 mod csv;
+mod encoding;
 mod filter;
 mod folder;
+mod form;
 mod format;
 mod given;
 mod input;
@@ -87,6 +90,8 @@ pub use changes::{ChangeColumns, ChangeRow, read_changes};
 pub(crate) use changes::{PartOfSource, changes_in, format_of_changes};
 pub use csv::each_csv_row;
 pub(crate) use csv::{RowScanner, Scanned, StrayQuote, count_lines, is_line_end, line_end};
+pub(crate) use form::ANY_KEY;
+pub use form::KeyForm;
 pub use format::Format;
 pub use given::{Given, GivenRows};
 pub(crate) use input::Input;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::form::KeyForm;
 use super::format::Format;
 use super::given::Given;
 
@@ -40,6 +41,7 @@ pub(crate) struct RowsRequest<'a> {
     pub(crate) path: &'a Path,
     pub(crate) format: Format,
     pub(crate) columns: Columns<'a>,
+    pub(crate) keys: &'a KeyForm,
     #[cfg_attr(not(feature = "sqlite"), allow(dead_code))]
     pub(crate) selection: Selection<'a>,
     /// The table of a program, in the format of such tables.

@@ -11,7 +11,7 @@ use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
 use crate::snapshot::Sign;
 use crate::source::{
-    ChangeRow, Columns, Deletes, Format, RowsRequest, Selection, raw_records, rows,
+    ANY_KEY, ChangeRow, Columns, Deletes, Format, RowsRequest, Selection, raw_records, rows,
 };
 
 /// Options of appending records.
@@ -118,6 +118,7 @@ fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Resu
         path: &options.source,
         format,
         columns,
+        keys: &ANY_KEY,
         selection: Selection::Whole,
         given: None,
         out: None,

@@ -219,6 +219,83 @@ fn lines_are_counted_in_every_line_ending() {
     }
 }
 
+/// A text in UTF-16, with this order of bytes.
+fn utf_16(text: &str, bytes_of: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    text.encode_utf16().flat_map(bytes_of).collect()
+}
+
+#[test]
+fn text_in_another_encoding_is_named_with_its_line() {
+    let folder = folder();
+    let rows = "k,v\na,1\n";
+    let objects = "{\"k\":\"a\",\"v\":1}\n";
+    let marked = |text: &str| format!("\u{feff}{text}");
+    for (name, bytes, expected) in [
+        (
+            "a.csv",
+            utf_16(&marked(rows), u16::to_le_bytes),
+            "a.csv, line 1: the header is UTF-16: expected UTF-8",
+        ),
+        (
+            "b.csv",
+            utf_16(&marked(rows), u16::to_be_bytes),
+            "b.csv, line 1: the header is UTF-16: expected UTF-8",
+        ),
+        (
+            "c.csv",
+            utf_16(rows, u16::to_le_bytes),
+            "c.csv, line 1: the header is text with NUL bytes, perhaps UTF-16",
+        ),
+        (
+            "d.csv",
+            utf_16("\"k\",v\r\n", u16::to_le_bytes),
+            "d.csv, line 1: a quote beside NUL bytes, perhaps UTF-16",
+        ),
+        (
+            "e.csv",
+            b"k,gr\xf6\xdfe\na,1\n".to_vec(),
+            "e.csv, line 1: the header is not UTF-8 from byte 3 on, perhaps Latin-1",
+        ),
+        (
+            "f.csv",
+            b"k,v\r\na,1\r\nK\xf6ln,2\r\n".to_vec(),
+            "f.csv, line 3: the key is not UTF-8 from byte 2 on, perhaps Latin-1: expected UTF-8",
+        ),
+        (
+            "g.jsonl",
+            utf_16(&marked(objects), u16::to_le_bytes),
+            "g.jsonl, line 1: UTF-16: expected JSON text in UTF-8",
+        ),
+        (
+            "h.jsonl",
+            utf_16(objects, u16::to_be_bytes),
+            "h.jsonl, line 1: text with NUL bytes, perhaps UTF-16: expected JSON text",
+        ),
+        (
+            "i.jsonl",
+            b"{\"k\":1,\"v\":1}\n{\"k\":\"\xf6\",\"v\":1}\n".to_vec(),
+            "i.jsonl, line 2: not UTF-8 from byte 7 on, perhaps Latin-1: expected JSON text",
+        ),
+    ] {
+        let options = keyed(&source(folder.path(), name, bytes), "k", &["v"]);
+        let error = skipped(&options, 0).unwrap_err();
+        assert!(error.contains(expected), "{name}: {error}");
+    }
+}
+
+#[test]
+fn keys_of_any_bytes_are_kept_if_they_are_allowed() {
+    let folder = folder();
+    let latin = source(folder.path(), "a.csv", b"k,v\na,1\nK\xf6ln,2\n");
+    let mut options = keyed(&latin, "k", &["v"]);
+    assert_eq!(skipped(&options, 1).unwrap(), ["line 3"]);
+
+    options.keys.binary = true;
+    let snapshot = opened(&options);
+    assert_eq!(by_key(&snapshot, b"K\xf6ln").unwrap(), b"2");
+    assert_eq!(by_key(&snapshot, "Köln"), None);
+}
+
 #[test]
 fn every_row_of_a_list_is_read_or_named() {
     let folder = folder();

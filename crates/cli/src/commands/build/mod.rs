@@ -17,6 +17,7 @@ use papir_store::{Build, BuildOptions, Format, Preparation, SkippedRow};
 
 use crate::arguments::owner_key;
 use crate::arguments::sign::{self, SignArguments};
+use crate::arguments::source_form::SourceFormArguments;
 use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
 use crate::progress::Bars;
@@ -60,6 +61,8 @@ pub(crate) struct Arguments {
     /// The columns or fields that hold the values, separated by commas.
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
     value: Vec<String>,
+    #[command(flatten)]
+    form: SourceFormArguments,
     /// Bytes of one record: required for raw files, optional for other sources without keys.
     #[arg(long, value_name = "N")]
     record_bytes: Option<u64>,
@@ -309,7 +312,9 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         unsigned: arguments.signing.unsigned(),
         force: arguments.force,
         allow_not_private: allows_not_private(arguments, scheme),
-        ..BuildOptions::new(&arguments.source, &arguments.out)
+        ..arguments
+            .form
+            .add_to(BuildOptions::new(&arguments.source, &arguments.out))
     })
 }
 

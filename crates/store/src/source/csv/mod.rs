@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::columns::{ColumnValue, value};
+use super::encoding::check_text;
 use super::input::Input;
 use super::json::{json_string, text};
 use super::named::index_of;
@@ -91,10 +92,14 @@ pub fn each_csv_row(
 /// The fields of the header; `None` for an empty file.
 fn first_row(path: &Path, reader: &mut RowReader<'_>) -> Result<Option<Vec<String>>> {
     match reader.next_row()? {
-        NextRow::Row(_) => {
-            let names = (0..reader.count())
-                .map(|index| String::from_utf8_lossy(&reader.field(index)).into_owned());
-            Ok(Some(names.collect()))
+        NextRow::Row(line) => {
+            let mut names = Vec::with_capacity(reader.count());
+            for index in 0..reader.count() {
+                let name = reader.field(index);
+                check_text("the header", &name).map_err(|fault| bad_line(path, line, fault))?;
+                names.push(String::from_utf8_lossy(&name).into_owned());
+            }
+            Ok(Some(names))
         }
         NextRow::Stray(line, reason) => Err(bad_line(path, line, reason)),
         NextRow::End => Ok(None),

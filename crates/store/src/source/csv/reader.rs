@@ -13,6 +13,8 @@ use crate::source::input::{Input, without_mark};
 
 /// Maximum length of a row in bytes. Bounds the memory of a row whose quotes are not closed.
 const MAX_ROW_BYTES: usize = 16 << 20;
+/// The fault of a row with a stray quote in UTF-16, where a NUL byte follows each quote.
+const UTF_16: &str = "a quote beside NUL bytes, perhaps UTF-16: expected UTF-8";
 /// Bytes of one read.
 const READ_BYTES: usize = 1 << 20;
 
@@ -96,6 +98,8 @@ impl<'a> RowReader<'a> {
                 // The error names the line of the quote, and reading goes on after that line.
                 Scanned::Stray(StrayQuote { at, length, reason }) => {
                     let line = line + count_lines(&text[..at]);
+                    let is_utf_16 = text[..length].contains(&0);
+                    let reason = if is_utf_16 { UTF_16 } else { reason };
                     self.pass(length);
                     return Ok(NextRow::Stray(line, reason));
                 }
