@@ -232,6 +232,26 @@ fn all_formats_are_read() {
 }
 
 #[test]
+fn delimiters_and_numbered_columns_are_read() {
+    let tabs = "word\tmeaning\na\t1,5\n";
+    assert_eq!(built("a.tsv", tabs, &KEYED, &["a"]), b"1,5");
+    assert_eq!(built("a.tab", tabs, &KEYED, &["a"]), b"1,5");
+    for delimiter in ["tab", "\\t"] {
+        let with_tabs = [&KEYED[..], &["--delimiter", delimiter]].concat();
+        assert_eq!(built("a.csv", tabs, &with_tabs, &["a"]), b"1,5");
+    }
+
+    let columns = ["--key", "1", "--value", "2"];
+    let numbered = [&["--no-header", "--delimiter", ":"][..], &columns].concat();
+    assert_eq!(built("a.csv", "a:1\nb:2\n", &numbered, &["a"]), b"1");
+    refused("a.csv", "a:1\nb\n", &numbered, &["line 2", "the first row"]);
+    refused("a.csv", "a,1\n", &numbered, &["`2`", "expected one of 1"]);
+    refused("a.jsonl", "{}\n", &numbered, &["jsonl", "csv or tsv"]);
+    let long = [&KEYED[..], &["--delimiter", "::"]].concat();
+    refused("a.csv", "", &long, &["--delimiter", "2 bytes"]);
+}
+
+#[test]
 fn a_large_build_says_first_what_it_needs() {
     let folder = Folder::large();
     let out = folder.path("out.papir");

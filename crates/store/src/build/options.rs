@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::file::{is_standard_input, stem_of};
 use crate::publish::check_output;
 use crate::snapshot::{Sign, Signing, check_name};
-use crate::source::{Columns, Deletes, Format, Given, KeyForm, RowsRequest, Selection};
+use crate::source::{Columns, Deletes, Format, Given, KeyForm, RowsRequest, Selection, TextForm};
 use crate::versions::{log_to_continue, refuse_published, stored_log};
 
 /// The least memory of a build in bytes: buffers, and a pack with its masks for each thread of this
@@ -38,6 +38,8 @@ pub struct BuildOptions {
     pub given: Option<Given>,
     /// Its format; `None` detects it by name. Standard input needs a format.
     pub format: Option<Format>,
+    /// The form of a text source.
+    pub text: TextForm,
     /// The table of an SQLite source; optional if it has only one.
     pub table: Option<String>,
     /// A query of an SQLite source, instead of a table.
@@ -115,6 +117,7 @@ impl BuildOptions {
             source: source.into(),
             given: None,
             format: None,
+            text: TextForm::default(),
             table: None,
             query: None,
             key: None,
@@ -298,6 +301,7 @@ impl BuildOptions {
         RowsRequest {
             path: &self.source,
             format: self.format(),
+            text: &self.text,
             columns,
             keys: &self.keys,
             selection,
@@ -329,6 +333,7 @@ impl BuildOptions {
 
         let format = self.format();
         self.check_source(format)?;
+        self.check_text(format)?;
         self.check_table()?;
         self.check_record_bytes(format)?;
         self.check_selection(format)
@@ -360,6 +365,28 @@ impl BuildOptions {
             ));
         }
         Ok(())
+    }
+
+    /// Refuses a form of text that the format does not have.
+    fn check_text(&self, format: Format) -> Result<()> {
+        let TextForm {
+            delimiter,
+            no_header,
+        } = self.text;
+        if (delimiter.is_some() || no_header) && !format.has_fields() {
+            return Err(Error::options(
+                format!("delimiter or header of a {} source", format.name()),
+                "csv or tsv",
+            ));
+        }
+
+        match delimiter {
+            Some(b'"' | b'\r' | b'\n') => Err(Error::options(
+                "a quote or a line end between fields",
+                "another delimiter",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Refuses options of a keyed table without keys, and of the scheme's tables without tables.
@@ -499,7 +526,7 @@ impl BuildOptions {
         let found = self.format.map_or("no format", Format::name);
         Err(Error::options(
             format!("{found} for standard input"),
-            "csv, jsonl or raw",
+            "csv, tsv, jsonl or raw",
         ))
     }
 }

@@ -25,7 +25,7 @@ use super::tasks::{RunTasks, publish, publish_with};
 use crate::error::{Error, Result, io};
 use crate::file::{free_range, map_blob};
 use crate::source::{
-    ANY_KEY, Columns, Deletes, Format, Given, RowsRequest, Selection, rows_each,
+    ANY_KEY, Columns, DEFAULT_TEXT, Deletes, Format, Given, RowsRequest, Selection, rows_each,
 };
 
 /// The file with the columns and the seed.
@@ -152,6 +152,7 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
     let request = RowsRequest {
         path,
         format: Format::Given,
+        text: &DEFAULT_TEXT,
         columns: Columns {
             key: Some(&key),
             values: &values,

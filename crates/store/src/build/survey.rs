@@ -6,7 +6,7 @@ use papir_lookup::{BucketTarget, Lengths};
 use super::content::{Content, read};
 use super::options::BuildOptions;
 use crate::error::{Error, Result};
-use crate::source::{Format, csv_columns};
+use crate::source::csv_columns;
 
 /// The shape of the database that a build would prepare.
 #[derive(Clone, Debug)]
@@ -48,9 +48,11 @@ pub struct SurveyedKeys {
 /// Errors of [`Build::run`](crate::Build::run) up to there.
 pub fn survey(options: &BuildOptions, run: &mut Run<'_>) -> Result<Survey> {
     let mut options = options.clone();
-    if options.format() == Format::Csv && options.key.is_none() && options.values.is_empty() {
+    let format = options.format();
+    if format.has_fields() && options.key.is_none() && options.values.is_empty() {
         // A survey answers before the caller has chosen columns, so it takes a likely choice.
-        let mut columns = csv_columns(&options.source)?.into_iter();
+        let columns = csv_columns(&options.source, format, &options.text)?;
+        let mut columns = columns.into_iter();
         options.key = columns.next();
         options.values = columns.collect();
     }

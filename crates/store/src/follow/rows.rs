@@ -47,7 +47,7 @@ impl<'a> GrowingText<'a> {
     fn ends(self) -> Ends<'a> {
         Ends {
             text: self,
-            scanner: RowScanner::new(MAX_ROW),
+            scanner: RowScanner::new(MAX_ROW, b','),
             begin: 0,
         }
     }

@@ -11,8 +11,9 @@ use std::path::Path;
 
 use papir_core::{NoProgress, Progress};
 
+use super::csv::FieldForm;
 use super::filter::RowFilter;
-use super::form::ANY_KEY;
+use super::form::{ANY_KEY, DEFAULT_TEXT};
 use super::format::Format;
 use super::input::Input;
 use super::read::read;
@@ -140,7 +141,10 @@ pub(crate) fn changes_in(
     let text = Box::new(Cursor::new([header, rows].concat()));
     let input = Input::of(name_of(path), text, &NoProgress);
     match format {
-        Format::Csv => csv::rows(path, input, request.columns, &mut on_row)?,
+        Format::Csv => {
+            let form = FieldForm::new(format, request.text);
+            csv::rows(path, input, form, request.columns, &mut on_row)?
+        }
         _ => jsonl::rows(path, input, request.columns, &mut on_row)?,
     };
     Ok((changes, filter.skipped))
@@ -168,6 +172,7 @@ fn request<'a>(
     RowsRequest {
         path,
         format,
+        text: &DEFAULT_TEXT,
         columns,
         keys: &ANY_KEY,
         selection: Selection::Whole,

@@ -1,7 +1,23 @@
-//! The form that keys of a source must have.
+//! The form of text sources, and of keys.
 
 use super::encoding::check_text;
 use super::row::Fault;
+
+/// The form of a text source, where its format leaves a choice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextForm {
+    /// The byte between the fields of CSV and TSV; `None` for a comma, in TSV a tab.
+    pub delimiter: Option<u8>,
+    /// The first row of CSV or TSV is a row like all others. The names of the columns are then
+    /// their numbers, from 1.
+    pub no_header: bool,
+}
+
+/// The form without choices.
+pub(crate) static DEFAULT_TEXT: TextForm = TextForm {
+    delimiter: None,
+    no_header: false,
+};
 
 /// The form that all keys of a source must have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,6 +12,8 @@ use crate::error::Error;
 pub enum Format {
     /// Comma-separated values with a header line (RFC 4180).
     Csv,
+    /// The same with tabs in place of commas.
+    Tsv,
     /// One JSON object per line.
     JsonLines,
     /// Apache Parquet.
@@ -28,8 +30,9 @@ pub enum Format {
 
 impl Format {
     /// The formats of files.
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Csv,
+        Self::Tsv,
         Self::JsonLines,
         Self::Parquet,
         Self::Sqlite,
@@ -38,8 +41,8 @@ impl Format {
     ];
 
     /// Detects the format of a path. A directory is a folder. A file's format follows from its
-    /// extension: `.csv`; `.jsonl` or `.ndjson`, each also with `.gz` after it; `.parquet`;
-    /// `.sqlite`, `.sqlite3` or `.db`. Any other file is raw.
+    /// extension: `.csv`; `.tsv` or `.tab`; `.jsonl` or `.ndjson`, each also with `.gz` after it;
+    /// `.parquet`; `.sqlite`, `.sqlite3` or `.db`. Any other file is raw.
     pub fn of(path: &Path) -> Self {
         if path.is_dir() {
             return Self::Folder;
@@ -53,7 +56,7 @@ impl Format {
         // Of the other formats, only raw records are decompressed.
         let unpacked = Path::new(path.file_stem().unwrap_or_default());
         match Self::of_extension(lower_extension(unpacked).as_deref()) {
-            text @ (Self::Csv | Self::JsonLines) => text,
+            text @ (Self::Csv | Self::Tsv | Self::JsonLines) => text,
             _ => Self::Raw,
         }
     }
@@ -61,6 +64,7 @@ impl Format {
     fn of_extension(extension: Option<&str>) -> Self {
         match extension {
             Some("csv") => Self::Csv,
+            Some("tsv" | "tab") => Self::Tsv,
             Some("jsonl" | "ndjson") => Self::JsonLines,
             Some("parquet") => Self::Parquet,
             Some("sqlite" | "sqlite3" | "db") => Self::Sqlite,
@@ -72,6 +76,7 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
+            Self::Tsv => "tsv",
             Self::JsonLines => "jsonl",
             Self::Parquet => "parquet",
             Self::Sqlite => "sqlite",
@@ -99,12 +104,17 @@ impl Format {
 
     /// Returns whether keys are bytes of a text, whose encoding nothing else states.
     pub(super) fn is_text(self) -> bool {
-        matches!(self, Self::Csv)
+        matches!(self, Self::Csv | Self::Tsv)
+    }
+
+    /// Returns whether rows have fields with delimiters between them.
+    pub(crate) fn has_fields(self) -> bool {
+        matches!(self, Self::Csv | Self::Tsv)
     }
 
     /// Returns whether the format can be read as a stream.
     pub(crate) fn streams(self) -> bool {
-        matches!(self, Self::Csv | Self::JsonLines | Self::Raw)
+        matches!(self, Self::Csv | Self::Tsv | Self::JsonLines | Self::Raw)
     }
 
     /// Returns whether each row has a key without a key column.

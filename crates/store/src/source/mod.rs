@@ -2,7 +2,8 @@
 //!
 //! | format | detected by | a row | its key |
 //! |---|---|---|---|
-//! | CSV | `.csv` | a line after the header | a column |
+//! | CSV | `.csv` | a line after the header, or each line | a column |
+//! | TSV | `.tsv`, `.tab` | the same, with tabs for commas | a column |
 //! | JSON Lines | `.jsonl`, `.ndjson` | an object | a field |
 //! | Parquet | `.parquet` | a row | a column |
 //! | SQLite | `.sqlite`, `.sqlite3`, `.db` | a row of a table or query | a column |
@@ -10,8 +11,8 @@
 //! | raw | any other name | `record_bytes` bytes | none |
 //! | given | a program gives it ([`Given`]) | a row | a column |
 //!
-//! CSV and JSON Lines may be compressed by gzip, then also with `.gz` after the extension. Raw
-//! records may be, if the name ends in `.gz`.
+//! Text may be compressed by gzip, then also with `.gz` after the extension. Raw records may be, if
+//! the name ends in `.gz`.
 //!
 //! The value of a file in a folder, or of a raw record, is its bytes. In other formats the value
 //! comes from the value columns: a single column as it is, several columns as a compact JSON object
@@ -25,7 +26,7 @@
 //!
 //! | type | alone | in an object |
 //! |---|---|---|
-//! | CSV field | its bytes, without quotes | a string; must be UTF-8 |
+//! | CSV or TSV field | its bytes, without quotes | a string; must be UTF-8 |
 //! | JSON string | its characters as UTF-8 | as written in the source |
 //! | other JSON | compact JSON with every digit of numbers | the same |
 //! | Parquet BOOLEAN | `true`, `false` | the same |
@@ -90,8 +91,8 @@ pub use changes::{ChangeColumns, ChangeRow, read_changes};
 pub(crate) use changes::{PartOfSource, changes_in, format_of_changes};
 pub use csv::each_csv_row;
 pub(crate) use csv::{RowScanner, Scanned, StrayQuote, count_lines, is_line_end, line_end};
-pub(crate) use form::ANY_KEY;
-pub use form::KeyForm;
+pub(crate) use form::{ANY_KEY, DEFAULT_TEXT};
+pub use form::{KeyForm, TextForm};
 pub use format::Format;
 pub use given::{Given, GivenRows};
 pub(crate) use input::Input;

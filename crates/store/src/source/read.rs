@@ -5,7 +5,9 @@ use std::path::Path;
 use papir_core::{NoProgress, Progress};
 use papir_lookup::Entry;
 
+use super::csv::FieldForm;
 use super::filter::RowFilter;
+use super::form::TextForm;
 use super::format::Format;
 use super::input::Input;
 #[cfg(feature = "parquet")]
@@ -107,9 +109,10 @@ pub(crate) fn rows_each(
     Ok((bytes, filter.skipped))
 }
 
-/// The columns of a CSV file, in its order.
-pub(crate) fn csv_columns(path: &Path) -> Result<Vec<String>> {
-    csv::header(path, Input::open_unpacked(path, &NoProgress)?)
+/// The columns of a CSV or TSV file, in its order.
+pub(crate) fn csv_columns(path: &Path, format: Format, text: &TextForm) -> Result<Vec<String>> {
+    let input = Input::open_unpacked(path, &NoProgress)?;
+    csv::header(path, input, FieldForm::new(format, text))
 }
 
 /// Passes every row of a source to `on_row`. Returns the number of bytes read.
@@ -137,7 +140,11 @@ fn read_file(
     let columns = request.columns;
 
     match format {
-        Format::Csv => csv::rows(path, Input::open_unpacked(path, progress)?, columns, on_row),
+        Format::Csv | Format::Tsv => {
+            let form = FieldForm::new(format, request.text);
+            let input = Input::open_unpacked(path, progress)?;
+            csv::rows(path, input, form, columns, on_row)
+        }
         Format::JsonLines => {
             jsonl::rows(path, Input::open_unpacked(path, progress)?, columns, on_row)
         }

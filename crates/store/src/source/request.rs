@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::form::KeyForm;
+use super::form::{KeyForm, TextForm};
 use super::format::Format;
 use super::given::Given;
 
@@ -40,6 +40,7 @@ pub(crate) enum Selection<'a> {
 pub(crate) struct RowsRequest<'a> {
     pub(crate) path: &'a Path,
     pub(crate) format: Format,
+    pub(crate) text: &'a TextForm,
     pub(crate) columns: Columns<'a>,
     pub(crate) keys: &'a KeyForm,
     #[cfg_attr(not(feature = "sqlite"), allow(dead_code))]

@@ -11,7 +11,8 @@ use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
 use crate::snapshot::Sign;
 use crate::source::{
-    ANY_KEY, ChangeRow, Columns, Deletes, Format, RowsRequest, Selection, raw_records, rows,
+    ANY_KEY, ChangeRow, Columns, DEFAULT_TEXT, Deletes, Format, RowsRequest, Selection,
+    raw_records, rows,
 };
 
 /// Options of appending records.
@@ -117,6 +118,7 @@ fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Resu
     let request = RowsRequest {
         path: &options.source,
         format,
+        text: &DEFAULT_TEXT,
         columns,
         keys: &ANY_KEY,
         selection: Selection::Whole,

@@ -219,6 +219,53 @@ fn lines_are_counted_in_every_line_ending() {
     }
 }
 
+#[test]
+fn fields_may_have_another_delimiter_and_no_header() {
+    let folder = folder();
+    let rows = "k\tv\r\na\tx,y\r\n\"b\t\"\t2\r\n";
+    let tab = source(folder.path(), "a.tsv", rows);
+    let snapshot = opened(&keyed(&tab, "k", &["v"]));
+    assert_eq!(by_key(&snapshot, "a").unwrap(), b"x,y");
+    assert_eq!(by_key(&snapshot, "b\t").unwrap(), b"2");
+    assert_eq!(snapshot.metadata.source.format, "tsv");
+
+    let rows = "\u{feff}a;1;x\n\nb;2;y\nc;3\n";
+    let path = source(folder.path(), "b.csv", rows);
+    let mut options = keyed(&path, "1", &["3", "2"]);
+    options.text.delimiter = Some(b';');
+    options.text.no_header = true;
+    let error = skipped(&options, 0).unwrap_err();
+    let expected = "b.csv, line 4: 2 fields: expected 3, as in the first row";
+    assert!(error.ends_with(expected), "{error}");
+    assert_eq!(skipped(&options, 1).unwrap(), ["line 4"]);
+
+    let snapshot = Snapshot::open(&options.out).unwrap();
+    assert_eq!(by_key(&snapshot, "a").unwrap(), br#"{"3":"x","2":"1"}"#);
+    assert_eq!(by_key(&snapshot, "b").unwrap(), br#"{"3":"y","2":"2"}"#);
+    assert_eq!(snapshot.metadata.source.key.as_deref(), Some("1"));
+
+    options.values = vec!["4".to_owned()];
+    let error = skipped(&options, 0).unwrap_err();
+    let expected = "no column `4`: expected one of 1, 2, 3";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
+fn a_form_that_the_format_does_not_have_is_refused() {
+    let folder = folder();
+    let objects = source(folder.path(), "a.jsonl", "{\"k\":1}\n");
+    let mut options = keyed(&objects, "k", &[]);
+    options.text.no_header = true;
+    assert_eq!(refusal(&options).code(), "options");
+
+    let rows = source(folder.path(), "a.csv", "k,v\n");
+    for delimiter in *b"\"\r\n" {
+        let mut options = keyed(&rows, "k", &[]);
+        options.text.delimiter = Some(delimiter);
+        assert_eq!(refusal(&options).code(), "options", "{delimiter}");
+    }
+}
+
 /// A text in UTF-16, with this order of bytes.
 fn utf_16(text: &str, bytes_of: fn(u16) -> [u8; 2]) -> Vec<u8> {
     text.encode_utf16().flat_map(bytes_of).collect()
@@ -388,10 +435,8 @@ fn standard_input_needs_a_streaming_format() {
     for format in [None, Some(Format::Parquet), Some(Format::Sqlite)] {
         options.format = format;
         let error = refusal(&options).to_string();
-        assert!(
-            error.ends_with("for standard input: expected csv, jsonl or raw"),
-            "{error}"
-        );
+        let expected = "for standard input: expected csv, tsv, jsonl or raw";
+        assert!(error.ends_with(expected), "{error}");
     }
 }
 

@@ -35,7 +35,7 @@ use papir_plan::units::parse_bytes;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The file or folder to read; `-` for standard input (csv, jsonl or raw; needs --format).
+    /// The file or folder to read; `-` for standard input (csv, tsv, jsonl or raw; needs --format).
     source: PathBuf,
     /// The prepared database to write; an existing one is replaced. Written into the source's
     /// folder, it is no record.
@@ -44,9 +44,9 @@ pub(crate) struct Arguments {
     /// Replace a file at --out that papir did not write.
     #[arg(long)]
     force: bool,
-    /// The source's format [default: from the extension .csv, .jsonl, .ndjson, .parquet, .sqlite,
-    /// .sqlite3 or .db]. CSV and JSON Lines may be compressed by gzip (.csv.gz), and so
-    /// may raw records in a file named .gz.
+    /// The source's format [default: from the extension .csv, .tsv, .tab, .jsonl, .ndjson, .parquet,
+    /// .sqlite, .sqlite3 or .db]. Text may be compressed by gzip (.csv.gz), and so may raw records
+    /// in a file named .gz.
     #[arg(long)]
     format: Option<SourceFormat>,
     /// The table of an SQLite database; may be left out if there is only one.
@@ -182,12 +182,14 @@ const EXAMPLES: &str = "Examples:
   papir build shop.db --table prices --key article --value price --out prices.papir
   papir build shop.db --query \"SELECT id, name FROM articles WHERE sold\" --key id --value name --out sold.papir
   papir build pages/ --out pages.papir
+  papir build hashes.txt --format csv --delimiter : --no-header --key 1 --value 2 --out hashes.papir
   papir build words.csv.gz --key word --value meaning --out words.papir
   zstdcat words.csv.zst | papir build - --format csv --key word --value meaning --out words.papir";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum SourceFormat {
     Csv,
+    Tsv,
     Jsonl,
     Parquet,
     Sqlite,
@@ -219,6 +221,7 @@ impl From<SourceFormat> for Format {
     fn from(format: SourceFormat) -> Self {
         match format {
             SourceFormat::Csv => Self::Csv,
+            SourceFormat::Tsv => Self::Tsv,
             SourceFormat::Jsonl => Self::JsonLines,
             SourceFormat::Parquet => Self::Parquet,
             SourceFormat::Sqlite => Self::Sqlite,

@@ -1,4 +1,4 @@
-//! Reads comma-separated values.
+//! Reads comma-separated values, and values with other delimiters.
 
 mod reader;
 mod scan;
@@ -8,6 +8,8 @@ use std::path::Path;
 
 use super::columns::{ColumnValue, value};
 use super::encoding::check_text;
+use super::form::TextForm;
+use super::format::Format;
 use super::input::Input;
 use super::json::{json_string, text};
 use super::named::index_of;
@@ -19,6 +21,45 @@ use reader::{NextRow, RowReader};
 
 pub(crate) use scan::{RowScanner, Scanned, StrayQuote, count_lines, is_line_end, line_end};
 
+/// Delimiter and header of a file.
+#[derive(Clone, Copy)]
+pub(super) struct FieldForm {
+    delimiter: u8,
+    no_header: bool,
+}
+
+impl FieldForm {
+    /// Commas and a header.
+    const COMMAS: Self = Self {
+        delimiter: b',',
+        no_header: false,
+    };
+
+    /// The form of a CSV or TSV file.
+    pub(super) fn new(format: Format, text: &TextForm) -> Self {
+        let default = if format == Format::Tsv { b'\t' } else { b',' };
+        Self {
+            delimiter: text.delimiter.unwrap_or(default),
+            no_header: text.no_header,
+        }
+    }
+
+    /// The row that tells the number of columns, for errors.
+    fn first(self) -> &'static str {
+        if self.no_header {
+            "the first row"
+        } else {
+            "the header"
+        }
+    }
+}
+
+/// The names of the columns, and the line of the first row.
+struct FirstRow {
+    names: Vec<String>,
+    line: u64,
+}
+
 /// Indices of the requested columns in a row.
 struct ColumnIndices<'a> {
     key: Option<usize>,
@@ -26,23 +67,30 @@ struct ColumnIndices<'a> {
     delete: Option<usize>,
     /// Number of columns.
     count: usize,
+    form: FieldForm,
 }
 
-/// Reads all rows. The header is on the first line with text; an empty file has no rows. Returns
-/// the bytes read.
+/// Reads all rows. The header, if the form has one, is on the first line with text; an empty file
+/// has no rows. Returns the bytes read.
 pub(super) fn rows(
     path: &Path,
     input: Input<'_>,
+    form: FieldForm,
     columns: Columns<'_>,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
-    let mut reader = RowReader::new(path, input)?;
-    let Some(names) = first_row(path, &mut reader)? else {
+    let mut reader = RowReader::new(path, input, form.delimiter)?;
+    let Some(FirstRow { names, line }) = first_row(path, &mut reader, form)? else {
         return Ok(reader.bytes());
     };
 
     // Found once: a missing column is an error before the first row.
-    let indices = ColumnIndices::find(path, &names, columns)?;
+    let indices = ColumnIndices::find(path, &names, form, columns)?;
+    if form.no_header {
+        // It told the number of columns, and is a row like the others.
+        on_row(Position::Line(line), indices.row(&reader))?;
+    }
+
     loop {
         match reader.next_row()? {
             NextRow::Row(line) => on_row(Position::Line(line), indices.row(&reader))?,
@@ -56,13 +104,14 @@ pub(super) fn rows(
 }
 
 /// The names of the columns; none for an empty file.
-pub(super) fn header(path: &Path, input: Input<'_>) -> Result<Vec<String>> {
-    let names = first_row(path, &mut RowReader::new(path, input)?)?;
-    Ok(names.unwrap_or_default())
+pub(super) fn header(path: &Path, input: Input<'_>, form: FieldForm) -> Result<Vec<String>> {
+    let mut reader = RowReader::new(path, input, form.delimiter)?;
+    let first = first_row(path, &mut reader, form)?;
+    Ok(first.map_or_else(Vec::new, |first| first.names))
 }
 
-/// Passes the fields of every row after the header to `on_row`, with the row's line. A row with
-/// more or fewer fields than the header is an error.
+/// Passes the fields of every row of CSV after the header to `on_row`, with the row's line. A row
+/// with more or fewer fields than the header is an error.
 ///
 /// # Errors
 /// [`Error::Line`] for a bad row, [`papir_core::Error::Io`], and errors of `on_row`.
@@ -71,15 +120,17 @@ pub fn each_csv_row(
     mut on_row: impl FnMut(u64, &[Cow<'_, [u8]>]) -> Result<()>,
 ) -> Result<()> {
     let input = Input::open_unpacked(path, &papir_core::NoProgress)?;
-    let mut reader = RowReader::new(path, input)?;
-    let Some(names) = first_row(path, &mut reader)? else {
+    let form = FieldForm::COMMAS;
+    let mut reader = RowReader::new(path, input, form.delimiter)?;
+    let Some(FirstRow { names, .. }) = first_row(path, &mut reader, form)? else {
         return Ok(());
     };
 
     loop {
         match reader.next_row()? {
             NextRow::Row(line) => {
-                check_count(&reader, names.len()).map_err(|fault| bad_line(path, line, fault))?;
+                check_count(&reader, names.len(), form)
+                    .map_err(|fault| bad_line(path, line, fault))?;
                 let fields: Vec<_> = (0..names.len()).map(|index| reader.field(index)).collect();
                 on_row(line, &fields)?;
             }
@@ -89,9 +140,16 @@ pub fn each_csv_row(
     }
 }
 
-/// The fields of the header; `None` for an empty file.
-fn first_row(path: &Path, reader: &mut RowReader<'_>) -> Result<Option<Vec<String>>> {
+/// The names of the columns, from the first row; `None` for an empty file.
+fn first_row(path: &Path, reader: &mut RowReader<'_>, form: FieldForm) -> Result<Option<FirstRow>> {
     match reader.next_row()? {
+        NextRow::Row(line) if form.no_header => {
+            let names = (1..=reader.count()).map(|number| number.to_string());
+            Ok(Some(FirstRow {
+                names: names.collect(),
+                line,
+            }))
+        }
         NextRow::Row(line) => {
             let mut names = Vec::with_capacity(reader.count());
             for index in 0..reader.count() {
@@ -99,7 +157,7 @@ fn first_row(path: &Path, reader: &mut RowReader<'_>) -> Result<Option<Vec<Strin
                 check_text("the header", &name).map_err(|fault| bad_line(path, line, fault))?;
                 names.push(String::from_utf8_lossy(&name).into_owned());
             }
-            Ok(Some(names))
+            Ok(Some(FirstRow { names, line }))
         }
         NextRow::Stray(line, reason) => Err(bad_line(path, line, reason)),
         NextRow::End => Ok(None),
@@ -116,18 +174,20 @@ fn bad_line(path: &Path, line: u64, reason: impl ToString) -> Error {
 }
 
 /// Refuses a row with more or fewer than `expected` fields.
-fn check_count(reader: &RowReader<'_>, expected: usize) -> Result<(), Fault> {
+fn check_count(reader: &RowReader<'_>, expected: usize, form: FieldForm) -> Result<(), Fault> {
     let found = reader.count();
     if found == expected {
         return Ok(());
     }
 
-    let reason = format!("{found} fields: expected {expected}, as in the header");
-    Err(Fault::Reason(reason))
+    let first = form.first();
+    Err(Fault::Reason(format!(
+        "{found} fields: expected {expected}, as in {first}"
+    )))
 }
 
 impl<'a> ColumnIndices<'a> {
-    fn find(path: &Path, names: &[String], columns: Columns<'a>) -> Result<Self> {
+    fn find(path: &Path, names: &[String], form: FieldForm, columns: Columns<'a>) -> Result<Self> {
         let key = match columns.key {
             Some(name) => Some(index_of(path, names, name)?),
             None => None,
@@ -148,12 +208,13 @@ impl<'a> ColumnIndices<'a> {
             values,
             delete,
             count: names.len(),
+            form,
         })
     }
 
     /// Converts the current row of a reader.
     fn row(&self, row: &RowReader<'_>) -> Result<SourceRow, Fault> {
-        check_count(row, self.count)?;
+        check_count(row, self.count, self.form)?;
         let key = match self.key {
             Some(index) => row.field(index).into_owned(),
             None => Vec::new(),

@@ -46,11 +46,11 @@ pub(super) enum NextRow {
 
 impl<'a> RowReader<'a> {
     /// A reader at the first row, after a byte order mark.
-    pub(super) fn new(path: &'a Path, input: Input<'a>) -> Result<Self> {
+    pub(super) fn new(path: &'a Path, input: Input<'a>, delimiter: u8) -> Result<Self> {
         let mut reader = Self {
             path,
             input,
-            scanner: RowScanner::new(MAX_ROW_BYTES),
+            scanner: RowScanner::new(MAX_ROW_BYTES, delimiter),
             text: vec![0; READ_BYTES],
             begin: 0,
             end: 0,

@@ -2,8 +2,8 @@
 //!
 //! A row ends at a line feed, a carriage return, or both. A quote opens a quoted field at the
 //! beginning of a field only; elsewhere in a field without quotes it is a letter. In a quoted field
-//! two quotes stand for one, and only a comma or the end of the row may follow the closing quote
-//! (RFC 4180).
+//! two quotes stand for one, and only a delimiter or the end of the row may follow the closing
+//! quote (RFC 4180, whose delimiter is a comma).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,12 +11,14 @@ use std::ops::Range;
 /// The fault of a quoted field without a closing quote.
 const OPEN: &str = "a quote opens a field and is not closed: expected a closing quote";
 /// The fault of a quoted field that goes on after its closing quote.
-const AFTER: &str = "text after the closing quote of a field: expected a comma or the end of the row, \
+const AFTER: &str = "text after the closing quote of a field: expected a delimiter or the end of the row, \
      and two quotes for a quote within quotes";
 
 /// Finds rows of at most `most` bytes.
 pub(crate) struct RowScanner {
     most: usize,
+    /// The byte between fields.
+    delimiter: u8,
     /// The fields of the last whole row.
     fields: Vec<FieldSpan>,
     /// Number of line ends within its quotes.
@@ -68,9 +70,10 @@ enum FieldScan {
 }
 
 impl RowScanner {
-    pub(crate) fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize, delimiter: u8) -> Self {
         Self {
             most,
+            delimiter,
             fields: Vec::new(),
             quoted_lines: 0,
         }
@@ -91,9 +94,9 @@ impl RowScanner {
             // Only at the beginning of a field does a quote open one.
             let is_quoted = within.get(begin) == Some(&b'"');
             let found = if is_quoted {
-                quoted(within, begin, ended)
+                quoted(within, begin, self.delimiter, ended)
             } else {
-                plain(within, begin, ended)
+                plain(within, begin, self.delimiter, ended)
             };
 
             match found {
@@ -102,7 +105,7 @@ impl RowScanner {
                         self.quoted_lines += count_lines(&within[field.bytes.clone()]);
                     }
                     self.fields.push(field);
-                    if within.get(after) != Some(&b',') {
+                    if within.get(after) != Some(&self.delimiter) {
                         return match line_end(within, after, ended) {
                             Some(length) => Scanned::Row(length),
                             None => unfinished(is_full),
@@ -156,10 +159,10 @@ impl RowScanner {
 }
 
 /// Finds the field without quotes that begins at `begin`.
-fn plain(text: &[u8], begin: usize, ended: bool) -> FieldScan {
+fn plain(text: &[u8], begin: usize, delimiter: u8, ended: bool) -> FieldScan {
     let length = text[begin..]
         .iter()
-        .position(|byte| matches!(byte, b',' | b'\r' | b'\n'));
+        .position(|byte| *byte == delimiter || is_line_end(byte));
     let end = match length {
         Some(length) => begin + length,
         None if ended => text.len(),
@@ -174,7 +177,7 @@ fn plain(text: &[u8], begin: usize, ended: bool) -> FieldScan {
 }
 
 /// Finds the quoted field whose opening quote is at `begin`.
-fn quoted(text: &[u8], begin: usize, ended: bool) -> FieldScan {
+fn quoted(text: &[u8], begin: usize, delimiter: u8, ended: bool) -> FieldScan {
     let first = begin + 1;
     let mut from = first;
     let mut doubled = false;
@@ -195,14 +198,16 @@ fn quoted(text: &[u8], begin: usize, ended: bool) -> FieldScan {
                 from = quote + 2;
             }
             None if !ended => return FieldScan::OpenQuote,
-            None | Some(b',' | b'\r' | b'\n') => {
+            Some(byte) if *byte != delimiter && !is_line_end(byte) => {
+                return FieldScan::Stray(AFTER);
+            }
+            None | Some(_) => {
                 let field = FieldSpan {
                     bytes: first..quote,
                     doubled,
                 };
                 return FieldScan::Whole(field, quote + 1);
             }
-            Some(_) => return FieldScan::Stray(AFTER),
         }
     }
 }
@@ -261,7 +266,12 @@ mod tests {
 
     /// The fields of all rows, and the places of rows with stray quotes.
     fn read(text: &[u8], most: usize) -> (Vec<Vec<String>>, Vec<usize>) {
-        let mut scanner = RowScanner::new(most);
+        read_with(b',', text, most)
+    }
+
+    /// Same as [`read`], with this delimiter.
+    fn read_with(delimiter: u8, text: &[u8], most: usize) -> (Vec<Vec<String>>, Vec<usize>) {
+        let mut scanner = RowScanner::new(most, delimiter);
         let mut rows = Vec::new();
         let mut strays = Vec::new();
         let mut begin = 0;
@@ -296,6 +306,16 @@ mod tests {
         assert_eq!(read(text, 100), (expected.map(texts).to_vec(), vec![]));
     }
 
+    #[test]
+    fn any_byte_is_a_delimiter() {
+        let text = b"a,1\t\"b\tc\"\r\n\"d\",\te\n";
+        let (rows, strays) = read_with(b'\t', text, 100);
+        assert_eq!(rows, [texts(vec!["a,1", "b\tc"])]);
+        assert_eq!(strays, [11], "a comma after a closing quote is text");
+        let (rows, _) = read_with(b';', b"a;b,c\n", 100);
+        assert_eq!(rows, [texts(vec!["a", "b,c"])]);
+    }
+
     fn texts(fields: Vec<&str>) -> Vec<String> {
         fields.into_iter().map(str::to_owned).collect()
     }
@@ -324,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_row_is_whole_once_its_end_is_certain() {
-        let mut scanner = RowScanner::new(8);
+        let mut scanner = RowScanner::new(8, b',');
         for text in ["a", "a,", "a\r", "\"a", "\"a\"", "\"a\"x", "\"a\"\r"] {
             assert_eq!(
                 scanner.scan(text.as_bytes(), false),
