@@ -14,6 +14,10 @@ pub(crate) struct SourceFormArguments {
     /// from 1.
     #[arg(long)]
     no_header: bool,
+    /// The text between key and value on each line of a pairs source, where it is first [default: a
+    /// colon].
+    #[arg(long, value_name = "TEXT")]
+    separator: Option<String>,
     /// Allow keys that are not UTF-8 in text sources. Without it, such a key is a bad row: text in
     /// another encoding would be looked up in vain.
     #[arg(long)]
@@ -27,6 +31,7 @@ impl SourceFormArguments {
             text: TextForm {
                 delimiter: self.delimiter,
                 no_header: self.no_header,
+                separator: self.separator.clone().map(String::into_bytes),
             },
             keys: KeyForm {
                 binary: self.binary_keys,

@@ -107,6 +107,51 @@ fn unusable_standard_input_is_refused() {
 }
 
 #[test]
+fn lists_pairs_and_hosts_are_sources() {
+    let folder = Folder::new();
+    let out = folder.path("out.papir");
+    let build = |source: &str, more: &[&str]| {
+        succeeds(&[&["build", source, "--out", &out], &PLAIN[..], more].concat());
+    };
+
+    let list = folder.write("blocked.txt", "# blocked\n\nads.example\n");
+    build(&list, &[]);
+    assert_eq!(got(&out, &["ads.example"]), b"");
+    let described = succeeds(&["inspect", &out]);
+    assert!(described.contains("blocked.txt (list, "), "{described}");
+
+    let pairs = folder.write("hashes", "00ff:3\n01aa:12\n");
+    build(&pairs, &["--format", "pairs"]);
+    assert_eq!(got(&out, &["01aa"]), b"12");
+
+    let arrows = folder.write("arrows", "a: b => c => d\n");
+    build(&arrows, &["--format", "pairs", "--separator", " => "]);
+    assert_eq!(got(&out, &["a: b"]), b"c => d");
+
+    let hosts = folder.write("hosts", "127.0.0.1 localhost me # here\n");
+    build(&hosts, &["--format", "hosts"]);
+    assert_eq!(got(&out, &["me"]), b"127.0.0.1");
+}
+
+#[test]
+fn options_that_lines_do_not_have_are_refused() {
+    let folder = Folder::new();
+    let source = folder.write("a.txt", "a:1\nb\n");
+    let out = folder.path("out.papir");
+    let refused = |more: &[&str], parts: &[&str]| {
+        let build = ["build", &source, "--out", &out];
+        fails_with(&[&build[..], &PLAIN, more].concat(), parts);
+    };
+
+    refused(&KEYED, &["--key and --value", "list"]);
+    refused(&["--separator", ":"], &["separator", "list", "pairs"]);
+    refused(&["--format", "pairs"], &["a.txt, line 2", "no `:`"]);
+    refused(&["--format", "hosts"], &["a.txt, line 1", "`a:1`"]);
+    let empty = ["--format", "pairs", "--separator", ""];
+    refused(&empty, &["an empty separator"]);
+}
+
+#[test]
 fn bad_rows_are_skipped_and_named() {
     let folder = Folder::new();
     let source = folder.write("a.csv", "word,meaning\na,1\nb\nc,3\nd,4,5\n");

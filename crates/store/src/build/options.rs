@@ -222,11 +222,13 @@ impl BuildOptions {
         }
     }
 
-    /// The format of the source.
-    pub(super) fn format(&self) -> Format {
-        match self.given {
-            Some(_) => Format::Given,
-            None => self.format.unwrap_or_else(|| Format::of(&self.source)),
+    /// The format of the source: the given one, or by its name.
+    pub fn format(&self) -> Format {
+        match (&self.given, self.format) {
+            (Some(_), _) => Format::Given,
+            (None, Some(format)) => format,
+            (None, None) if self.record_bytes.is_some() => Format::of_records(&self.source),
+            (None, None) => Format::of(&self.source),
         }
     }
 
@@ -372,12 +374,22 @@ impl BuildOptions {
         let TextForm {
             delimiter,
             no_header,
+            ref separator,
         } = self.text;
         if (delimiter.is_some() || no_header) && !format.has_fields() {
             return Err(Error::options(
                 format!("delimiter or header of a {} source", format.name()),
                 "csv or tsv",
             ));
+        }
+        if separator.is_some() && format != Format::Pairs {
+            return Err(Error::options(
+                format!("a separator of a {} source", format.name()),
+                "pairs",
+            ));
+        }
+        if separator.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Error::options("an empty separator", "at least a byte"));
         }
 
         match delimiter {
@@ -526,7 +538,7 @@ impl BuildOptions {
         let found = self.format.map_or("no format", Format::name);
         Err(Error::options(
             format!("{found} for standard input"),
-            "csv, tsv, jsonl or raw",
+            "csv, tsv, jsonl, list, pairs, hosts or raw",
         ))
     }
 }

@@ -65,7 +65,7 @@ pub struct Followed {
 pub struct SourceSummary {
     /// The source's file name without its folder, or `standard input`.
     pub file: String,
-    /// `csv`, `tsv`, `jsonl`, `parquet`, `sqlite`, `folder` or `raw`.
+    /// The name of its [`Format`](crate::Format), such as `csv`.
     pub format: String,
     /// Length of the source in bytes; for a folder, of all files together.
     pub bytes: u64,

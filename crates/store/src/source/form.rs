@@ -11,12 +11,15 @@ pub struct TextForm {
     /// The first row of CSV or TSV is a row like all others. The names of the columns are then
     /// their numbers, from 1.
     pub no_header: bool,
+    /// The text between key and value of pairs, at least a byte; `None` for a colon.
+    pub separator: Option<Vec<u8>>,
 }
 
 /// The form without choices.
 pub(crate) static DEFAULT_TEXT: TextForm = TextForm {
     delimiter: None,
     no_header: false,
+    separator: None,
 };
 
 /// The form that all keys of a source must have.

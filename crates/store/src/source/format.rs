@@ -16,6 +16,12 @@ pub enum Format {
     Tsv,
     /// One JSON object per line.
     JsonLines,
+    /// A key per line. Values are empty.
+    List,
+    /// A key and a value per line, with a separator between them.
+    Pairs,
+    /// An address and its names per line: names are keys, addresses their values.
+    Hosts,
     /// Apache Parquet.
     Parquet,
     /// A table of an SQLite database, or the result of a query.
@@ -30,10 +36,13 @@ pub enum Format {
 
 impl Format {
     /// The formats of files.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 10] = [
         Self::Csv,
         Self::Tsv,
         Self::JsonLines,
+        Self::List,
+        Self::Pairs,
+        Self::Hosts,
         Self::Parquet,
         Self::Sqlite,
         Self::Folder,
@@ -41,8 +50,8 @@ impl Format {
     ];
 
     /// Detects the format of a path. A directory is a folder. A file's format follows from its
-    /// extension: `.csv`; `.tsv` or `.tab`; `.jsonl` or `.ndjson`, each also with `.gz` after it;
-    /// `.parquet`; `.sqlite`, `.sqlite3` or `.db`. Any other file is raw.
+    /// extension: `.csv`; `.tsv` or `.tab`; `.jsonl` or `.ndjson`; `.txt` for a list, each also
+    /// with `.gz` after it; `.parquet`; `.sqlite`, `.sqlite3` or `.db`. Any other file is raw.
     pub fn of(path: &Path) -> Self {
         if path.is_dir() {
             return Self::Folder;
@@ -56,8 +65,17 @@ impl Format {
         // Of the other formats, only raw records are decompressed.
         let unpacked = Path::new(path.file_stem().unwrap_or_default());
         match Self::of_extension(lower_extension(unpacked).as_deref()) {
-            text @ (Self::Csv | Self::Tsv | Self::JsonLines) => text,
+            text @ (Self::Csv | Self::Tsv | Self::JsonLines | Self::List) => text,
             _ => Self::Raw,
+        }
+    }
+
+    /// Detects the format of a path, as [`Format::of`], for records whose length is given. Lines
+    /// have none: then `.txt` says nothing, and the file is raw.
+    pub fn of_records(path: &Path) -> Self {
+        match Self::of(path) {
+            Self::List => Self::Raw,
+            format => format,
         }
     }
 
@@ -66,6 +84,7 @@ impl Format {
             Some("csv") => Self::Csv,
             Some("tsv" | "tab") => Self::Tsv,
             Some("jsonl" | "ndjson") => Self::JsonLines,
+            Some("txt") => Self::List,
             Some("parquet") => Self::Parquet,
             Some("sqlite" | "sqlite3" | "db") => Self::Sqlite,
             _ => Self::Raw,
@@ -78,6 +97,9 @@ impl Format {
             Self::Csv => "csv",
             Self::Tsv => "tsv",
             Self::JsonLines => "jsonl",
+            Self::List => "list",
+            Self::Pairs => "pairs",
+            Self::Hosts => "hosts",
             Self::Parquet => "parquet",
             Self::Sqlite => "sqlite",
             Self::Folder => "folder",
@@ -104,7 +126,12 @@ impl Format {
 
     /// Returns whether keys are bytes of a text, whose encoding nothing else states.
     pub(super) fn is_text(self) -> bool {
-        matches!(self, Self::Csv | Self::Tsv)
+        self.has_fields() || self.has_lines()
+    }
+
+    /// Returns whether each line has its own key.
+    pub(crate) fn has_lines(self) -> bool {
+        matches!(self, Self::List | Self::Pairs | Self::Hosts)
     }
 
     /// Returns whether rows have fields with delimiters between them.
@@ -114,17 +141,17 @@ impl Format {
 
     /// Returns whether the format can be read as a stream.
     pub(crate) fn streams(self) -> bool {
-        matches!(self, Self::Csv | Self::Tsv | Self::JsonLines | Self::Raw)
+        self.is_text() || matches!(self, Self::JsonLines | Self::Raw)
     }
 
     /// Returns whether each row has a key without a key column.
     pub(crate) fn has_keys(self) -> bool {
-        matches!(self, Self::Folder)
+        self == Self::Folder || self.has_lines()
     }
 
     /// Returns whether the format's rows have columns.
-    pub(crate) fn has_columns(self) -> bool {
-        !matches!(self, Self::Folder | Self::Raw)
+    pub fn has_columns(self) -> bool {
+        !self.has_keys() && self != Self::Raw
     }
 }
 

@@ -5,6 +5,9 @@
 //! | CSV | `.csv` | a line after the header, or each line | a column |
 //! | TSV | `.tsv`, `.tab` | the same, with tabs for commas | a column |
 //! | JSON Lines | `.jsonl`, `.ndjson` | an object | a field |
+//! | list | `.txt` | a line | the line |
+//! | pairs | by option | a line | the text before the first separator |
+//! | hosts | by option | a name | the name |
 //! | Parquet | `.parquet` | a row | a column |
 //! | SQLite | `.sqlite`, `.sqlite3`, `.db` | a row of a table or query | a column |
 //! | folder | the path is a directory | a file | its path below the folder, with `/` |
@@ -14,10 +17,11 @@
 //! Text may be compressed by gzip, then also with `.gz` after the extension. Raw records may be, if
 //! the name ends in `.gz`.
 //!
-//! The value of a file in a folder, or of a raw record, is its bytes. In other formats the value
-//! comes from the value columns: a single column as it is, several columns as a compact JSON object
-//! in the requested order. With a key column and no value columns, values are empty. The database
-//! is then a set, and a lookup tells whether a key is present.
+//! The value of a file in a folder, or of a raw record, is its bytes. The value of a line of a list
+//! is empty, of a pair the text after the separator, and of a name in a hosts file its address. In
+//! other formats the value comes from the value columns: a single column as it is, several columns
+//! as a compact JSON object in the requested order. With a key column and no value columns, values
+//! are empty. With empty values the database is a set, and a lookup tells whether a key is present.
 //!
 //! # Column types to bytes
 //!
@@ -75,6 +79,7 @@ mod given;
 mod input;
 mod json;
 mod jsonl;
+mod lines;
 mod named;
 #[cfg(feature = "parquet")]
 mod parquet;

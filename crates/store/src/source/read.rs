@@ -10,13 +10,14 @@ use super::filter::RowFilter;
 use super::form::TextForm;
 use super::format::Format;
 use super::input::Input;
+use super::lines::LineRule;
 #[cfg(feature = "parquet")]
 use super::parquet;
 use super::request::RowsRequest;
 use super::row::{OnRow, SkippedRow};
 #[cfg(feature = "sqlite")]
 use super::sqlite;
-use super::{csv, folder, jsonl, table};
+use super::{csv, folder, jsonl, lines, table};
 use crate::error::{Error, Result};
 use crate::file::{free_memory, name_of};
 
@@ -144,6 +145,11 @@ fn read_file(
             let form = FieldForm::new(format, request.text);
             let input = Input::open_unpacked(path, progress)?;
             csv::rows(path, input, form, columns, on_row)
+        }
+        Format::List | Format::Pairs | Format::Hosts => {
+            let rule = LineRule::new(format, request.text);
+            let input = Input::open_unpacked(path, progress)?;
+            lines::rows(path, input, rule, on_row)
         }
         Format::JsonLines => {
             jsonl::rows(path, Input::open_unpacked(path, progress)?, columns, on_row)

@@ -97,11 +97,17 @@ struct Appended {
 fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Result<Vec<Appended>> {
     let format = options
         .format
-        .unwrap_or_else(|| Format::of(&options.source));
+        .unwrap_or_else(|| Format::of_records(&options.source));
     let longest = draft.longest();
     if format == Format::Raw {
         let most = options.most.unwrap_or(MAX_DELTA_BYTES);
         return read_raw(options, longest, most, progress);
+    }
+    if format.has_lines() {
+        return Err(Error::options(
+            format!("records of a {} source, which has keys", format.name()),
+            "raw records, or a source with columns",
+        ));
     }
 
     // More of the same source has the same columns.

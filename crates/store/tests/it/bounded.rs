@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::{by_index, by_key, folder, options, rng, source};
+use crate::common::{by_index, by_key, folder, options, rng, sections, source};
 use chacha20::ChaCha20Rng;
 use papir_core::{NoProgress, Progress, Run};
 use papir_lookup::{BucketTarget, OnDuplicate};
@@ -46,15 +46,6 @@ fn in_memory(options: &BuildOptions) -> Result<BuildReport, Error> {
         &mut ChaCha20Rng::from_seed(seed),
         &NoProgress,
     ))
-}
-
-/// The bytes of all sections but the metadata, which have a time: they are the first section, and shorter
-/// than a page. The table of sections, after the others, has their hash.
-fn sections(file: &Path) -> Vec<u8> {
-    let bytes = fs::read(file).unwrap();
-    let table = u64::from_le_bytes(bytes[16..24].try_into().unwrap());
-    assert_eq!(Snapshot::open(file).unwrap().sections[0].name, "metadata");
-    bytes[8192..table as usize].to_vec()
 }
 
 fn folder_of(options: &BuildOptions) -> PathBuf {

@@ -16,10 +16,12 @@ mod fixtures;
 mod follow;
 mod given;
 mod killed;
+mod lines;
 mod meanwhile;
 mod outputs;
 #[cfg(feature = "cloud")]
 mod remote;
+mod same_bytes;
 mod shards;
 mod signed;
 mod signed_deltas;

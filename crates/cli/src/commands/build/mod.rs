@@ -29,13 +29,15 @@ use papir_plan::units::parse_bytes;
 ///
 /// With --key, records are looked up by key; several --value columns become one JSON object, and
 /// without --value the database is a set of keys. Without --key, records are looked up by number.
-/// In a folder, paths are the keys and file contents the values; symbolic links are skipped. The
+/// In lists, pairs and hosts files, each line has its key, and needs no --key. In a folder, paths
+/// are the keys and file contents the values; symbolic links are skipped. The
 /// database is written completely or not at all. A build that needs more than 256 MiB of memory
 /// says on stderr, before it starts, how large file and memory will be.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The file or folder to read; `-` for standard input (csv, tsv, jsonl or raw; needs --format).
+    /// The file or folder to read; `-` for standard input, which needs --format and may not be
+    /// parquet, sqlite or a folder.
     source: PathBuf,
     /// The prepared database to write; an existing one is replaced. Written into the source's
     /// folder, it is no record.
@@ -44,9 +46,9 @@ pub(crate) struct Arguments {
     /// Replace a file at --out that papir did not write.
     #[arg(long)]
     force: bool,
-    /// The source's format [default: from the extension .csv, .tsv, .tab, .jsonl, .ndjson, .parquet,
-    /// .sqlite, .sqlite3 or .db]. Text may be compressed by gzip (.csv.gz), and so may raw records
-    /// in a file named .gz.
+    /// The source's format [default: from the extension .csv, .tsv, .tab, .jsonl, .ndjson, .txt
+    /// (list), .parquet, .sqlite, .sqlite3 or .db]. Text may be compressed by gzip (.csv.gz), and
+    /// so may raw records in a file named .gz.
     #[arg(long)]
     format: Option<SourceFormat>,
     /// The table of an SQLite database; may be left out if there is only one.
@@ -182,7 +184,9 @@ const EXAMPLES: &str = "Examples:
   papir build shop.db --table prices --key article --value price --out prices.papir
   papir build shop.db --query \"SELECT id, name FROM articles WHERE sold\" --key id --value name --out sold.papir
   papir build pages/ --out pages.papir
-  papir build hashes.txt --format csv --delimiter : --no-header --key 1 --value 2 --out hashes.papir
+  papir build blocked.txt --out blocked.papir
+  papir build hashes.txt --format pairs --out hashes.papir
+  papir build phones.csv --delimiter ';' --no-header --key 1 --value 3 --out phones.papir
   papir build words.csv.gz --key word --value meaning --out words.papir
   zstdcat words.csv.zst | papir build - --format csv --key word --value meaning --out words.papir";
 
@@ -191,6 +195,12 @@ enum SourceFormat {
     Csv,
     Tsv,
     Jsonl,
+    /// A key on each line; blank lines and lines that begin with # are left out.
+    List,
+    /// A key and a value on each line, with --separator between them.
+    Pairs,
+    /// An address and its names on each line, as in /etc/hosts: names are the keys.
+    Hosts,
     Parquet,
     Sqlite,
     Folder,
@@ -223,6 +233,9 @@ impl From<SourceFormat> for Format {
             SourceFormat::Csv => Self::Csv,
             SourceFormat::Tsv => Self::Tsv,
             SourceFormat::Jsonl => Self::JsonLines,
+            SourceFormat::List => Self::List,
+            SourceFormat::Pairs => Self::Pairs,
+            SourceFormat::Hosts => Self::Hosts,
             SourceFormat::Parquet => Self::Parquet,
             SourceFormat::Sqlite => Self::Sqlite,
             SourceFormat::Folder => Self::Folder,
@@ -265,7 +278,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
     // Checked first: a refused command line must not leave a new key file.
-    check(arguments)?;
+    let source = source_options(arguments);
+    check(arguments, source.format())?;
     if arguments.insecure_newton {
         papir_research::register()?;
     }
@@ -284,13 +298,11 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
     };
 
     Ok(BuildOptions {
-        format: arguments.format.map(Format::from),
         table: arguments.table.clone(),
         query: arguments.query.clone(),
         skip_bad: arguments.skip_bad,
         key: arguments.key.clone(),
         values: arguments.value.clone(),
-        record_bytes: arguments.record_bytes,
         scheme: scheme.to_owned(),
         goal: arguments.goal.map_or_else(Goal::default, Goal::from),
         failure: arguments.failure,
@@ -315,9 +327,16 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         unsigned: arguments.signing.unsigned(),
         force: arguments.force,
         allow_not_private: allows_not_private(arguments, scheme),
-        ..arguments
-            .form
-            .add_to(BuildOptions::new(&arguments.source, &arguments.out))
+        ..source
+    })
+}
+
+/// The source, its format and its form.
+fn source_options(arguments: &Arguments) -> BuildOptions {
+    arguments.form.add_to(BuildOptions {
+        format: arguments.format.map(Format::from),
+        record_bytes: arguments.record_bytes,
+        ..BuildOptions::new(&arguments.source, &arguments.out)
     })
 }
 
@@ -358,8 +377,8 @@ fn is_newton(scheme: &str) -> bool {
     scheme.starts_with("newton")
 }
 
-/// Refuses options that do not apply to the source's format.
-fn check(arguments: &Arguments) -> Result<(), Failure> {
+/// Refuses options that do not apply to `chosen`, the source's format.
+fn check(arguments: &Arguments, chosen: Format) -> Result<(), Failure> {
     check_key(arguments)?;
 
     let Arguments {
@@ -370,7 +389,6 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
         value,
         ..
     } = arguments;
-    let chosen = format.map_or(Format::of(source), Format::from);
 
     // Format::of calls a name without a known extension raw: only a record length confirms it.
     if chosen == Format::Raw
@@ -384,7 +402,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
     }
 
     // Here and not by clap: whether an option fits depends on the name of the source.
-    if matches!(chosen, Format::Raw | Format::Folder) && (key.is_some() || !value.is_empty()) {
+    if !chosen.has_columns() && (key.is_some() || !value.is_empty()) {
         let name = chosen.name();
         return Err(Failure::new(format!(
             "--key and --value name columns: a {name} source has no columns"

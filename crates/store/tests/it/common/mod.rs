@@ -71,6 +71,15 @@ pub fn refusal(options: &BuildOptions) -> Error {
     error
 }
 
+/// The bytes of all sections but the metadata, which have a time: they are the first section, and
+/// shorter than a page. The table of sections, after the others, has their hash.
+pub fn sections(file: &Path) -> Vec<u8> {
+    let bytes = std::fs::read(file).unwrap();
+    let table = u64::from_le_bytes(bytes[16..24].try_into().unwrap());
+    assert_eq!(Snapshot::open(file).unwrap().sections[0].name, "metadata");
+    bytes[8192..table as usize].to_vec()
+}
+
 /// A client of a snapshot, made from the encoded bundle that a server would send.
 pub fn client(snapshot: &Snapshot) -> Lookup {
     client_of(&snapshot.bundle().encode())

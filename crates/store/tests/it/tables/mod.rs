@@ -2,9 +2,9 @@
 
 mod damage;
 #[cfg(feature = "parquet")]
-mod parquet_file;
+pub(crate) mod parquet_file;
 #[cfg(feature = "sqlite")]
-mod sqlite;
+pub(crate) mod sqlite;
 
 use crate::common;
 

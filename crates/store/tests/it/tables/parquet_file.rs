@@ -41,7 +41,9 @@ impl<T: DataType> Written for Column<T> {
     }
 }
 
-fn required<T: DataType + 'static>(values: impl IntoIterator<Item = T::T>) -> Box<dyn Written> {
+pub(crate) fn required<T: DataType + 'static>(
+    values: impl IntoIterator<Item = T::T>,
+) -> Box<dyn Written> {
     Box::new(Column::<T>(values.into_iter().collect(), vec![], vec![]))
 }
 
