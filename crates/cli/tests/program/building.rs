@@ -311,6 +311,28 @@ fn compressed_text_is_read() {
     refused("a.bin.gz", gzip("abc"), &[], &["a.bin.gz", "--format"]);
 }
 
+/// A short text as a zstd frame with a raw block.
+#[cfg(feature = "zstd")]
+fn zstd(text: &str) -> Vec<u8> {
+    let length = u8::try_from(text.len()).unwrap();
+    let block = (u32::from(length) << 3) | 1;
+    let header = [0x28, 0xb5, 0x2f, 0xfd, 0x20, length];
+    [&header[..], &block.to_le_bytes()[..3], text.as_bytes()].concat()
+}
+
+#[cfg(feature = "zstd")]
+#[test]
+fn text_and_records_compressed_by_zstd_are_read() {
+    let rows = zstd("word,meaning\na,1\n");
+    assert_eq!(built("a.csv.zst", &rows, &KEYED, &["a"]), b"1");
+    assert_eq!(built("a.csv", &rows, &KEYED, &["a"]), b"1");
+    refused("a.csv.zst", &rows[..20], &KEYED, &["a.csv.zst"]);
+
+    let raw = ["--format", "raw", "--record-bytes", "3"];
+    let last = built("a.bin.zst", zstd("abcdefghi"), &raw, &["--index", "2"]);
+    assert_eq!(last, b"ghi");
+}
+
 #[test]
 fn compressed_records_are_read() {
     let raw = ["--format", "raw", "--record-bytes", "3"];

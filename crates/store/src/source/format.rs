@@ -51,15 +51,15 @@ impl Format {
 
     /// Detects the format of a path. A directory is a folder. A file's format follows from its
     /// extension: `.csv`; `.tsv` or `.tab`; `.jsonl` or `.ndjson`; `.txt` for a list, each also
-    /// with `.gz` after it; `.parquet`; `.sqlite`, `.sqlite3` or `.db`. Any other file is raw.
+    /// with `.gz` or `.zst` after it; `.parquet`; `.sqlite`, `.sqlite3` or `.db`. Any other file is
+    /// raw.
     pub fn of(path: &Path) -> Self {
         if path.is_dir() {
             return Self::Folder;
         }
 
-        let extension = lower_extension(path);
-        if extension.as_deref() != Some("gz") {
-            return Self::of_extension(extension.as_deref());
+        if !has_packed_name(path) {
+            return Self::of_extension(lower_extension(path).as_deref());
         }
 
         // Of the other formats, only raw records are decompressed.
@@ -153,6 +153,11 @@ impl Format {
     pub fn has_columns(self) -> bool {
         !self.has_keys() && self != Self::Raw
     }
+}
+
+/// Returns whether the name of a file says that it is compressed.
+pub(super) fn has_packed_name(path: &Path) -> bool {
+    matches!(lower_extension(path).as_deref(), Some("gz" | "zst"))
 }
 
 /// The extension of a path, in lower case.

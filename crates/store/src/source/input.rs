@@ -12,7 +12,9 @@ use crate::file::{is_standard_input, name_of, open_regular};
 
 /// The first bytes of a gzip stream (RFC 1952). No CSV or JSON text begins with them.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Number of bytes read to tell gzip from other content.
+/// The first bytes of a zstd frame (RFC 8878). No text in UTF-8 begins with them.
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// Number of bytes read to tell compressed from other content.
 const PREFIX: u64 = 4096;
 /// A byte order mark of UTF-8, which some programs write before a text.
 const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
@@ -41,8 +43,8 @@ impl<'a> Input<'a> {
         Ok(Self::of(name_of(path), reader, progress))
     }
 
-    /// Opens a file or standard input, and decompresses it if it is gzip. Then the decompressed
-    /// bytes are counted.
+    /// Opens a file or standard input, and decompresses it if it is gzip or zstd. Then the
+    /// decompressed bytes are counted.
     pub(crate) fn open_unpacked(path: &Path, progress: &'a dyn Progress) -> Result<Self> {
         let mut input = Self::open(path, progress)?;
         let mut begin = Vec::new();
@@ -50,15 +52,18 @@ impl<'a> Input<'a> {
         read.map_err(Error::io("reading", path))?;
 
         // Standard input cannot be rewound, so the bytes read are put in front of the rest.
-        let compressed = begin.starts_with(&GZIP);
+        let is_gzip = begin.starts_with(&GZIP);
+        let is_zstd = begin.starts_with(&ZSTD);
         let whole = Cursor::new(begin).chain(input.reader);
-        input.reader = if compressed {
+        input.reader = if is_gzip {
             Box::new(MultiGzDecoder::new(whole))
+        } else if is_zstd {
+            unpack_zstd(path, whole)?
         } else {
             Box::new(whole)
         };
 
-        if compressed {
+        if is_gzip || is_zstd {
             // The length of the text is not known in advance.
             progress.stage("reading", 0);
         }
@@ -83,6 +88,25 @@ impl<'a> Input<'a> {
     pub(super) fn name(&self) -> &str {
         &self.name
     }
+}
+
+/// Decompresses the frames of a zstd stream.
+#[cfg(feature = "zstd")]
+fn unpack_zstd(path: &Path, packed: impl Read + 'static) -> Result<Box<dyn Read>> {
+    // A window of more than 128 MiB, the decoder's limit, is an error as it is read.
+    let decoder = zstd::stream::read::Decoder::new(packed);
+    Ok(Box::new(decoder.map_err(Error::io("reading", path))?))
+}
+
+/// Refuses a zstd stream.
+#[cfg(not(feature = "zstd"))]
+fn unpack_zstd(path: &Path, _: impl Read + 'static) -> Result<Box<dyn Read>> {
+    Err(Error::MissingFeature {
+        found: name_of(path),
+        kind: "a zstd file",
+        support: "zstd",
+        feature: "zstd",
+    })
 }
 
 /// Opens a source. A pipe is read only if the caller has opened it, as in `/dev/fd/63` of a shell's

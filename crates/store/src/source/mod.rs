@@ -14,8 +14,8 @@
 //! | raw | any other name | `record_bytes` bytes | none |
 //! | given | a program gives it ([`Given`]) | a row | a column |
 //!
-//! Text may be compressed by gzip, then also with `.gz` after the extension. Raw records may be, if
-//! the name ends in `.gz`.
+//! Text may be compressed by gzip or zstd, then also with `.gz` or `.zst` after the extension. Raw
+//! records may be, if the name ends in `.gz` or `.zst`.
 //!
 //! The value of a file in a folder, or of a raw record, is its bytes. The value of a line of a list
 //! is empty, of a pair the text after the separator, and of a name in a hosts file its address. In

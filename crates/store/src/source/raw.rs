@@ -9,6 +9,7 @@ use papir_core::{
     check_read, copy_packed,
 };
 
+use super::format::has_packed_name;
 use super::input::Input;
 use crate::error::{Error, Result, io};
 use crate::file::{is_standard_input, name_of, open_regular};
@@ -17,9 +18,9 @@ use crate::file::{is_standard_input, name_of, open_regular};
 /// other files are read in parts.
 const MAX_STREAM_BYTES: u64 = 16 << 30;
 
-/// Opens the records of a file or of standard input. A file whose name ends in `.gz` is
-/// decompressed if it is gzip. The name decides, since records may begin with the same bytes as
-/// gzip. A source without records and a stream that is too long are errors.
+/// Opens the records of a file or of standard input. A file whose name ends in `.gz` or `.zst` is
+/// decompressed if it is gzip or zstd. The name decides, since records may begin with the same
+/// bytes. A source without records and a stream that is too long are errors.
 pub(crate) fn records(
     path: &Path,
     record_bytes: u64,
@@ -47,7 +48,7 @@ pub(crate) fn records(
 
 /// Returns whether records are read as a stream, and not part by part.
 pub(crate) fn is_stream(path: &Path) -> bool {
-    is_standard_input(path) || is_named_gzip(path)
+    is_standard_input(path) || has_packed_name(path)
 }
 
 impl<'a> Input<'a> {
@@ -59,11 +60,6 @@ impl<'a> Input<'a> {
             Self::open_unpacked(path, progress)
         }
     }
-}
-
-fn is_named_gzip(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
 
 /// Reads a stream to its end. `instead` is the source to use for more than `most` bytes.

@@ -1,4 +1,4 @@
-//! Errors of a build without the features for Parquet, SQLite, PostgreSQL and object stores.
+//! Errors of a build without the features for Parquet, SQLite, zstd, PostgreSQL and object stores.
 
 use papir_store::postgres::Login;
 use papir_store::remote::{Location, Settings};
@@ -9,17 +9,24 @@ use crate::common::{folder, keyed, refusal, source};
 #[test]
 fn missing_features_are_named() {
     let folder = folder();
-    for (name, text) in [
+    for (name, bytes, text) in [
+        (
+            "words.csv.zst",
+            &b"\x28\xb5\x2f\xfd"[..],
+            "is a zstd file, and this build of papir has no zstd support: build with the feature `zstd`",
+        ),
         (
             "words.parquet",
+            &[],
             "is a Parquet file, and this build of papir has no Parquet support: build with the feature `parquet`",
         ),
         (
             "words.db",
+            &[],
             "is an SQLite database, and this build of papir has no SQLite support: build with the feature `sqlite`",
         ),
     ] {
-        let path = source(folder.path(), name, "");
+        let path = source(folder.path(), name, bytes);
         let error = refusal(&keyed(&path, "word", &[]));
         assert_eq!(error.code(), "missing_feature");
         assert_eq!(error.to_string(), format!("{} {text}", path.display()));

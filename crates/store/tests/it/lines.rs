@@ -33,6 +33,24 @@ fn a_text_of_records_is_no_list() {
     assert_eq!(opened(&options).metadata.source.format, "raw");
 }
 
+#[cfg(feature = "zstd")]
+#[test]
+fn damaged_and_compressed_text_is_read_or_refused() {
+    use crate::common::zstd_frame;
+
+    let folder = folder();
+    let packed = zstd_frame("a\nb\n");
+    let path = source(folder.path(), "a.txt.zst", &packed);
+    assert_eq!(by_key(&opened(&options(&path)), "b"), Some(vec![]));
+
+    for damaged in [&packed[..packed.len() - 1], &packed[..5]] {
+        let path = source(folder.path(), "b.txt.zst", damaged);
+        let error = refusal(&options(&path));
+        assert_eq!(error.code(), "io", "{error}");
+        assert!(error.to_string().contains("b.txt.zst"), "{error}");
+    }
+}
+
 #[test]
 fn errors_of_lines_name_them() {
     let folder = folder();

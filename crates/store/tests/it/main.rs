@@ -9,7 +9,8 @@ mod delta;
     feature = "cloud",
     feature = "parquet",
     feature = "postgres",
-    feature = "sqlite"
+    feature = "sqlite",
+    feature = "zstd"
 )))]
 mod features;
 mod fixtures;

@@ -130,6 +130,15 @@ fn sqlite(folder: &Path) -> BuildOptions {
     keyed(&path, "name", &["address"])
 }
 
+/// A build of the rows from CSV in two frames of zstd.
+#[cfg(feature = "zstd")]
+fn zstd(folder: &Path) -> BuildOptions {
+    let rows = format!("name,address\n{}", lines("", ",", ""));
+    let (begin, end) = rows.split_at(20);
+    let frames = [begin, end].map(crate::common::zstd_frame).concat();
+    columns(folder, "frames.csv.zst", frames)
+}
+
 #[test]
 fn every_format_gives_the_same_bytes() {
     let folder = folder();
@@ -138,6 +147,8 @@ fn every_format_gives_the_same_bytes() {
     let builds = [builds, vec![parquet(folder.path())]].concat();
     #[cfg(feature = "sqlite")]
     let builds = [builds, vec![sqlite(folder.path())]].concat();
+    #[cfg(feature = "zstd")]
+    let builds = [builds, vec![zstd(folder.path())]].concat();
 
     let mut expected = None;
     for options in builds {

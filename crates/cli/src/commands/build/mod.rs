@@ -47,8 +47,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     force: bool,
     /// The source's format [default: from the extension .csv, .tsv, .tab, .jsonl, .ndjson, .txt
-    /// (list), .parquet, .sqlite, .sqlite3 or .db]. Text may be compressed by gzip (.csv.gz), and
-    /// so may raw records in a file named .gz.
+    /// (list), .parquet, .sqlite, .sqlite3 or .db]. Text may be compressed by gzip or zstd
+    /// (.csv.gz), and so may raw records in a file named .gz or .zst.
     #[arg(long)]
     format: Option<SourceFormat>,
     /// The table of an SQLite database; may be left out if there is only one.
@@ -188,7 +188,8 @@ const EXAMPLES: &str = "Examples:
   papir build hashes.txt --format pairs --out hashes.papir
   papir build phones.csv --delimiter ';' --no-header --key 1 --value 3 --out phones.papir
   papir build words.csv.gz --key word --value meaning --out words.papir
-  zstdcat words.csv.zst | papir build - --format csv --key word --value meaning --out words.papir";
+  papir build words.csv.zst --key word --value meaning --out words.papir
+  xzcat words.csv.xz | papir build - --format csv --key word --value meaning --out words.papir";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum SourceFormat {

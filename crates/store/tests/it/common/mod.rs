@@ -37,6 +37,18 @@ pub fn source(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
+/// A text of fewer than 256 bytes as a zstd frame of one segment, with a raw block (RFC 8878).
+pub fn zstd_frame(text: &str) -> Vec<u8> {
+    let length = u8::try_from(text.len()).unwrap();
+    let block = (u32::from(length) << 3) | 1;
+    [
+        &[0x28, 0xb5, 0x2f, 0xfd, 0x20, length][..],
+        &block.to_le_bytes()[..3],
+        text.as_bytes(),
+    ]
+    .concat()
+}
+
 /// Options for the scheme `plain`, with the output in the source's folder.
 pub fn options(source: &Path) -> BuildOptions {
     let mut options = BuildOptions::new(source, source.with_extension("pir"));
