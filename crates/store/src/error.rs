@@ -81,6 +81,25 @@ pub enum Error {
         /// The second row.
         row: u64,
     },
+    /// Two rows of several files with the same key, if duplicates are refused.
+    #[error("{place}: the key `{key}` was already in {first}: expected each key once")]
+    DuplicateInFiles {
+        /// The second row, as in `b.csv, line 7`.
+        place: String,
+        /// The key as text, shortened.
+        key: String,
+        /// The first row.
+        first: String,
+    },
+    /// Two rows of several files with the same key, which is not known any more, if duplicates are
+    /// refused.
+    #[error("{place}: its key was already in {first}: expected each key once")]
+    RepeatedInFiles {
+        /// The second row, as in `b.csv, line 7`.
+        place: String,
+        /// The first row.
+        first: String,
+    },
     /// An error of the source as a whole.
     #[error("{file}: {error}")]
     Source {
@@ -200,7 +219,10 @@ impl Error {
             Self::MissingColumn { .. } => "missing_column",
             Self::Line { .. } => "bad_line",
             Self::Row { .. } => "bad_row",
-            Self::DuplicateKey { .. } | Self::RepeatedKey { .. } => "duplicate_key",
+            Self::DuplicateKey { .. }
+            | Self::RepeatedKey { .. }
+            | Self::DuplicateInFiles { .. }
+            | Self::RepeatedInFiles { .. } => "duplicate_key",
             Self::Unreadable { .. } => "unreadable",
             Self::PartialRecord { .. } => "partial_record",
             Self::MissingFeature { .. } => "missing_feature",

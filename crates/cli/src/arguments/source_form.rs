@@ -1,7 +1,11 @@
 //! Options for the form of a source.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use papir_store::{BuildOptions, KeyForm, TextForm};
+
+use crate::failure::Failure;
 
 /// Options of commands that read a source of records.
 #[derive(Args)]
@@ -22,6 +26,21 @@ pub(crate) struct SourceFormArguments {
     /// another encoding would be looked up in vain.
     #[arg(long)]
     binary_keys: bool,
+}
+
+/// Options of a build from these files, or the files that they name as patterns, to `out`.
+pub(crate) fn of_files(files: &[PathBuf], out: &Path) -> Result<BuildOptions, Failure> {
+    let mut found = Vec::new();
+    for file in files {
+        found.extend(papir_store::expand(file)?);
+    }
+
+    let mut found = found.into_iter();
+    let first = found.next().unwrap_or_default();
+    Ok(BuildOptions {
+        more: found.collect(),
+        ..BuildOptions::new(first, out)
+    })
 }
 
 impl SourceFormArguments {

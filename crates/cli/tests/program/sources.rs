@@ -106,6 +106,64 @@ fn unusable_standard_input_is_refused() {
     );
 }
 
+/// The arguments of a build from these sources.
+fn build_of<'a>(sources: &[&'a str], out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [
+        &["build"][..],
+        sources,
+        &["--out", out],
+        &PLAIN,
+        &KEYED,
+        more,
+    ]
+    .concat()
+}
+
+#[test]
+fn several_files_are_one_source() {
+    let folder = Folder::new();
+    let out = folder.path("out.papir");
+    let first = folder.write("2.csv", "word,meaning\na,1\n");
+    let second = folder.write("10.csv", "meaning,word\n2,b\n3\n4,d\n");
+    let pattern = folder.path("*.csv");
+
+    let short = "10.csv, line 3: 1 fields: expected 2";
+    fails_with(&build_of(&[&first, &second], &out, &[]), &[short]);
+    let named = [first.as_str(), second.as_str()];
+    for sources in [&named[..], &[pattern.as_str()]] {
+        let output = papir(&build_of(sources, &out, &["--skip-bad", "1"]));
+        assert_eq!(output.status.code(), Some(0));
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains(short), "{stderr}");
+        assert_eq!(stderr.matches(".csv").count(), 1, "{stderr}");
+    }
+    assert_eq!(got(&out, &["a"]), b"1");
+    assert_eq!(got(&out, &["d"]), b"4");
+    let described = succeeds(&["inspect", &out]);
+    assert!(described.contains("10.csv and 1 more (csv, "), "{described}");
+}
+
+#[test]
+fn files_that_are_not_one_source_are_refused() {
+    let folder = Folder::new();
+    let out = folder.path("out.papir");
+    let first = folder.write("a.csv", "word,meaning\na,1\n");
+    let second = folder.write("b.csv", "word,meaning\nx,1\na,2\n");
+    let refused = |sources: &[&str], parts: &[&str]| {
+        fails_with(&build_of(sources, &out, &[]), parts);
+    };
+
+    let twice = "b.csv, line 3: the key `a` was already in ";
+    refused(&[&first, &second], &[twice, "a.csv, line 2: expected"]);
+    let objects = folder.write("c.jsonl", "{}\n");
+    refused(&[&first, &objects], &["c.jsonl", "csv files"]);
+    refused(&[&first, "-"], &["standard input", "csv files"]);
+    refused(&[&folder.path("*.tsv")], &["no file matches"]);
+
+    let into_input = build_of(&[&first, &second], &second, &["--force"]);
+    fails_with(&into_input, &["b.csv", "which is an input, too"]);
+}
+
 #[test]
 fn lists_pairs_and_hosts_are_sources() {
     let folder = Folder::new();

@@ -9,7 +9,7 @@ use super::choice::proven;
 use super::options::BuildOptions;
 use crate::error::{Error, Result};
 use crate::file::name_of;
-use crate::source::{Format, SkippedRow, SourceRows, raw_records, rows};
+use crate::source::{Format, RowOfFile, SkippedRow, SourceRows, raw_records, rows};
 
 /// Records ready to be prepared by a scheme.
 pub(super) struct Content<'a> {
@@ -169,28 +169,50 @@ pub(super) fn read_raw(
     })
 }
 
-/// Converts an error of the keyword table: in Parquet, SQLite and given sources, entries are rows,
-/// not lines.
+/// Converts an error of the keyword table: entries are in one of several files, and in Parquet,
+/// SQLite and given sources they are rows, not lines.
 pub(super) fn of_keys(options: &BuildOptions, error: papir_lookup::Error) -> Error {
-    let has_rows = matches!(
-        options.format(),
-        Format::Parquet | Format::Sqlite | Format::Given
-    );
+    use papir_lookup::Error as TableError;
+
+    let format = options.format();
+    let has_rows = matches!(format, Format::Parquet | Format::Sqlite | Format::Given);
+    let has_files = !options.more.is_empty();
+    let file = name_of(&options.source);
 
     match error {
-        papir_lookup::Error::DuplicateKey { key, first, line } if has_rows => Error::DuplicateKey {
-            file: name_of(&options.source),
+        TableError::DuplicateKey { key, first, line } if has_files => Error::DuplicateInFiles {
+            place: place_of(options, format, line),
+            key,
+            first: place_of(options, format, first),
+        },
+        TableError::RepeatedKey { first, line } if has_files => Error::RepeatedInFiles {
+            place: place_of(options, format, line),
+            first: place_of(options, format, first),
+        },
+        TableError::DuplicateKey { key, first, line } if has_rows => Error::DuplicateKey {
+            file,
             key,
             first,
             row: line,
         },
-        papir_lookup::Error::RepeatedKey { first, line } if has_rows => Error::RepeatedKey {
-            file: name_of(&options.source),
+        TableError::RepeatedKey { first, line } if has_rows => Error::RepeatedKey {
+            file,
             first,
             row: line,
         },
         error => Error::of_source(&options.source)(error),
     }
+}
+
+/// The place of an entry of several files, as in `b.csv, line 7`.
+fn place_of(options: &BuildOptions, format: Format, number: u64) -> String {
+    let RowOfFile { file, row } = RowOfFile::of_number(number);
+    let path = options.files().nth(file).unwrap_or(&options.source);
+    let kind = match format {
+        Format::Parquet | Format::Sqlite => "row",
+        _ => "line",
+    };
+    format!("{}, {kind} {row}", name_of(path))
 }
 
 /// The shape of records that hold `entries` values of at most `longest` bytes, of the length in the

@@ -471,6 +471,10 @@ fn source_of(options: &BuildOptions, content: &Content<'_>) -> SourceSummary {
         Some(name) if !is_standard_input(&options.source) => name.to_string_lossy().into_owned(),
         _ => name_of(&options.source),
     };
+    let file = match options.more.len() {
+        0 => file,
+        more => format!("{file} and {more} more"),
+    };
     // The length of the source would reveal the lengths of encrypted keys and values.
     let bytes = if options.encrypt.is_some() {
         0

@@ -1,7 +1,7 @@
 //! Options of a build.
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use papir_checkpoint::{Certificate, Leaf, Log};
 use papir_core::erased::ErasedScheme;
@@ -33,6 +33,8 @@ pub struct BuildOptions {
     /// The source: a file, a folder, or `-` for standard input. It must not change during the
     /// build.
     pub source: PathBuf,
+    /// More files of the same format, with the requested columns: their rows follow in this order.
+    pub more: Vec<PathBuf>,
     /// The rows of a table in this program, instead of a source to read. `source` then names them
     /// in errors and metadata.
     pub given: Option<Given>,
@@ -115,6 +117,7 @@ impl BuildOptions {
     pub fn new(source: impl Into<PathBuf>, out: impl Into<PathBuf>) -> Self {
         Self {
             source: source.into(),
+            more: Vec::new(),
             given: None,
             format: None,
             text: TextForm::default(),
@@ -302,6 +305,7 @@ impl BuildOptions {
 
         RowsRequest {
             path: &self.source,
+            more: &self.more,
             format: self.format(),
             text: &self.text,
             columns,
@@ -317,9 +321,46 @@ impl BuildOptions {
     /// Refuses an output that is the source, if that is read, or that papir did not write.
     pub(super) fn check_output(&self, is_read: bool) -> Result<()> {
         // Rows of a program have a name there and no file.
-        let inputs = [self.source.as_path()];
-        let inputs = &inputs[..usize::from(is_read)];
-        check_output(&self.out, inputs, self.force)
+        let inputs: Vec<&Path> = if is_read {
+            self.files().collect()
+        } else {
+            Vec::new()
+        };
+        check_output(&self.out, &inputs, self.force)
+    }
+
+    /// The files of the source, in order.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        let more = self.more.iter().map(PathBuf::as_path);
+        std::iter::once(self.source.as_path()).chain(more)
+    }
+
+    /// Refuses several files that are not one source.
+    fn check_files(&self, format: Format) -> Result<()> {
+        if self.more.is_empty() {
+            return Ok(());
+        }
+        if matches!(format, Format::Folder | Format::Raw | Format::Given) {
+            return Err(Error::options(
+                format!("several {} sources", format.name()),
+                "one, or files with rows",
+            ));
+        }
+
+        for file in self.files() {
+            let found = if is_standard_input(file) {
+                "standard input"
+            } else if self.format.is_none() && Format::of(file) != format {
+                Format::of(file).name()
+            } else {
+                continue;
+            };
+            return Err(Error::options(
+                format!("{} among several files: {found}", file.display()),
+                format!("{} files", format.name()),
+            ));
+        }
+        Ok(())
     }
 
     /// Refuses options that contradict each other.
@@ -334,6 +375,7 @@ impl BuildOptions {
         self.check_memory()?;
 
         let format = self.format();
+        self.check_files(format)?;
         self.check_source(format)?;
         self.check_text(format)?;
         self.check_table()?;

@@ -151,6 +151,7 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
     let path = Path::new(NAME);
     let request = RowsRequest {
         path,
+        more: &[],
         format: Format::Given,
         text: &DEFAULT_TEXT,
         columns: Columns {

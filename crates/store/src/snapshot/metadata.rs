@@ -63,7 +63,8 @@ pub struct Followed {
 /// The source of a database's records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceSummary {
-    /// The source's file name without its folder, or `standard input`.
+    /// The source's file name without its folder, or `standard input`; of several files that of the
+    /// first, and the number of others.
     pub file: String,
     /// The name of its [`Format`](crate::Format), such as `csv`.
     pub format: String,

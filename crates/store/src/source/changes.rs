@@ -171,6 +171,7 @@ fn request<'a>(
 
     RowsRequest {
         path,
+        more: &[],
         format,
         text: &DEFAULT_TEXT,
         columns,

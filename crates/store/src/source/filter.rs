@@ -10,7 +10,10 @@ use crate::file::name_of;
 
 /// Passes good rows of a source on and skips bad ones, up to a limit.
 pub(super) struct RowFilter<'a> {
+    /// The file that is read.
     path: &'a Path,
+    /// Set if it is one of several.
+    several: bool,
     /// The form of keys; `None` without keys.
     keys: Option<&'a KeyForm>,
     /// Set if keys are text.
@@ -27,6 +30,7 @@ impl<'a> RowFilter<'a> {
     pub(super) fn new(request: &RowsRequest<'a>) -> Self {
         let &RowsRequest {
             path,
+            more,
             format,
             columns,
             keys,
@@ -37,12 +41,18 @@ impl<'a> RowFilter<'a> {
         let has_keys = columns.key.is_some() || format.has_keys();
         Self {
             path,
+            several: !more.is_empty(),
             keys: has_keys.then_some(keys),
             is_text: format.is_text(),
             longest,
             allowed: skip_bad,
             skipped: Vec::new(),
         }
+    }
+
+    /// Goes on with the rows of this file.
+    pub(super) fn begin(&mut self, path: &'a Path) {
+        self.path = path;
     }
 
     /// Returns a good row; `None` for a bad row that is skipped. Once no more rows may be skipped,
@@ -60,8 +70,13 @@ impl<'a> RowFilter<'a> {
         if self.skipped.len() as u64 == self.allowed {
             return Err(self.error(position, fault));
         }
+        let place = if self.several {
+            format!("{}, {position}", name_of(self.path))
+        } else {
+            position.to_string()
+        };
         self.skipped.push(SkippedRow {
-            place: position.to_string(),
+            place,
             reason: fault.to_string(),
         });
         Ok(None)

@@ -14,6 +14,8 @@
 //! | raw | any other name | `record_bytes` bytes | none |
 //! | given | a program gives it ([`Given`]) | a row | a column |
 //!
+//! Several files of one format, with the same columns, may be one source.
+//!
 //! Text may be compressed by gzip or zstd, then also with `.gz` or `.zst` after the extension. Raw
 //! records may be, if the name ends in `.gz` or `.zst`.
 //!
@@ -83,6 +85,7 @@ mod lines;
 mod named;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod pattern;
 mod raw;
 mod read;
 mod request;
@@ -104,10 +107,12 @@ pub(crate) use input::Input;
 pub use input::without_mark;
 #[cfg(feature = "postgres")]
 pub(crate) use json::{json_object, json_string};
+pub use pattern::expand;
 pub(crate) use raw::{
     FileRecords, PackedRecords, is_stream, records as raw_records, shape as raw_shape,
 };
 pub(crate) use read::{SourceRows, csv_columns, rows, rows_each};
 pub(crate) use request::{Columns, Deletes, RowsRequest, Selection};
+pub(crate) use row::RowOfFile;
 pub use row::SkippedRow;
 pub(crate) use table::wanted_columns;

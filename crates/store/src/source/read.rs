@@ -14,7 +14,7 @@ use super::lines::LineRule;
 #[cfg(feature = "parquet")]
 use super::parquet;
 use super::request::RowsRequest;
-use super::row::{OnRow, SkippedRow};
+use super::row::{OnRow, RowOfFile, SkippedRow};
 #[cfg(feature = "sqlite")]
 use super::sqlite;
 use super::{csv, folder, jsonl, lines, table};
@@ -84,8 +84,9 @@ pub(crate) fn rows(request: &RowsRequest<'_>, progress: &dyn Progress) -> Result
     })
 }
 
-/// Passes all rows to `each`, in the form of [`rows`]. Returns the source's length in bytes and the
-/// skipped rows. An error of `each` ends the reading.
+/// Passes all rows to `each`, in the form of [`rows`]. The line of an entry is the number of a
+/// [`RowOfFile`]. Returns the source's length in bytes and the skipped rows. An error of `each`
+/// ends the reading.
 pub(crate) fn rows_each(
     request: &RowsRequest<'_>,
     progress: &dyn Progress,
@@ -93,20 +94,34 @@ pub(crate) fn rows_each(
 ) -> Result<(u64, Vec<SkippedRow>)> {
     let mut filter = RowFilter::new(request);
     let mut entries = 0;
-    let bytes = read(request, progress, &mut |position, row| {
-        let Some(row) = filter.keep(position, row)? else {
-            return Ok(());
+    let mut bytes = 0;
+    for (file, path) in request.files().enumerate() {
+        filter.begin(path);
+        let one = RowsRequest {
+            path,
+            more: &[],
+            ..*request
         };
 
-        // A file of a folder has no number, so that its place among the good rows stands for one.
-        let line = position.number(entries);
-        entries += 1;
-        each(Entry {
-            key: row.key,
-            value: row.value.unwrap_or_default(),
-            line,
-        })
-    })?;
+        bytes += read(&one, progress, &mut |position, row| {
+            let Some(row) = filter.keep(position, row)? else {
+                return Ok(());
+            };
+
+            // A file of a folder has no number, so that its place among the good rows stands for
+            // one.
+            let place = RowOfFile {
+                file,
+                row: position.number(entries),
+            };
+            entries += 1;
+            each(Entry {
+                key: row.key,
+                value: row.value.unwrap_or_default(),
+                line: place.to_number(),
+            })
+        })?;
+    }
     Ok((bytes, filter.skipped))
 }
 

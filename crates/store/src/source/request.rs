@@ -1,6 +1,6 @@
 //! Requests for the rows of a source.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::form::{KeyForm, TextForm};
 use super::format::Format;
@@ -39,6 +39,8 @@ pub(crate) enum Selection<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowsRequest<'a> {
     pub(crate) path: &'a Path,
+    /// More files, which are read after it.
+    pub(crate) more: &'a [PathBuf],
     pub(crate) format: Format,
     pub(crate) text: &'a TextForm,
     pub(crate) columns: Columns<'a>,
@@ -51,6 +53,13 @@ pub(crate) struct RowsRequest<'a> {
     pub(crate) out: Option<&'a Path>,
     /// Maximum length of a value in bytes.
     pub(crate) longest: u64,
-    /// Maximum number of bad rows to skip.
+    /// Maximum number of bad rows to skip, of all files together.
     pub(crate) skip_bad: u64,
+}
+
+impl<'a> RowsRequest<'a> {
+    /// All files, in order.
+    pub(super) fn files(&self) -> impl Iterator<Item = &'a Path> + use<'a> {
+        std::iter::once(self.path).chain(self.more.iter().map(PathBuf::as_path))
+    }
 }

@@ -39,10 +39,39 @@ pub(super) enum Position<'a> {
 /// A callback for every row of a source.
 pub(super) type OnRow<'a> = dyn FnMut(Position<'_>, Result<SourceRow, Fault>) -> Result<()> + 'a;
 
+/// Bits of the number of a row in its file.
+const ROW_BITS: u32 = 40;
+
+/// A row of one of several files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowOfFile {
+    /// The index of the file.
+    pub(crate) file: usize,
+    /// The line or row in it, below 2^40.
+    pub(crate) row: u64,
+}
+
+impl RowOfFile {
+    /// The row as one number: in the order of the files, and for the first file the row itself.
+    pub(super) fn to_number(self) -> u64 {
+        let file = (self.file as u64) << ROW_BITS;
+        file | self.row
+    }
+
+    /// The row of a number.
+    pub(crate) fn of_number(number: u64) -> Self {
+        Self {
+            file: (number >> ROW_BITS) as usize,
+            row: number & ((1 << ROW_BITS) - 1),
+        }
+    }
+}
+
 /// A bad row that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedRow {
-    /// Its position: `line 7`, `row 7`, or a file of a folder.
+    /// Its position: `line 7`, `row 7`, or a file of a folder; of several files after the name of
+    /// the file, as in `b.csv, line 7`.
     pub place: String,
     /// The value found and the one expected.
     pub reason: String,

@@ -123,6 +123,7 @@ fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Resu
     };
     let request = RowsRequest {
         path: &options.source,
+        more: &[],
         format,
         text: &DEFAULT_TEXT,
         columns,

@@ -152,6 +152,31 @@ fn records_by_number_have_the_bytes_of_a_build_in_memory() {
 }
 
 #[test]
+fn several_files_have_the_bytes_of_a_build_in_memory() {
+    let folder = folder();
+    let first = source(folder.path(), "a.csv", words(300));
+    let with = |more: &Path| BuildOptions {
+        more: vec![more.to_owned()],
+        ..words_options(&first)
+    };
+    let more = source(folder.path(), "b.csv", "value,word\nx,last\n");
+    compare(&with(&more));
+
+    let twice = source(folder.path(), "c.csv", "word,value\nx,\nword-7,\n");
+    for build in [bounded, in_memory] {
+        let error = build(&with(&twice)).unwrap_err();
+        assert_eq!(error.code(), "duplicate_key");
+        let error = error.to_string();
+        for part in [
+            "c.csv, line 3: the key `word-7` was already in ",
+            "a.csv, line 9: expected each key once",
+        ] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
+
+#[test]
 fn limits_that_would_not_hold_are_refused() {
     let folder = folder();
     let source = source(folder.path(), "words.csv", words(10));

@@ -83,7 +83,15 @@ fn builds(folder: &Path) -> Vec<BuildOptions> {
     given.key = Some("name".to_owned());
     given.values = vec!["address".to_owned()];
 
+    let parts = ROWS.map(|[name, address]| {
+        let rows = format!("address,name\n{address},{name}\n");
+        source(folder, &format!("{name}.csv"), rows)
+    });
+    let mut several = keyed(&parts[0], "name", &["address"]);
+    several.more = parts[1..].to_vec();
+
     vec![
+        several,
         columns(folder, "rows.csv", &rows),
         columns(folder, "packed.csv.gz", packed.finish().unwrap()),
         columns(folder, "tabs.tsv", rows.replace(',', "\t")),

@@ -17,7 +17,7 @@ use papir_store::{Build, BuildOptions, Format, Preparation, SkippedRow};
 
 use crate::arguments::owner_key;
 use crate::arguments::sign::{self, SignArguments};
-use crate::arguments::source_form::SourceFormArguments;
+use crate::arguments::source_form::{self, SourceFormArguments};
 use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
 use crate::progress::Bars;
@@ -37,8 +37,10 @@ use papir_plan::units::parse_bytes;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The file or folder to read; `-` for standard input, which needs --format and may not be
-    /// parquet, sqlite or a folder.
-    source: PathBuf,
+    /// parquet, sqlite or a folder. Several files of one format, with the same columns, are read in
+    /// order; a pattern with * or ? stands for all files that it matches.
+    #[arg(value_name = "SOURCE", required = true)]
+    sources: Vec<PathBuf>,
     /// The prepared database to write; an existing one is replaced. Written into the source's
     /// folder, it is no record.
     #[arg(long, value_name = "FILE")]
@@ -185,6 +187,7 @@ const EXAMPLES: &str = "Examples:
   papir build shop.db --query \"SELECT id, name FROM articles WHERE sold\" --key id --value name --out sold.papir
   papir build pages/ --out pages.papir
   papir build blocked.txt --out blocked.papir
+  papir build 'parts/*.csv' --key word --value meaning --out words.papir
   papir build hashes.txt --format pairs --out hashes.papir
   papir build phones.csv --delimiter ';' --no-header --key 1 --value 3 --out phones.papir
   papir build words.csv.gz --key word --value meaning --out words.papir
@@ -279,14 +282,15 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
     // Checked first: a refused command line must not leave a new key file.
-    let source = source_options(arguments);
-    check(arguments, source.format())?;
+    let source = source_options(arguments)?;
+    check(arguments, &source)?;
     if arguments.insecure_newton {
         papir_research::register()?;
     }
 
     // A build that replaces one of its own inputs could not be repeated.
-    let mut inputs = vec![arguments.source.as_path()];
+    let mut inputs = vec![source.source.as_path()];
+    inputs.extend(source.more.iter().map(PathBuf::as_path));
     inputs.extend(arguments.encrypt.as_deref());
     inputs.extend(arguments.signing.files());
     papir_store::check_output(&arguments.out, &inputs, arguments.force)?;
@@ -333,12 +337,13 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
 }
 
 /// The source, its format and its form.
-fn source_options(arguments: &Arguments) -> BuildOptions {
-    arguments.form.add_to(BuildOptions {
+fn source_options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
+    let files = source_form::of_files(&arguments.sources, &arguments.out)?;
+    Ok(arguments.form.add_to(BuildOptions {
         format: arguments.format.map(Format::from),
         record_bytes: arguments.record_bytes,
-        ..BuildOptions::new(&arguments.source, &arguments.out)
-    })
+        ..files
+    }))
 }
 
 /// The evaluation tables of depir, if the arguments request them.
@@ -378,18 +383,18 @@ fn is_newton(scheme: &str) -> bool {
     scheme.starts_with("newton")
 }
 
-/// Refuses options that do not apply to `chosen`, the source's format.
-fn check(arguments: &Arguments, chosen: Format) -> Result<(), Failure> {
+/// Refuses options that do not apply to the format of the source.
+fn check(arguments: &Arguments, options: &BuildOptions) -> Result<(), Failure> {
     check_key(arguments)?;
 
-    let Arguments {
+    let Arguments { key, value, .. } = arguments;
+    let BuildOptions {
         source,
         format,
         record_bytes,
-        key,
-        value,
         ..
-    } = arguments;
+    } = options;
+    let chosen = options.format();
 
     // Format::of calls a name without a known extension raw: only a record length confirms it.
     if chosen == Format::Raw
@@ -449,10 +454,16 @@ fn check_key(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Reports the skipped rows on stderr.
-fn report_skipped(source: &Path, skipped: &[SkippedRow]) {
+fn report_skipped(options: &BuildOptions, skipped: &[SkippedRow]) {
+    // The places of rows of several files have the names of the files.
+    let source = if options.more.is_empty() {
+        format!("{}, ", options.source.display())
+    } else {
+        String::new()
+    };
     for SkippedRow { place, reason } in skipped {
         // On stderr, since stdout is the report that programs read.
-        eprintln!("papir: skipped {}, {place}: {reason}", source.display());
+        eprintln!("papir: skipped {source}{place}: {reason}");
     }
 }
 
@@ -467,7 +478,7 @@ fn build(options: &BuildOptions, agreed: bool) -> Result<Lines, Failure> {
         .run(&mut Run::new(&mut papir::system_rng(), &Bars::new()));
     let report = built.map_err(|error| explain(error, &options.scheme))?;
 
-    report_skipped(&options.source, &report.skipped);
+    report_skipped(options, &report.skipped);
     Ok(describe::build(&report))
 }
 
@@ -570,7 +581,7 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
         .run(&mut Run::new(&mut papir::system_rng(), &Bars::new()));
     let report = built.map_err(sign::explain)?;
 
-    report_skipped(&options.source, &report.skipped);
+    report_skipped(options, &report.skipped);
     let mut lines = describe::build(&report);
     lines.push(line("chosen", reason.into_inner().unwrap_or_default()));
     lines.push(line("rates", loaded.description));

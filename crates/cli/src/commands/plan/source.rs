@@ -8,6 +8,7 @@ use papir_plan::database::Database;
 use papir_plan::units;
 use papir_store::{BuildOptions, Format, Survey, survey as survey_of};
 
+use crate::arguments::source_form;
 use crate::failure::Failure;
 use crate::progress::Bars;
 
@@ -59,7 +60,7 @@ pub(super) fn survey(
         room: columns.room,
         record_bytes,
         // A survey writes nothing, so that the output is never used.
-        ..BuildOptions::new(source, source)
+        ..source_form::of_files(&[source.to_owned()], source)?
     };
     let found = survey_of(
         &options,

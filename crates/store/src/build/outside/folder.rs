@@ -393,21 +393,33 @@ fn identity(options: &BuildOptions) -> Option<String> {
         return None;
     }
 
-    // Length and time of the file tell whether it has changed. A time that cannot be told makes it
-    // a source that may have.
-    let metadata = fs::metadata(&options.source).ok()?;
     let unnoticed = is_standard_input(&options.source) || options.format() == Format::Sqlite;
-    if unnoticed || !metadata.is_file() {
+    if unnoticed {
         return None;
     }
 
-    let source = fs::canonicalize(&options.source).ok()?;
-    let changed = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    // Length and time of each file tell whether it has changed. A time that cannot be told makes it
+    // a source that may have.
+    let mut paths = Vec::new();
+    let mut states = Vec::new();
+    for file in options.files() {
+        let metadata = fs::metadata(file).ok()?;
+        if !metadata.is_file() {
+            return None;
+        }
+        let changed = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        states.push(format!("{} {changed:?}", metadata.len()));
+        paths.push(fs::canonicalize(file).ok()?);
+    }
+
+    let mut paths = paths.into_iter();
+    let source = paths.next()?;
     // Tasks draw other random bytes than a build without them, on any machine.
     let by_tasks = options.tasks.is_some();
     // Neither the place of the snapshot nor its signature changes a part.
     let options = BuildOptions {
         source,
+        more: paths.collect(),
         out: PathBuf::new(),
         name: None,
         sign: None,
@@ -421,10 +433,8 @@ fn identity(options: &BuildOptions) -> Option<String> {
     };
 
     let program = env!("CARGO_PKG_VERSION");
-    let bytes = metadata.len();
-    Some(format!(
-        "{program} {bytes} {changed:?} {by_tasks} {options:?}"
-    ))
+    let states = states.join(" ");
+    Some(format!("{program} {states} {by_tasks} {options:?}"))
 }
 
 #[cfg(all(test, target_os = "linux"))]
