@@ -204,7 +204,7 @@ fn invalid_schemes_and_files_are_refused() {
         &PLAIN,
         &["nowhere/.out.papir"],
     );
-    let unnamed = folder.write("a.data", "word,meaning\na,1\n");
+    let unnamed = folder.write("a.data", "\u{1}\n\u{2}\n");
     build(&unnamed, &out, &PLAIN, &["a.data", "--format"]);
     let mut names = folder.names();
     names.sort();

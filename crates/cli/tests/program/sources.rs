@@ -192,6 +192,33 @@ fn lists_pairs_and_hosts_are_sources() {
 }
 
 #[test]
+fn a_name_that_says_nothing_leaves_the_format_to_the_content() {
+    let folder = Folder::new();
+    let out = folder.path("out.papir");
+    let built = |text: &str, more: &[&str], format: &str| {
+        let source = folder.write("data", text);
+        succeeds(&[&["build", &source, "--out", &out], &PLAIN[..], more].concat());
+        let described = succeeds(&["inspect", &out]);
+        let expected = format!("data ({format}, ");
+        assert!(described.contains(&expected), "{described}");
+    };
+
+    built("word,meaning\na,1\n", &KEYED, "csv");
+    built("word\tmeaning\na\t1\n", &KEYED, "tsv");
+    built("{\"word\":1,\"meaning\":2}\n", &KEYED, "jsonl");
+    built("127.0.0.1 localhost\n", &[], "hosts");
+    built("a:1\nb:2\n", &[], "pairs");
+    built("a\nb\n", &[], "list");
+    built("a,b\nc,d\n", &["--record-bytes", "4"], "raw");
+
+    let source = folder.path("data");
+    let plan = succeeds(&["plan", &source, "--record-bytes", "4"]);
+    assert!(plan.contains("2 entries"), "{plan}");
+    folder.write("data", "a:1\nb:2\nc:3\n");
+    assert!(succeeds(&["plan", &source]).contains("3 entries"));
+}
+
+#[test]
 fn options_that_lines_do_not_have_are_refused() {
     let folder = Folder::new();
     let source = folder.write("a.txt", "a:1\nb\n");

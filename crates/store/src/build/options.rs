@@ -16,7 +16,9 @@ use crate::error::{Error, Result};
 use crate::file::{is_standard_input, stem_of};
 use crate::publish::check_output;
 use crate::snapshot::{Sign, Signing, check_name};
-use crate::source::{Columns, Deletes, Format, Given, KeyForm, RowsRequest, Selection, TextForm};
+use crate::source::{
+    Columns, Deletes, Format, Given, KeyForm, RowsRequest, Selection, TextForm, format_of_content,
+};
 use crate::versions::{log_to_continue, refuse_published, stored_log};
 
 /// The least memory of a build in bytes: buffers, and a pack with its masks for each thread of this
@@ -233,6 +235,21 @@ impl BuildOptions {
             (None, None) if self.record_bytes.is_some() => Format::of_records(&self.source),
             (None, None) => Format::of(&self.source),
         }
+    }
+
+    /// Sets the format from the first bytes of the source, if neither the options nor its name tell
+    /// it. A format that the bytes do not tell either stays open.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Io`], and [`Error::MissingFeature`] for a compressed source.
+    pub fn tell_format(&mut self) -> Result<()> {
+        let is_named = self.format.is_some() || self.format() != Format::Raw;
+        // Records with a length are raw, whatever they begin with.
+        let is_raw = self.record_bytes.is_some() || is_standard_input(&self.source);
+        if !is_named && !is_raw {
+            self.format = format_of_content(&self.source)?;
+        }
+        Ok(())
     }
 
     /// The scheme, checked against the permission for schemes without privacy.

@@ -14,6 +14,9 @@
 //! | raw | any other name | `record_bytes` bytes | none |
 //! | given | a program gives it ([`Given`]) | a row | a column |
 //!
+//! The first bytes of a file tell Parquet, SQLite and text with lines, if the name tells nothing
+//! and records have no length.
+//!
 //! Several files of one format, with the same columns, may be one source.
 //!
 //! Text may be compressed by gzip or zstd, then also with `.gz` or `.zst` after the extension. Raw
@@ -71,6 +74,7 @@
 mod cell;
 mod changes;
 mod columns;
+mod content;
 mod csv;
 mod encoding;
 mod filter;
@@ -97,6 +101,7 @@ mod table;
 pub use cell::Cell;
 pub use changes::{ChangeColumns, ChangeRow, read_changes};
 pub(crate) use changes::{PartOfSource, changes_in, format_of_changes};
+pub(crate) use content::format_of_content;
 pub use csv::each_csv_row;
 pub(crate) use csv::{RowScanner, Scanned, StrayQuote, count_lines, is_line_end, line_end};
 pub(crate) use form::{ANY_KEY, DEFAULT_TEXT};

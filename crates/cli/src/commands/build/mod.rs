@@ -49,8 +49,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     force: bool,
     /// The source's format [default: from the extension .csv, .tsv, .tab, .jsonl, .ndjson, .txt
-    /// (list), .parquet, .sqlite, .sqlite3 or .db]. Text may be compressed by gzip or zstd
-    /// (.csv.gz), and so may raw records in a file named .gz or .zst.
+    /// (list), .parquet, .sqlite, .sqlite3 or .db, else from the first bytes]. Text may be
+    /// compressed by gzip or zstd (.csv.gz), and so may raw records in a file named .gz or .zst.
     #[arg(long)]
     format: Option<SourceFormat>,
     /// The table of an SQLite database; may be left out if there is only one.
@@ -339,11 +339,13 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
 /// The source, its format and its form.
 fn source_options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
     let files = source_form::of_files(&arguments.sources, &arguments.out)?;
-    Ok(arguments.form.add_to(BuildOptions {
+    let mut options = arguments.form.add_to(BuildOptions {
         format: arguments.format.map(Format::from),
         record_bytes: arguments.record_bytes,
         ..files
-    }))
+    });
+    options.tell_format()?;
+    Ok(options)
 }
 
 /// The evaluation tables of depir, if the arguments request them.
@@ -396,14 +398,14 @@ fn check(arguments: &Arguments, options: &BuildOptions) -> Result<(), Failure> {
     } = options;
     let chosen = options.format();
 
-    // Format::of calls a name without a known extension raw: only a record length confirms it.
+    // A format that neither name nor content tell counts as raw: only a record length confirms it.
     if chosen == Format::Raw
         && format.is_none()
         && (record_bytes.is_none() || source.as_os_str() == "-")
     {
         let source = source.display();
         return Err(Failure::new(format!(
-            "cannot tell the format of {source} from its name: give --format"
+            "cannot tell the format of {source} from its name or content: give --format"
         )));
     }
 

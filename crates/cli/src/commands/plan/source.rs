@@ -44,17 +44,7 @@ pub(super) fn survey(
     columns: &Columns,
     record_bytes: Option<u64>,
 ) -> Result<(Database, Option<String>), Failure> {
-    let format = Format::of(source);
-    // A name without a known extension counts as raw, and a plan for the wrong format looks
-    // plausible.
-    if format == Format::Raw && record_bytes.is_none() {
-        return Err(Failure::at(
-            source,
-            "expected .csv, .jsonl, .parquet, .sqlite or a folder; for raw records give --record-bytes",
-        ));
-    }
-
-    let options = BuildOptions {
+    let mut options = BuildOptions {
         key: columns.key.clone(),
         values: columns.value.clone(),
         room: columns.room,
@@ -62,6 +52,16 @@ pub(super) fn survey(
         // A survey writes nothing, so that the output is never used.
         ..source_form::of_files(&[source.to_owned()], source)?
     };
+    options.tell_format()?;
+
+    // A format that is not told counts as raw, and a plan for the wrong format looks plausible.
+    if options.format() == Format::Raw && record_bytes.is_none() {
+        return Err(Failure::at(
+            source,
+            "expected .csv, .jsonl, .txt, .parquet, .sqlite or a folder; for raw records give --record-bytes",
+        ));
+    }
+
     let found = survey_of(
         &options,
         &mut Run::new(&mut papir::system_rng(), &Bars::new()),

@@ -125,7 +125,7 @@ impl RowScanner {
     }
 
     /// Number of fields of the last whole row.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.fields.len()
     }
 
