@@ -1,15 +1,21 @@
 //! Options for the form of a source.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use papir_store::{BuildOptions, KeyForm, TextForm};
+use clap::{Args, ValueEnum};
+use papir_store::{BuildOptions, Format, KeyForm, TextForm};
 
 use crate::failure::Failure;
 
 /// Options of commands that read a source of records.
 #[derive(Args)]
 pub(crate) struct SourceFormArguments {
+    /// The source's format [default: from the extension .csv, .tsv, .tab, .jsonl, .ndjson, .txt
+    /// (list), .parquet, .sqlite, .sqlite3 or .db, else from the first bytes]. Text may be
+    /// compressed by gzip or zstd (.csv.gz), and so may raw records in a file named .gz or .zst.
+    #[arg(long)]
+    format: Option<SourceFormat>,
     /// The byte between the fields of a csv or tsv source, as in `;` or `tab` [default: a comma, in
     /// tsv a tab].
     #[arg(long, value_name = "BYTE", value_parser = parse_delimiter)]
@@ -22,41 +28,102 @@ pub(crate) struct SourceFormArguments {
     /// colon].
     #[arg(long, value_name = "TEXT")]
     separator: Option<String>,
+    /// The number of bytes that each key has, or the fewest and the most. A row with another key is
+    /// bad, as in a truncated file.
+    #[arg(long, value_name = "N|MIN..MAX", value_parser = parse_lengths)]
+    key_length: Option<RangeInclusive<usize>>,
+    /// Require keys of hexadecimal digits, with letters in one case. A row with another key is bad.
+    #[arg(long)]
+    key_hex: bool,
     /// Allow keys that are not UTF-8 in text sources. Without it, such a key is a bad row: text in
     /// another encoding would be looked up in vain.
     #[arg(long)]
     binary_keys: bool,
 }
 
-/// Options of a build from these files, or the files that they name as patterns, to `out`.
-pub(crate) fn of_files(files: &[PathBuf], out: &Path) -> Result<BuildOptions, Failure> {
-    let mut found = Vec::new();
-    for file in files {
-        found.extend(papir_store::expand(file)?);
-    }
+#[derive(Clone, Copy, ValueEnum)]
+enum SourceFormat {
+    Csv,
+    Tsv,
+    Jsonl,
+    /// A key on each line; blank lines and lines that begin with # are left out.
+    List,
+    /// A key and a value on each line, with --separator between them.
+    Pairs,
+    /// An address and its names on each line, as in /etc/hosts: names are the keys.
+    Hosts,
+    Parquet,
+    Sqlite,
+    Folder,
+    Raw,
+}
 
-    let mut found = found.into_iter();
-    let first = found.next().unwrap_or_default();
-    Ok(BuildOptions {
-        more: found.collect(),
-        ..BuildOptions::new(first, out)
-    })
+impl From<SourceFormat> for Format {
+    fn from(format: SourceFormat) -> Self {
+        match format {
+            SourceFormat::Csv => Self::Csv,
+            SourceFormat::Tsv => Self::Tsv,
+            SourceFormat::Jsonl => Self::JsonLines,
+            SourceFormat::List => Self::List,
+            SourceFormat::Pairs => Self::Pairs,
+            SourceFormat::Hosts => Self::Hosts,
+            SourceFormat::Parquet => Self::Parquet,
+            SourceFormat::Sqlite => Self::Sqlite,
+            SourceFormat::Folder => Self::Folder,
+            SourceFormat::Raw => Self::Raw,
+        }
+    }
 }
 
 impl SourceFormArguments {
-    /// Adds the form of the source to the options of a build.
-    pub(crate) fn add_to(&self, options: BuildOptions) -> BuildOptions {
-        BuildOptions {
-            text: TextForm {
-                delimiter: self.delimiter,
-                no_header: self.no_header,
-                separator: self.separator.clone().map(String::into_bytes),
-            },
-            keys: KeyForm {
-                binary: self.binary_keys,
-            },
-            ..options
+    /// Options of a build to `out` from these files, or the files that they name as patterns. The
+    /// format is given, or told by name or content.
+    pub(crate) fn options(
+        &self,
+        files: &[PathBuf],
+        record_bytes: Option<u64>,
+        out: &Path,
+    ) -> Result<BuildOptions, Failure> {
+        let mut found = Vec::new();
+        for file in files {
+            found.extend(papir_store::expand(file)?);
         }
+
+        let mut found = found.into_iter();
+        let first = found.next().unwrap_or_default();
+        let mut options = BuildOptions {
+            more: found.collect(),
+            format: self.format.map(Format::from),
+            text: self.text(),
+            keys: self.keys(),
+            record_bytes,
+            ..BuildOptions::new(first, out)
+        };
+        options.tell_format()?;
+        Ok(options)
+    }
+
+    fn text(&self) -> TextForm {
+        TextForm {
+            delimiter: self.delimiter,
+            no_header: self.no_header,
+            separator: self.separator.clone().map(String::into_bytes),
+        }
+    }
+
+    fn keys(&self) -> KeyForm {
+        KeyForm {
+            bytes: self.key_length.clone(),
+            hex: self.key_hex,
+            binary: self.binary_keys,
+        }
+    }
+
+    /// Returns whether any of the options is given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.format.is_some()
+            || self.text() != TextForm::default()
+            || self.keys() != KeyForm::default()
     }
 }
 
@@ -67,6 +134,15 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
         [b'"' | b'\r' | b'\n'] => Err("a quote or a line end: expected another byte".to_owned()),
         [byte] => Ok(*byte),
         bytes => Err(format!("{} bytes: expected one, or tab", bytes.len())),
+    }
+}
+
+/// Parses lengths: a number, or the least and the greatest as in `8..64`.
+fn parse_lengths(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let (least, most) = text.split_once("..").unwrap_or((text, text));
+    match (least.parse::<usize>(), most.parse::<usize>()) {
+        (Ok(least), Ok(most)) if least <= most => Ok(least..=most),
+        _ => Err("expected a number, or two in order as in 8..64".to_owned()),
     }
 }
 
@@ -81,6 +157,15 @@ mod tests {
         }
         for text in ["", "\"", "\n", "::", "é"] {
             assert!(parse_delimiter(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn lengths_are_a_number_or_two_in_order() {
+        assert_eq!(parse_lengths("40"), Ok(40..=40));
+        assert_eq!(parse_lengths("8..64"), Ok(8..=64));
+        for text in ["", "a", "..", "8..", "9..8", "1..2..3", "-1"] {
+            assert!(parse_lengths(text).is_err(), "{text}");
         }
     }
 }

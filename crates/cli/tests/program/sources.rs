@@ -192,6 +192,29 @@ fn lists_pairs_and_hosts_are_sources() {
 }
 
 #[test]
+fn keys_of_another_form_are_refused_by_line() {
+    let folder = Folder::new();
+    let out = folder.path("out.papir");
+    let source = folder.write("hashes.txt", "00ff:3\n01AA:1\n01a:12");
+    let refused = |more: &[&str], parts: &[&str]| {
+        let build = ["build", &source, "--out", &out, "--format", "pairs"];
+        fails_with(&[&build[..], &PLAIN, more].concat(), parts);
+    };
+
+    let truncated = "line 3: the key `01a` has 3 bytes: expected 4";
+    refused(&["--key-length", "4"], &[truncated]);
+    refused(&["--key-length", "5..9"], &["line 1", "expected 5 to 9"]);
+    refused(&["--key-hex"], &["line 2: the key `01AA`", "another case"]);
+    refused(&["--key-length", "9..5"], &["--key-length", "8..64"]);
+
+    let plan = ["plan", &source, "--format", "pairs", "--key-length", "4"];
+    fails_with(&plan, &[truncated]);
+    let records = ["plan", "--records", "9", "--record-bytes", "9"];
+    let without_source = [&records[..], &["--key-hex"]].concat();
+    fails_with(&without_source, &["the form", "give SOURCE"]);
+}
+
+#[test]
 fn a_name_that_says_nothing_leaves_the_format_to_the_content() {
     let folder = Folder::new();
     let out = folder.path("out.papir");

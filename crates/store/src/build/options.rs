@@ -469,6 +469,13 @@ impl BuildOptions {
             ));
         }
 
+        if self.keys != KeyForm::default() && !self.keyed() {
+            return Err(Error::options(
+                "a form of keys in a database without keys",
+                "a key column",
+            ));
+        }
+
         // Each of the three chooses the parameters alone.
         if self.tables.is_some() && (self.params.is_some() || self.batch.is_some()) {
             return Err(Error::options(
@@ -558,9 +565,12 @@ impl BuildOptions {
         let found = match &self.tasks {
             Some(tasks)
                 if tasks.read_rows
-                    && (self.given.is_none() || self.key.is_none() || self.skip_bad > 0) =>
+                    && (self.given.is_none()
+                        || self.key.is_none()
+                        || self.keys != KeyForm::default()
+                        || self.skip_bad > 0) =>
             {
-                let expected = "rows of a program, with a key column, none of which is skipped";
+                let expected = "rows of a program, with a key column, none checked or skipped";
                 return Err(Error::options("rows that tasks read", expected));
             }
             Some(_) if self.verifiable => "tasks for a verifiable database".to_owned(),

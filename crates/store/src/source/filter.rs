@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::form::KeyForm;
+use super::form::KeyCheck;
 use super::request::RowsRequest;
 use super::row::{Fault, Position, SkippedRow, SourceRow, too_long};
 use crate::error::{Error, Result};
@@ -14,10 +14,8 @@ pub(super) struct RowFilter<'a> {
     path: &'a Path,
     /// Set if it is one of several.
     several: bool,
-    /// The form of keys; `None` without keys.
-    keys: Option<&'a KeyForm>,
-    /// Set if keys are text.
-    is_text: bool,
+    /// `None` without keys.
+    keys: Option<KeyCheck<'a>>,
     /// Maximum length of a value in bytes.
     longest: u64,
     /// Maximum number of bad rows to skip.
@@ -42,8 +40,7 @@ impl<'a> RowFilter<'a> {
         Self {
             path,
             several: !more.is_empty(),
-            keys: has_keys.then_some(keys),
-            is_text: format.is_text(),
+            keys: has_keys.then(|| KeyCheck::new(keys, format.is_text())),
             longest,
             allowed: skip_bad,
             skipped: Vec::new(),
@@ -83,9 +80,9 @@ impl<'a> RowFilter<'a> {
     }
 
     /// Refuses a key of another form, and a value that is too long.
-    fn check(&self, row: SourceRow) -> Result<SourceRow, Fault> {
-        if let Some(keys) = self.keys {
-            keys.check(&row.key, self.is_text)?;
+    fn check(&mut self, row: SourceRow) -> Result<SourceRow, Fault> {
+        if let Some(keys) = &mut self.keys {
+            keys.check(&row.key)?;
         }
 
         let length = row.value.as_ref().map_or(0, Vec::len) as u64;

@@ -95,6 +95,33 @@ fn errors_of_lines_name_them() {
 }
 
 #[test]
+fn keys_of_another_form_are_named_by_line() {
+    let folder = folder();
+    let text = "00ff:1\n01a:2\n0Zff:3\n01FF:4\n";
+    let mut options = options(&source(folder.path(), "a", text));
+    options.format = Some(Format::Pairs);
+    options.keys.bytes = Some(4..=4);
+    let error = refusal(&options).to_string();
+    let expected = "a, line 2: the key `01a` has 3 bytes: expected 4";
+    assert!(error.ends_with(expected), "{error}");
+
+    options.keys.hex = true;
+    options.skip_bad = 3;
+    let places = run(&options).unwrap().skipped;
+    let places: Vec<_> = places.into_iter().map(|row| row.place).collect();
+    assert_eq!(places, ["line 2", "line 3", "line 4"]);
+}
+
+#[test]
+fn a_form_of_keys_needs_keys() {
+    let folder = folder();
+    let mut options = options(&source(folder.path(), "a.csv", "v\n1\n"));
+    options.values = vec!["v".to_owned()];
+    options.keys.hex = true;
+    assert_eq!(refusal(&options).code(), "options");
+}
+
+#[test]
 fn options_that_lines_do_not_have_are_refused() {
     let folder = folder();
     let path = source(folder.path(), "a.txt", "a:1\n");

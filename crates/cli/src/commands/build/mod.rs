@@ -17,7 +17,7 @@ use papir_store::{Build, BuildOptions, Format, Preparation, SkippedRow};
 
 use crate::arguments::owner_key;
 use crate::arguments::sign::{self, SignArguments};
-use crate::arguments::source_form::{self, SourceFormArguments};
+use crate::arguments::source_form::SourceFormArguments;
 use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
 use crate::progress::Bars;
@@ -48,11 +48,8 @@ pub(crate) struct Arguments {
     /// Replace a file at --out that papir did not write.
     #[arg(long)]
     force: bool,
-    /// The source's format [default: from the extension .csv, .tsv, .tab, .jsonl, .ndjson, .txt
-    /// (list), .parquet, .sqlite, .sqlite3 or .db, else from the first bytes]. Text may be
-    /// compressed by gzip or zstd (.csv.gz), and so may raw records in a file named .gz or .zst.
-    #[arg(long)]
-    format: Option<SourceFormat>,
+    #[command(flatten)]
+    form: SourceFormArguments,
     /// The table of an SQLite database; may be left out if there is only one.
     #[arg(long, value_name = "NAME", conflicts_with = "query")]
     table: Option<String>,
@@ -65,8 +62,6 @@ pub(crate) struct Arguments {
     /// The columns or fields that hold the values, separated by commas.
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
     value: Vec<String>,
-    #[command(flatten)]
-    form: SourceFormArguments,
     /// Bytes of one record: required for raw files, optional for other sources without keys.
     #[arg(long, value_name = "N")]
     record_bytes: Option<u64>,
@@ -188,28 +183,11 @@ const EXAMPLES: &str = "Examples:
   papir build pages/ --out pages.papir
   papir build blocked.txt --out blocked.papir
   papir build 'parts/*.csv' --key word --value meaning --out words.papir
-  papir build hashes.txt --format pairs --out hashes.papir
+  papir build hashes.txt --format pairs --key-length 40 --key-hex --out hashes.papir
   papir build phones.csv --delimiter ';' --no-header --key 1 --value 3 --out phones.papir
   papir build words.csv.gz --key word --value meaning --out words.papir
   papir build words.csv.zst --key word --value meaning --out words.papir
   xzcat words.csv.xz | papir build - --format csv --key word --value meaning --out words.papir";
-
-#[derive(Clone, Copy, ValueEnum)]
-enum SourceFormat {
-    Csv,
-    Tsv,
-    Jsonl,
-    /// A key on each line; blank lines and lines that begin with # are left out.
-    List,
-    /// A key and a value on each line, with --separator between them.
-    Pairs,
-    /// An address and its names on each line, as in /etc/hosts: names are the keys.
-    Hosts,
-    Parquet,
-    Sqlite,
-    Folder,
-    Raw,
-}
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ParameterGoal {
@@ -229,23 +207,6 @@ enum Duplicates {
     First,
     /// Keep the last value.
     Last,
-}
-
-impl From<SourceFormat> for Format {
-    fn from(format: SourceFormat) -> Self {
-        match format {
-            SourceFormat::Csv => Self::Csv,
-            SourceFormat::Tsv => Self::Tsv,
-            SourceFormat::Jsonl => Self::JsonLines,
-            SourceFormat::List => Self::List,
-            SourceFormat::Pairs => Self::Pairs,
-            SourceFormat::Hosts => Self::Hosts,
-            SourceFormat::Parquet => Self::Parquet,
-            SourceFormat::Sqlite => Self::Sqlite,
-            SourceFormat::Folder => Self::Folder,
-            SourceFormat::Raw => Self::Raw,
-        }
-    }
 }
 
 impl From<ParameterGoal> for Goal {
@@ -282,7 +243,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
     // Checked first: a refused command line must not leave a new key file.
-    let source = source_options(arguments)?;
+    let source = arguments
+        .form
+        .options(&arguments.sources, arguments.record_bytes, &arguments.out)?;
     check(arguments, &source)?;
     if arguments.insecure_newton {
         papir_research::register()?;
@@ -334,18 +297,6 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         allow_not_private: allows_not_private(arguments, scheme),
         ..source
     })
-}
-
-/// The source, its format and its form.
-fn source_options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
-    let files = source_form::of_files(&arguments.sources, &arguments.out)?;
-    let mut options = arguments.form.add_to(BuildOptions {
-        format: arguments.format.map(Format::from),
-        record_bytes: arguments.record_bytes,
-        ..files
-    });
-    options.tell_format()?;
-    Ok(options)
 }
 
 /// The evaluation tables of depir, if the arguments request them.

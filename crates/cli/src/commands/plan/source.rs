@@ -8,7 +8,7 @@ use papir_plan::database::Database;
 use papir_plan::units;
 use papir_store::{BuildOptions, Format, Survey, survey as survey_of};
 
-use crate::arguments::source_form;
+use crate::arguments::source_form::SourceFormArguments;
 use crate::failure::Failure;
 use crate::progress::Bars;
 
@@ -21,6 +21,8 @@ pub(super) struct Columns {
     /// The columns or fields of the values [default with the default key: all other columns].
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
     value: Vec<String>,
+    #[command(flatten)]
+    form: SourceFormArguments,
     /// Room for keys that updates add, in per cent.
     #[arg(long, value_name = "PERCENT", default_value_t = 0)]
     room: u32,
@@ -29,9 +31,13 @@ pub(super) struct Columns {
 impl Columns {
     /// Refuses columns without a source.
     pub(super) fn refuse(&self) -> Result<(), Failure> {
-        match self.key.is_some() || !self.value.is_empty() || self.room > 0 {
+        let is_given = self.key.is_some()
+            || !self.value.is_empty()
+            || self.room > 0
+            || self.form.is_given();
+        match is_given {
             true => Err(Failure::new(
-                "--key, --value and --room describe a source: give SOURCE",
+                "--key, --value, --room and the form describe a source: give SOURCE",
             )),
             false => Ok(()),
         }
@@ -44,15 +50,14 @@ pub(super) fn survey(
     columns: &Columns,
     record_bytes: Option<u64>,
 ) -> Result<(Database, Option<String>), Failure> {
-    let mut options = BuildOptions {
+    // A survey writes nothing, so that the output is never used.
+    let files = [source.to_owned()];
+    let options = BuildOptions {
         key: columns.key.clone(),
         values: columns.value.clone(),
         room: columns.room,
-        record_bytes,
-        // A survey writes nothing, so that the output is never used.
-        ..source_form::of_files(&[source.to_owned()], source)?
+        ..columns.form.options(&files, record_bytes, source)?
     };
-    options.tell_format()?;
 
     // A format that is not told counts as raw, and a plan for the wrong format looks plausible.
     if options.format() == Format::Raw && record_bytes.is_none() {
