@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType,
+    IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, date_time_ymd,
     generate_simple_self_signed,
 };
 
@@ -18,6 +19,8 @@ const PAGES: &[&str] = &[
     "docs/compare.md",
     "docs/capacity.md",
     "docs/faq.md",
+    // Last: it serves other databases than the pages before.
+    "docs/sources.md",
 ];
 
 /// Beginnings of commands that build packages from the repository, or measure for minutes.
@@ -105,6 +108,31 @@ fn prepare_client(folder: &Folder) {
     folder.write("laptop.key", key.serialize_pem());
 }
 
+/// Creates the list of revoked certificates that the page on sources assumes.
+fn prepare_revocations(folder: &Folder) {
+    let mut params = CertificateParams::new([]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::CrlSign];
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+
+    let revoked = [0x0a1b_2c3d_u64, 0x7fff_0001].map(|serial| RevokedCertParams {
+        serial_number: serial.into(),
+        revocation_time: date_time_ymd(2024, 1, 1),
+        reason_code: None,
+        invalidity_date: None,
+    });
+    let list = CertificateRevocationListParams {
+        this_update: date_time_ymd(2024, 1, 1),
+        next_update: date_time_ymd(2100, 1, 1),
+        crl_number: 1.into(),
+        issuing_distribution_point: None,
+        revoked_certs: revoked.into(),
+        key_identifier_method: KeyIdMethod::Sha256,
+    };
+    let signed = list.signed_by(&authority).unwrap();
+    folder.write("ca.crl", signed.pem().unwrap());
+}
+
 #[test]
 fn commands_of_the_manual_work() {
     if Command::new("curl")
@@ -148,6 +176,7 @@ fn commands_of_the_manual_work() {
 #[test]
 fn commands_of_the_pages_work() {
     let folder = Folder::new();
+    prepare_revocations(&folder);
     let mut service = None;
     let mut run = 0;
     for page in PAGES {
