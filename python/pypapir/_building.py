@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pypapir import _native
-from pypapir._sources import Source, refuse_unreadable
+from pypapir._sources import Source, refuse_unreadable, source_form
 
 ProgressFunction: TypeAlias = Callable[[str, int, int], None]
 """Called with a stage, how much of it is done, and of how much (0 if that is not known). An exception of it ends
@@ -36,6 +36,13 @@ def build(
     *,
     key: str | None = None,
     value: str | Sequence[str] = (),
+    format: str | None = None,
+    delimiter: str | None = None,
+    header: bool = True,
+    separator: str | None = None,
+    key_length: int | tuple[int, int] | None = None,
+    key_hex: bool = False,
+    binary_keys: bool = False,
     scheme: str | None = None,
     goal: str | None = None,
     params: str | None = None,
@@ -50,12 +57,20 @@ def build(
     """Builds a snapshot, as `papir build` does.
 
     Args:
-        source: The records; see `Source`. CSV, JSON Lines, Parquet, SQLite, folders and raw files are told
-            apart by their names.
+        source: The records; see `Source`. The formats of files are told apart by their names, or else by
+            their content.
         out: The snapshot file. It appears under its name once it is complete.
         key: The column of keys. Without one, records are looked up by index.
         value: The columns of values; several become a JSON object. With a key and without values, the database
-            is a set of keys, whose values are empty.
+            is a set of keys, whose values are empty. Lists, pairs and hosts files have keys without columns.
+        format: The format of a file: `csv`, `tsv`, `jsonl`, `list`, `pairs`, `hosts`, `parquet`, `sqlite`,
+            `folder` or `raw`.
+        delimiter: The byte between the fields of CSV or TSV.
+        header: False if the first row of CSV or TSV is a row; columns are then `"1"`, `"2"` and so on.
+        separator: The text between key and value of pairs; `:` by default.
+        key_length: The number of bytes that each key has, or the fewest and the most.
+        key_hex: Requires keys of hexadecimal digits, with letters in one case.
+        binary_keys: Allows keys of text files that are not UTF-8.
         scheme: The scheme's name; `inspire` by default. `auto` takes the one that `plan` recommends.
         goal: `balanced` (the default), `min-communication` or `min-time`.
         params: Parameters by the label that `papir plan --all` prints.
@@ -79,6 +94,15 @@ def build(
         built = _native.build(
             source,
             out,
+            form=source_form(
+                format=format,
+                delimiter=delimiter,
+                header=header,
+                separator=separator,
+                key_length=key_length,
+                key_hex=key_hex,
+                binary_keys=binary_keys,
+            ),
             key=key,
             values=values,
             scheme=scheme,

@@ -19,6 +19,7 @@ def build(
     source: object,
     out: str | os.PathLike[str],
     *,
+    form: dict[str, Any],
     key: str | None,
     values: list[str],
     scheme: str | None,

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from pypapir import _native
-from pypapir._sources import Source, refuse_unreadable
+from pypapir._sources import Source, refuse_unreadable, source_form
 
 if TYPE_CHECKING:
     import pandas
@@ -149,6 +149,13 @@ def plan(
     keyed: bool = False,
     key: str | None = None,
     value: str | Sequence[str] = (),
+    format: str | None = None,
+    delimiter: str | None = None,
+    header: bool = True,
+    separator: str | None = None,
+    key_length: int | tuple[int, int] | None = None,
+    key_hex: bool = False,
+    binary_keys: bool = False,
     uplink: float = 10e6,
     downlink: float = 10e6,
     memory: int | None = None,
@@ -171,6 +178,13 @@ def plan(
         keyed: Records are looked up by key.
         key: The source's column of keys.
         value: The source's columns of values.
+        format: The source's format, as for `build`, which also describes the next arguments.
+        delimiter: The byte between the source's fields.
+        header: False if the source has no header.
+        separator: The text between key and value of pairs.
+        key_length: The number of bytes of each key, or the fewest and the most.
+        key_hex: Requires keys of hexadecimal digits.
+        binary_keys: Allows keys that are not UTF-8.
         uplink: The client's connection to the server, in bits per second.
         downlink: The connection from the server, in bits per second.
         memory: The server's memory in bytes. Offers that need more are left out.
@@ -196,6 +210,15 @@ def plan(
         "keyed": keyed,
         "key": key,
         "values": [value] if isinstance(value, str) else list(value),
+        "form": source_form(
+            format=format,
+            delimiter=delimiter,
+            header=header,
+            separator=separator,
+            key_length=key_length,
+            key_hex=key_hex,
+            binary_keys=binary_keys,
+        ),
         "uplink": uplink,
         "downlink": downlink,
         "memory": memory,

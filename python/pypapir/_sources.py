@@ -1,7 +1,7 @@
 """Sources of records, and remedies for those that papir does not read."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from pypapir._keys import Key
@@ -17,6 +17,7 @@ class ArrowStream(Protocol):
 Source: TypeAlias = (
     str
     | os.PathLike[str]
+    | Sequence[str | os.PathLike[str]]
     | ArrowStream
     | Iterable[ArrowStream]
     | Iterable[Mapping[str, Any]]
@@ -24,7 +25,7 @@ Source: TypeAlias = (
     | Iterable[tuple[Key, Key | None]]
     | Any
 )
-"""A path; an Arrow table; an iterable of tables or batches, or of rows as dicts; a mapping or pairs of keys and
+"""A path, a pattern or a list of them; an Arrow table; an iterable of tables or batches, or of rows as dicts; a mapping or pairs of keys and
 values; an array of uint8, a row for each record."""
 
 REMEDIES = {
@@ -34,6 +35,29 @@ REMEDIES = {
     ("datasets", "DatasetDict"): 'one of its splits, such as splits["train"]',
 }
 """The remedies for objects that are refused, by package and name of the type."""
+
+
+def source_form(
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    header: bool = True,
+    separator: str | None = None,
+    key_length: int | tuple[int, int] | None = None,
+    key_hex: bool = False,
+    binary_keys: bool = False,
+) -> dict[str, Any]:
+    """The form of a source that is a path, as the native part reads it."""
+    lengths = (key_length, key_length) if isinstance(key_length, int) else key_length
+    return {
+        "format": format,
+        "delimiter": delimiter,
+        "header": header,
+        "separator": separator,
+        "key_length": lengths,
+        "key_hex": key_hex,
+        "binary_keys": binary_keys,
+    }
 
 
 def refuse_unreadable(source: object) -> None:

@@ -17,6 +17,7 @@ use pyo3::types::PyDict;
 use crate::errors::{of_core, of_plan, of_store};
 use crate::progress::Reporter;
 use crate::source::{Array, Source};
+use crate::source_form::SourceForm;
 use crate::tasks::Functions;
 use crate::waiting::{Interrupt, run, run_until};
 
@@ -25,12 +26,13 @@ const DEFAULT_SCHEME: &str = "inspire";
 
 /// Builds a snapshot: see `pypapir.build`, which has the defaults.
 #[pyfunction]
-#[pyo3(signature = (source, out, *, key, values, scheme, goal, verifiable, memory, name, params, shards, record_bytes, force, tasks, progress))]
+#[pyo3(signature = (source, out, *, form, key, values, scheme, goal, verifiable, memory, name, params, shards, record_bytes, force, tasks, progress))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn build<'py>(
     py: Python<'py>,
     source: Bound<'py, PyAny>,
     out: PathBuf,
+    form: SourceForm,
     key: Option<String>,
     values: Vec<String>,
     scheme: Option<String>,
@@ -46,7 +48,8 @@ pub(crate) fn build<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let interrupt = Arc::new(Interrupt::default());
-    let (mut options, source) = Source::options(&source, out, key, values, &interrupt)?;
+    let (options, source) = Source::options(&source, out, key, values, &interrupt)?;
+    let mut options = form.add_to(options)?;
     let machines = shards.map(|shards| Machines {
         shards,
         network: DEFAULT_NETWORK,
@@ -67,6 +70,7 @@ pub(crate) fn build<'py>(
     options.params = params;
     options.record_bytes = record_bytes;
     options.force = force;
+    options.tell_format().map_err(of_store)?;
     options.tasks = tasks.map(|(shards, read, run)| {
         options.source = "a dataset".into();
         let runner = Functions { read, run };

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `build`, `plan` | snapshots, and what they will cost |
 //! | `source`, `arrow`, `pairs`, `items` | files, tables, rows, pairs and arrays as sources |
+//! | `source_form` | the form of files |
 //! | `bench` | measurements of schemes |
 //! | `database` | lookups in one process |
 //! | `client`, `local` | lookups in a service, awaited, and on the thread that calls |
@@ -35,6 +36,7 @@ mod scheme;
 mod service;
 mod shard;
 mod source;
+mod source_form;
 mod tasks;
 mod waiting;
 

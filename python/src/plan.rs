@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use crate::errors::{of_core, of_plan, of_store};
 use crate::progress::Reporter;
 use crate::source::Source;
+use crate::source_form::SourceForm;
 use crate::waiting::{Interrupt, run, run_until};
 
 /// The arguments of `pypapir.plan` besides the source, which has their defaults.
@@ -28,6 +29,7 @@ pub(crate) struct Requirements {
     keyed: bool,
     key: Option<String>,
     values: Vec<String>,
+    form: SourceForm,
     uplink: f64,
     downlink: f64,
     memory: Option<u64>,
@@ -161,10 +163,11 @@ fn surveyed(
         requirements.values.clone(),
         &interrupt,
     )?;
-    let options = BuildOptions {
+    let mut options = BuildOptions {
         record_bytes: requirements.record_bytes,
-        ..options
+        ..requirements.form.add_to(options)?
     };
+    options.tell_format().map_err(of_store)?;
 
     let (database, compressed_bytes) = match source {
         Source::Array(array) => {

@@ -1,6 +1,6 @@
 //! Sources in Python: paths, tables, pairs, arrays.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
@@ -8,10 +8,10 @@ use papir_core::{Error as CoreError, Records, Result as CoreResult, Shape, check
 use papir_store::{BuildOptions, Given, GivenRows};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyMapping, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyList, PyMapping, PyString, PyTuple};
 
 use crate::arrow::{Batches, YieldedBatches, has_stream, is_batch};
-use crate::errors::of_core;
+use crate::errors::{of_core, of_store};
 use crate::items::ItemIterator;
 use crate::pairs::{KEY, Pairs, VALUE, YieldedRows};
 use crate::waiting::Interrupt;
@@ -36,13 +36,15 @@ impl<'py> Source<'py> {
     ) -> PyResult<(BuildOptions, Self)> {
         let named = BuildOptions::new(format!("a {}", source.get_type().name()?), &out);
 
-        if source.is_instance_of::<PyString>() || source.hasattr("__fspath__")? {
-            let path = source.extract::<PathBuf>()?;
+        if let Some(files) = files_of(source)? {
+            let mut files = files.into_iter();
+            let first = files.next().unwrap_or_default();
             return Ok((
                 BuildOptions {
                     key,
                     values,
-                    ..BuildOptions::new(path, out)
+                    more: files.collect(),
+                    ..BuildOptions::new(first, out)
                 },
                 Self::Rows,
             ));
@@ -78,6 +80,36 @@ impl<'py> Source<'py> {
             Self::Rows,
         ))
     }
+}
+
+/// The files that a path, a pattern, or a list of them names; `None` for another source.
+fn files_of(source: &Bound<'_, PyAny>) -> PyResult<Option<Vec<PathBuf>>> {
+    if is_path(source)? {
+        return Ok(Some(expanded(&source.extract::<PathBuf>()?)?));
+    }
+    let is_list = source.is_instance_of::<PyList>() || source.is_instance_of::<PyTuple>();
+    if !is_list || source.len()? == 0 {
+        return Ok(None);
+    }
+
+    let mut files = Vec::new();
+    for item in source.try_iter()? {
+        let item = item?;
+        if !is_path(&item)? {
+            return Ok(None);
+        }
+        files.extend(expanded(&item.extract::<PathBuf>()?)?);
+    }
+    Ok(Some(files))
+}
+
+fn is_path(source: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(source.is_instance_of::<PyString>() || source.hasattr("__fspath__")?)
+}
+
+/// The files that a path names, if it is a pattern.
+fn expanded(path: &Path) -> PyResult<Vec<PathBuf>> {
+    papir_store::expand(path).map_err(of_store)
 }
 
 /// Rows of a program.

@@ -125,6 +125,66 @@ def test_a_key_without_values_makes_a_set(tmp_path: Path) -> None:
     assert words.get("absent") is None
 
 
+def value(source: Any, key: str, tmp_path: Path, **form: Any) -> bytes | None:
+    """The value of a key in a snapshot of a source in this form."""
+    pypapir.build(source, tmp_path / "w.papir", scheme="simple", **form)
+    return pypapir.open(tmp_path / "w.papir").get(key)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "form", "expected"),
+    [
+        ("a.tsv", "k\tv\na\t1\n", {"key": "k", "value": "v"}, b"1"),
+        ("a.csv", "a;1\nb;2\n", {"key": "1", "value": "2", "header": False, "delimiter": ";"}, b"1"),
+        ("a.txt", "# keys\na\n", {}, b""),
+        ("data", "a:1\nb:2\n", {}, b"1"),
+        ("data", "a => 1\n", {"format": "pairs", "separator": " => "}, b"1"),
+        ("data", "127.0.0.1 a\n", {"format": "hosts", "key_length": (1, 2)}, b"127.0.0.1"),
+    ],
+)
+def test_text_files_have_many_forms(
+    name: str, text: str, form: dict[str, Any], expected: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert value(tmp_path / name, "a", tmp_path, **form) == expected
+    assert pypapir.plan(tmp_path / name, **form).records > 0
+
+
+def test_several_files_and_patterns_are_sources(tmp_path: Path) -> None:
+    files = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for file in files:
+        file.write_text(f"{file.stem}\n")
+    for source in [files, tuple(map(str, files)), str(tmp_path / "*.txt")]:
+        assert value(source, "a", tmp_path) == value(source, "b", tmp_path) == b""
+        assert value(source, "c", tmp_path) is None
+    with pytest.raises(pypapir.Error, match="no file matches"):
+        pypapir.build(tmp_path / "*.csv", tmp_path / "w.papir", key="k")
+
+
+def test_forms_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("00ff\n01a\n")
+    forms: list[tuple[dict[str, Any], str]] = [
+        ({"key_length": 4}, "line 2: the key `01a` has 3 bytes: expected 4"),
+        ({"key_hex": True, "format": "csv"}, "without columns"),
+        ({"separator": ":"}, "a separator of a list source"),
+        ({"format": "xml"}, "xml"),
+    ]
+    for form, error in forms:
+        with pytest.raises(pypapir.Error, match=error):
+            pypapir.build(tmp_path / "a.txt", tmp_path / "w.papir", **form)
+    with pytest.raises(ValueError, match="a delimiter of 2 bytes: expected one"):
+        pypapir.build(tmp_path / "a.txt", tmp_path / "w.papir", delimiter="::")
+    with pytest.raises(pypapir.Error, match="the key `word 0` is not hexadecimal"):
+        pypapir.build(WORDS, tmp_path / "w.papir", key_hex=True)
+    with pytest.raises(pypapir.Error, match="delimiter or header of a given source"):
+        pypapir.build(WORDS, tmp_path / "w.papir", delimiter=";")
+    (tmp_path / "latin.csv").write_bytes(b"k,v\nK\xf6ln,1\n")
+    with pytest.raises(pypapir.Error, match="line 2: the key is not UTF-8"):
+        pypapir.build(tmp_path / "latin.csv", tmp_path / "w.papir", key="k")
+    pypapir.build(tmp_path / "latin.csv", tmp_path / "w.papir", key="k", binary_keys=True, scheme="simple")
+    assert pypapir.open(tmp_path / "w.papir").get(b"K\xf6ln") == b""
+
+
 class OwnError(Exception):
     """An exception of the caller."""
 

@@ -8,6 +8,7 @@ import ray
 
 from pypapir import _native
 from pypapir._building import Bar, Built, ProgressFunction
+from pypapir._sources import source_form
 from pypapir.ray._reading import INTERVAL, read_by_tasks, schema_of, stream
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def build(
         built = _native.build(
             schema.empty_table() if key else stream(rows, schema),
             out,
+            form=source_form(),
             key=key,
             values=values,
             scheme=scheme,
