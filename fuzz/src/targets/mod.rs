@@ -31,6 +31,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("manifest", files::manifest),
     ("csv", rows::csv),
     ("jsonl", rows::jsonl),
+    ("lines", rows::lines),
     ("changes", rows::changes),
     ("tokens", secrets::tokens),
     ("state", secrets::state),

@@ -4,11 +4,33 @@ use std::fs;
 
 use papir_core::{Error, NoProgress, Run};
 use papir_lookup::BucketTarget;
-use papir_store::{Build, BuildOptions, ChangeColumns, Preparation, Prepare, read_changes};
+use papir_store::{
+    Build, BuildOptions, ChangeColumns, Format, Preparation, Prepare, read_changes,
+};
 
 use crate::{Target, outcome};
 
-/// Reads a source up to the point where a scheme would prepare its records.
+/// Reads a source up to the point where a scheme would prepare its records. Returns the outcome.
+fn read(options: &BuildOptions) -> String {
+    let prepare: &Prepare<'_> = &|content, _, _| {
+        Err(Error::out_of_bounds(
+            "records",
+            content.shape().records(),
+            "none",
+        ))
+    };
+    let preparation = Preparation {
+        bucket: &|_| Ok(BucketTarget::default()),
+        prepare,
+    };
+
+    let built = Build::new(options)
+        .prepared_by(&preparation)
+        .run(&mut Run::new(&mut super::schemes::rng(), &NoProgress));
+    outcome(&built)
+}
+
+/// Reads rows with columns.
 fn rows(extension: &'static str, seeds: Vec<Vec<u8>>) -> Target {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join(format!("fuzzed.{extension}"));
@@ -21,27 +43,46 @@ fn rows(extension: &'static str, seeds: Vec<Vec<u8>>) -> Target {
                 let mut options = BuildOptions::new(&source, folder.path().join("out.papir"));
                 options.key = keyed.then(|| "k".to_owned());
                 options.values = values.iter().map(|&name| name.to_owned()).collect();
-
-                let prepare: &Prepare<'_> = &|content, _, _| {
-                    Err(Error::out_of_bounds(
-                        "records",
-                        content.shape().records(),
-                        "none",
-                    ))
-                };
-                let preparation = Preparation {
-                    bucket: &|_| Ok(BucketTarget::default()),
-                    prepare,
-                };
-
-                let built = Build::new(&options)
-                    .prepared_by(&preparation)
-                    .run(&mut Run::new(&mut super::schemes::rng(), &NoProgress));
-                outcome(&built)
+                read(&options)
             });
 
         outcomes.concat().replace(&*source.to_string_lossy(), "")
     })
+}
+
+/// Lists, pairs, hosts files, and formats that are told from content.
+pub(super) fn lines() -> Target {
+    let seeds = [
+        "# a\n\nb c\r\nd\re",
+        "00ff:3\n01aa:12\n:\n",
+        "127.0.0.1 a b # c\nfe80::1%lo0 d\n",
+        "k\tv\na\t1\n",
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("fuzzed");
+    let target = Target::new(
+        seeds.map(|text| text.as_bytes().to_vec()).to_vec(),
+        move |input| {
+            fs::write(&source, input).unwrap();
+            let formats = [
+                Some(Format::List),
+                Some(Format::Pairs),
+                Some(Format::Hosts),
+                None,
+            ];
+
+            let outcomes = formats.map(|format| {
+                let mut options = BuildOptions::new(&source, folder.path().join("out.papir"));
+                options.format = format;
+                let told = outcome(&options.tell_format());
+                told + &read(&options)
+            });
+            outcomes.concat().replace(&*source.to_string_lossy(), "")
+        },
+    );
+    target.with_words(&[
+        "#", ":", "\n", "\r", "\r\n", " ", "::1 ", "0.0.0.0 ", "\u{feff}", "\u{0}", "\t", "\"",
+    ])
 }
 
 /// CSV.
