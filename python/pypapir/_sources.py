@@ -25,8 +25,8 @@ Source: TypeAlias = (
     | Iterable[tuple[Key, Key | None]]
     | Any
 )
-"""A path, a pattern or a list of them; an Arrow table; an iterable of tables or batches, or of rows as dicts; a mapping or pairs of keys and
-values; an array of uint8, a row for each record."""
+"""A path, a pattern or a list of them; an Arrow table; an iterable of tables or batches, or of rows as dicts;
+a mapping or pairs of keys and values; an array of uint8, a row for each record."""
 
 REMEDIES = {
     ("polars", "LazyFrame"): "a table: collect it, as by frame.collect()",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// Reads a file, or standard input for `-`. An error names the file.
+/// Reads a file, or standard input for `-`. An error names the file. UTF-16 is an error.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let read = if file.as_os_str() == "-" {
         let mut bytes = Vec::new();
@@ -15,7 +15,11 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
         std::fs::read(file)
     };
 
-    read.map_err(|error| Failure::at(file, error))
+    let bytes = read.map_err(|error| Failure::at(file, error))?;
+    if papir_store::has_utf_16_mark(&bytes) {
+        return Err(Failure::at(file, "line 1: UTF-16: expected UTF-8"));
+    }
+    Ok(bytes)
 }
 
 /// Splits bytes into lines, without their terminators and a byte order mark.

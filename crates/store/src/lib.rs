@@ -54,7 +54,7 @@ pub use snapshot::{
 };
 pub use source::{
     Cell, ChangeColumns, ChangeRow, Format, Given, GivenRows, KeyForm, SkippedRow, TextForm,
-    each_csv_row, expand, read_changes, without_mark,
+    each_csv_row, expand, has_utf_16_mark, read_changes, without_mark,
 };
 pub use update::{
     AppendOptions, DeltaReport, Earlier, MergeOptions, Prediction, REBUILD_ROOM,

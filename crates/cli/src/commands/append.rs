@@ -27,8 +27,8 @@ pub(crate) struct Arguments {
     /// input.
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
-    /// Format of the source: csv, jsonl, parquet, sqlite or raw [default: from the extension, else
-    /// raw].
+    /// Format of the source: csv, tsv, jsonl, parquet, sqlite or raw [default: from the extension,
+    /// else raw].
     #[arg(long)]
     format: Option<Format>,
     /// The columns or fields of the values, separated by commas [default: those of the database's

@@ -354,6 +354,11 @@ fn invalid_batches_are_refused_in_one_line() {
         &["get", &service.url, "--batch", &empty],
         &["empty.txt", "empty"],
     );
+    let utf_16 = folder.write("utf-16.txt", b"\xff\xfe3\0\n\0");
+    fails_with(
+        &["get", &service.url, "--batch", &utf_16],
+        &["utf-16.txt", "line 1: UTF-16"],
+    );
     let wrong = folder.write("wrong.txt", "3\nfour\n");
     fails_with(
         &["get", &service.url, "--batch", &wrong],

@@ -8,7 +8,7 @@ use papir_lookup::psi::Row;
 
 use crate::error::{Error, Result};
 use crate::file::name_of;
-use crate::source::{Input, without_mark};
+use crate::source::{Input, has_utf_16_mark, without_mark};
 
 /// Maximum length of a line in bytes.
 const MAX_LINE_BYTES: usize = 1 << 20;
@@ -33,6 +33,11 @@ pub(super) fn rows(path: &Path, labels: bool, progress: &dyn Progress) -> Result
         if text.len() > MAX_LINE_BYTES {
             let reason = "longer than 1 MiB: expected an element";
             return Err(bad_line(path, line, reason));
+        }
+
+        // The elements of the other side would be in UTF-8, and none would match.
+        if line == 1 && has_utf_16_mark(&text) {
+            return Err(bad_line(path, line, "UTF-16: expected UTF-8"));
         }
 
         let begin = match line {
@@ -139,6 +144,8 @@ mod tests {
 
         let marked = read(b"\xef\xbb\xbfa\nb\n", false).unwrap();
         assert_eq!(marked[0].element, b"a", "without the byte order mark");
+        let error = read(b"\xff\xfea\0\n\0", false).unwrap_err().to_string();
+        assert!(error.contains("line 1: UTF-16"), "{error}");
 
         let error = read(b"a,1\nb\n", true).unwrap_err().to_string();
         assert!(error.contains("line 2: no label"), "{error}");

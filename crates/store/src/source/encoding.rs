@@ -12,9 +12,14 @@ pub(super) fn check_text(what: &str, bytes: &[u8]) -> Result<(), Fault> {
     }
 }
 
+/// Returns whether a text begins with a byte order mark of UTF-16. No text in UTF-8 does.
+pub fn has_utf_16_mark(text: &[u8]) -> bool {
+    text.starts_with(&[0xff, 0xfe]) || text.starts_with(&[0xfe, 0xff])
+}
+
 /// The encoding of text in words; `None` for UTF-8 without NUL bytes.
 pub(super) fn other_encoding(bytes: &[u8]) -> Option<String> {
-    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+    if has_utf_16_mark(bytes) {
         return Some("UTF-16".to_owned());
     }
     // Without a byte order mark, a letter of ASCII in UTF-16 has a NUL byte beside it.

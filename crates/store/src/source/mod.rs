@@ -104,6 +104,7 @@ pub(crate) use changes::{PartOfSource, changes_in, format_of_changes};
 pub(crate) use content::format_of_content;
 pub use csv::each_csv_row;
 pub(crate) use csv::{RowScanner, Scanned, StrayQuote, count_lines, is_line_end, line_end};
+pub use encoding::has_utf_16_mark;
 pub(crate) use form::{ANY_KEY, DEFAULT_TEXT};
 pub use form::{KeyForm, TextForm};
 pub use format::Format;

@@ -84,7 +84,7 @@ impl<'a> LineReader<'a> {
 
         Ok(match self.line {
             1 => without_mark(&self.text),
-            _ => &self.text,
+            _ => self.text.as_slice(),
         })
     }
 
