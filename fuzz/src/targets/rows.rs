@@ -4,9 +4,7 @@ use std::fs;
 
 use papir_core::{Error, NoProgress, Run};
 use papir_lookup::BucketTarget;
-use papir_store::{
-    Build, BuildOptions, ChangeColumns, Format, Preparation, Prepare, read_changes,
-};
+use papir_store::{Build, BuildOptions, ChangeColumns, Format, Preparation, Prepare, read_changes};
 
 use crate::{Target, outcome};
 

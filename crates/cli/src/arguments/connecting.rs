@@ -238,11 +238,9 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
         E::Relay { url, failure } if is_unknown_certificate(failure.source.as_ref()) => {
             Failure::new(format!("{url}: {failure} ({})", trust_hint("relay")))
         }
-        E::Transport { url, source } if asks_for_certificate(source.as_ref()) => {
-            Failure::new(format!(
-                "{url}: {source} (--client-cert FILE --client-key FILE)"
-            ))
-        }
+        E::Transport { url, source } if asks_for_certificate(source.as_ref()) => Failure::new(
+            format!("{url}: {source} (--client-cert FILE --client-key FILE)"),
+        ),
 
         error @ E::TooLarge { .. } => Failure::new(format!("{error} (--max-download)")),
         error @ E::NoIssuer { .. } => {

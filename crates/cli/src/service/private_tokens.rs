@@ -173,7 +173,9 @@ fn connection(url: &str, network: &Network) -> Result<DirectorySource, Failure> 
         proxy: network.proxy.clone(),
         ..Options::default()
     };
-    Ok(DirectorySource::Issuer(forwarding::to_issuer(url, &options)?))
+    Ok(DirectorySource::Issuer(forwarding::to_issuer(
+        url, &options,
+    )?))
 }
 
 #[cfg(test)]

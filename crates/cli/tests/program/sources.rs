@@ -140,7 +140,10 @@ fn several_files_are_one_source() {
     assert_eq!(got(&out, &["a"]), b"1");
     assert_eq!(got(&out, &["d"]), b"4");
     let described = succeeds(&["inspect", &out]);
-    assert!(described.contains("10.csv and 1 more (csv, "), "{described}");
+    assert!(
+        described.contains("10.csv and 1 more (csv, "),
+        "{described}"
+    );
 }
 
 #[test]

@@ -193,8 +193,7 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
             token: None,
         }
     } else {
-        rights(app, request, name)
-            .map_err(|problem| unless_loading(app, request, problem))?
+        rights(app, request, name).map_err(|problem| unless_loading(app, request, problem))?
     };
     check_known(app, name, &grant)?;
     let peer = request

@@ -16,7 +16,9 @@ use std::time::SystemTime;
 use papir_checkpoint::{Leaf, Log};
 use papir_core::erased::ErasedServer;
 use papir_core::scratch::{InMemory, Scratch};
-use papir_core::{Description, Error as CoreError, Goal, Records, Result as CoreResult, Run, Sizes};
+use papir_core::{
+    Description, Error as CoreError, Goal, Records, Result as CoreResult, Run, Sizes,
+};
 use papir_lookup::{Commitment, TableReport};
 use rand_core::CryptoRng;
 

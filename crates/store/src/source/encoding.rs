@@ -47,7 +47,10 @@ mod tests {
         ] {
             assert_eq!(other_encoding(bytes).unwrap(), expected);
             let fault = check_text("the key", bytes).err().unwrap().to_string();
-            assert!(fault.starts_with(&format!("the key is {expected}")), "{fault}");
+            assert!(
+                fault.starts_with(&format!("the key is {expected}")),
+                "{fault}"
+            );
         }
         for text in ["", "Köln", "\u{feff}k"] {
             assert_eq!(other_encoding(text.as_bytes()), None, "{text}");

@@ -243,9 +243,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
     // Checked first: a refused command line must not leave a new key file.
-    let source = arguments
-        .form
-        .options(&arguments.sources, arguments.record_bytes, &arguments.out)?;
+    let source =
+        arguments
+            .form
+            .options(&arguments.sources, arguments.record_bytes, &arguments.out)?;
     check(arguments, &source)?;
     if arguments.insecure_newton {
         papir_research::register()?;

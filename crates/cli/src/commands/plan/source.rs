@@ -31,10 +31,8 @@ pub(super) struct Columns {
 impl Columns {
     /// Refuses columns without a source.
     pub(super) fn refuse(&self) -> Result<(), Failure> {
-        let is_given = self.key.is_some()
-            || !self.value.is_empty()
-            || self.room > 0
-            || self.form.is_given();
+        let is_given =
+            self.key.is_some() || !self.value.is_empty() || self.room > 0 || self.form.is_given();
         match is_given {
             true => Err(Failure::new(
                 "--key, --value, --room and the form describe a source: give SOURCE",

@@ -8,7 +8,10 @@ use papir_server::{DirectoryTransport, RelayTransport};
 use crate::failure::Failure;
 
 /// Fails: this build forwards no requests.
-pub(crate) fn to_gateway(url: &str, _options: &Options) -> Result<Arc<dyn RelayTransport>, Failure> {
+pub(crate) fn to_gateway(
+    url: &str,
+    _options: &Options,
+) -> Result<Arc<dyn RelayTransport>, Failure> {
     Err(without_feature(&format!("forwards no requests to {url}")))
 }
 

@@ -33,7 +33,8 @@ pub trait AnyConnection: Clone + Send + Sized + 'static {
     fn open_with(url: &str, options: &Options) -> Result<Self>;
     fn open_any(urls: &[String], options: &Options) -> Result<Self>;
     /// An intersection with a set that these servers have.
-    fn intersect_any(urls: &[String], elements: &[&str], options: &Options) -> Result<Intersection>;
+    fn intersect_any(urls: &[String], elements: &[&str], options: &Options)
+    -> Result<Intersection>;
     /// The address of the server in use.
     fn server(&self) -> String;
     fn register(&mut self) -> Result<()>;
