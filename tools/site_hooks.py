@@ -29,7 +29,15 @@ ROOT_PAGES = {
 ALIASES = {"README.md": "index.md", "docs/decisions": "decisions/README.md"}
 DECISIONS = "decisions/"
 # Pages whose tables need the width of the table of contents.
-WIDE = {"anonymity.md", "capacity.md", "compare.md", "costs.md", "notes/all-schemes.md"}
+WIDE = {
+    "anonymity.md",
+    "attacks.md",
+    "audit.md",
+    "capacity.md",
+    "compare.md",
+    "costs.md",
+    "notes/all-schemes.md",
+}
 
 FENCE = re.compile(r"^(```.*?^```[^\n]*$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
