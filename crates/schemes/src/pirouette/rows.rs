@@ -7,8 +7,9 @@ use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, Sui
 impl ListedScheme for Pirouette<Standard> {
     const ROWS: SchemeRows = SchemeRows {
         paper: "Pirouette (Kang, Schild)",
-        purpose: "Queries of 36 bytes, for radios, sensors and satellites: clients register 108 MiB of \
-            keys once, and a lookup in 256 MiB takes the server one to two seconds of a core",
+        purpose: "Queries of 36 bytes in an envelope of 32, for radios, sensors and satellites: \
+            clients register 108 MiB of keys once, and a lookup in 256 MiB takes the server one to \
+            two seconds of a core",
         assumption: "ring-LWE over R_q with a ternary secret, and over the response ring with a secret \
             like the error; LWE with binary secrets; and circular security: rotation keys encrypt \
             the short keys' bits under the ring's key, switching keys the ring's key under the \
