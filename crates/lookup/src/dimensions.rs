@@ -262,6 +262,12 @@ mod tests {
             (d.format.tag_bytes, d.format.length_bytes, d.bucket_bytes),
             (4, 1, 8)
         );
+        // The byte of the length leaves no room for a value of four bytes.
+        let d = choose(BucketTarget::Grow(8), &[0, 4, 2]);
+        assert_eq!(
+            (d.format.tag_bytes, d.format.length_bytes, d.bucket_bytes),
+            (8, 1, 13)
+        );
     }
 
     #[test]
