@@ -510,11 +510,13 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Sh
         });
     }
 
-    let notes = titles(&[
+    let mut notes = titles(&[
         "The paper's times are for 16 threads; those of medium and large are its own extrapolations. Its preprocessing of tiny was 14 CPU-days as coded.",
         "Its modulus of 804 bits for small does not decrypt, its 1817 bits at n = 2^16 give 123 bits of security, and its rings of degree 2^16 have 2^15 slots, not 2^16.",
         "papir's medium and large are secure rings for the same numbers of records, predicted at the rate measured for small. papir-papers depir --set medium measures medium.",
     ]);
+    notes.extend(printed::table(printed::DEPIR, "Table 3")?.corrections());
+
     let correct = reports.iter().all(|report| report.correct);
     Ok(SheetRows {
         columns,

@@ -245,10 +245,52 @@ impl PaperTable {
         self.columns.iter().position(|one| one.column == column)
     }
 
+    /// A note on each misprint, with the figure that replaces it.
+    pub fn corrections(&self) -> Vec<String> {
+        let mut notes = self.corrections_at(&self.table, &self.rows);
+        for database in &self.databases {
+            let place = format!("{}, {}, {}", self.table, database.database, database.entry);
+            notes.extend(self.corrections_at(&place, &database.rows));
+        }
+        notes
+    }
+
+    /// The notes on misprints in the rows at this place.
+    fn corrections_at(&self, place: &str, rows: &[PaperRow]) -> Vec<String> {
+        let mut notes = Vec::new();
+        for row in rows {
+            for (column, used) in &row.corrected {
+                // The file was checked for a column of each correction.
+                let Some(index) = self.index(column) else {
+                    continue;
+                };
+
+                let unit = &self.columns[index].unit;
+                let printed = row.cells[index].with_unit(unit);
+                let used = used.with_unit(unit);
+                let row = row.name();
+                notes.push(format!(
+                    "Misprint: {place}, {row}, {column}: printed {printed}, used {used}."
+                ));
+            }
+        }
+        notes
+    }
+
     /// All rows, those of the databases included.
     pub fn all_rows(&self) -> impl Iterator<Item = &PaperRow> {
         let of_databases = self.databases.iter().flat_map(|database| &database.rows);
         self.rows.iter().chain(of_databases)
+    }
+}
+
+impl PrintedCell {
+    /// The figure with its unit, which words have already.
+    fn with_unit(&self, unit: &str) -> String {
+        match self {
+            Self::Number(number) => format!("{number} {unit}").trim_end().to_owned(),
+            Self::Text(text) => text.clone(),
+        }
     }
 }
 

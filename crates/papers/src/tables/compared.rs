@@ -33,10 +33,14 @@ fn compared(table: &'static PaperTable, listed: &'static TableListing) -> Result
         _ => blocks(table)?,
     };
 
+    // A reader who compares with the paper must know where figures differ from it.
+    let mut notes = listed.notes.clone();
+    notes.extend(table.corrections());
+
     Ok(Table {
         name: &listed.name,
         what: &listed.what,
-        notes: strings(&listed.notes),
+        notes: strings(notes.leak()),
         blocks: blocks.leak(),
     })
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use papir_papers::printed::{self, Paper, PrintedCell, RowFigures};
+use papir_papers::tables;
 
 /// A file with two tables of one row each.
 const FILE: &str = r#"
@@ -125,12 +126,46 @@ fn a_corrected_figure_replaces_the_misprint() {
     let paper = Paper::parse("file.toml", &text).unwrap();
     let figures = RowFigures::of(&paper.tables[0], "theirs").unwrap();
     assert_eq!(figures.number("Time", "ms"), Ok(2.0));
+    assert_eq!(
+        paper.tables[0].corrections(),
+        ["Misprint: Table 1, theirs, Time: printed 1 ms, used 2 ms."]
+    );
+    assert!(paper.tables[1].corrections().is_empty());
 
     let unknown = text.replacen("{ \"Time\" = 2 }", "{ \"Times\" = 2 }", 1);
     let found = fault(&unknown);
     assert!(
         found.contains("Times corrected: expected a column"),
         "{found}"
+    );
+}
+
+/// A table says which of its figures differ from the paper's.
+#[test]
+fn misprints_are_named_below_their_tables() {
+    for (name, words) in [
+        ("inspire-9", "32 GB, 1 bit, the row of 7348 KB"),
+        (
+            "zip-4",
+            "512 MB, 16 KB, HintlessPIR, Total Comm.: printed 1452 KB, used 1412 KB.",
+        ),
+        (
+            "zip-5",
+            "2^20, 288 B, XPSIR, Online Total: printed 895 KB, used 859 KB.",
+        ),
+        (
+            "pirouette-5",
+            "T-Respire (par.), 8 GB, Offline Comm.: printed 91 GB, used 91 MB.",
+        ),
+    ] {
+        let notes = tables::by_name(name).unwrap().unwrap().notes;
+        assert!(notes.iter().any(|note| note.contains(words)), "{notes:?}");
+    }
+
+    let large = printed::table("Doubly-efficient PIR", "Table 3").unwrap();
+    assert_eq!(
+        large.corrections(),
+        ["Misprint: Table 3, large, Amortized: printed 4000 ms, used 40000 ms."]
     );
 }
 
