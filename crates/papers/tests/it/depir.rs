@@ -120,3 +120,26 @@ fn table_2_follows_the_propositions() {
         );
     }
 }
+
+/// Rows marked as printed have the figures of the paper's Table 4, and none that is computed.
+#[test]
+fn table_4_quotes_the_papers_rows() {
+    let table = depir::sheet_by_name(SheetKind::Table, "depir-4").unwrap();
+    let report = table.make([Set::Least; 2], EFFORT, &NoProgress).unwrap();
+
+    let own = report.rows.iter().filter(|row| row[0] == "DEPIR, printed");
+    let cells: Vec<String> = own.map(|row| row[1..].join(", ")).collect();
+    assert_eq!(
+        cells,
+        [
+            "870 TB, 65536, 32300, 8.9, 15020334, 2 B",
+            "412 PB, 65536, 40000, 9.1, 185250786, 2 B"
+        ]
+    );
+
+    let quoted = report
+        .rows
+        .iter()
+        .filter(|row| row[0].ends_with(", printed"));
+    assert_eq!(quoted.count(), 5);
+}
