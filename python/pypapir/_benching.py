@@ -67,6 +67,7 @@ class Measurement:
     ticket_s: float | None = None
     ticket_bytes: int | None = None
     ahead_bytes: int | None = None
+    ahead_ms: float | None = None
     client_cold_s: float | None = None
     client_ready_ms: float | None = None
 

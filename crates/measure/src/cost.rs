@@ -18,13 +18,20 @@ pub struct Cost {
     /// Bytes of the hint, which a client fetches once for each database version. The paper's
     /// schemes have none.
     pub hint_bytes: u64,
-    /// Sum of the four sizes above in KB of 1024 bytes, the paper's unit. It is the cost of a
+    /// Bytes of the key that was sent ahead of a measured query, and of its answer. It is zero if
+    /// predicted: `keys_bytes` and `download_bytes` then include them.
+    pub ahead_bytes: u64,
+    /// Sum of the five sizes above in KB of 1024 bytes, the paper's unit. It is the cost of a
     /// client's first query.
     pub total_kib: f64,
-    /// Sum of the four sizes above in KB of 1000 bytes.
+    /// Sum of the five sizes above in KB of 1000 bytes.
     pub total_kb: f64,
-    /// Time of an answer in milliseconds, or null if the cost model does not count its work.
+    /// Time of an answer in milliseconds, with `ahead_ms`, or null if the cost model does not count
+    /// its work.
     pub server_ms: Option<f64>,
+    /// Time of the answer to the key that was sent ahead, in milliseconds. It is null if none was
+    /// sent ahead.
+    pub ahead_ms: Option<f64>,
     /// Answer time divided by the time of reading the database once, or null if not measured.
     pub reads: Option<f64>,
     /// Time to prepare the database in seconds.
@@ -50,6 +57,7 @@ struct SentBytes {
     query_bytes: u64,
     download_bytes: u64,
     hint_bytes: u64,
+    ahead_bytes: u64,
 }
 
 impl Cost {
@@ -60,17 +68,21 @@ impl Cost {
             query_bytes,
             download_bytes,
             hint_bytes,
+            ahead_bytes,
         } = sent;
-        let total = (keys_bytes + query_bytes + download_bytes + hint_bytes) as f64;
+        let once = keys_bytes + hint_bytes;
+        let total = (once + ahead_bytes + query_bytes + download_bytes) as f64;
 
         Self {
             keys_bytes,
             query_bytes,
             download_bytes,
             hint_bytes,
+            ahead_bytes,
             total_kib: total / 1024.0,
             total_kb: total / 1000.0,
             server_ms: None,
+            ahead_ms: None,
             reads: None,
             offline_s: None,
             query_ms: None,
@@ -85,7 +97,9 @@ impl Cost {
     /// Returns the costs of a measurement.
     pub fn measured(report: Report) -> Self {
         Self {
-            server_ms: Some(report.answer_ms),
+            // The server's whole work for a lookup, whenever it does it.
+            server_ms: Some(report.answer_ms + report.ahead_ms.unwrap_or(0.0)),
+            ahead_ms: report.ahead_ms,
             reads: Some(report.reads),
             offline_s: Some(report.offline_s),
             query_ms: Some(report.query_ms),
@@ -99,6 +113,7 @@ impl Cost {
                 query_bytes: report.query_bytes,
                 download_bytes: report.download_bytes,
                 hint_bytes: report.hint_bytes,
+                ahead_bytes: report.ahead_bytes.unwrap_or(0),
             })
         }
     }
@@ -132,6 +147,7 @@ impl Cost {
                 query_bytes: query - query_keys,
                 download_bytes: answer,
                 hint_bytes: hint,
+                ahead_bytes: 0,
             })
         }
     }

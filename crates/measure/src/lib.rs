@@ -24,6 +24,10 @@
 //! | `hint_bytes` | data at the client that depends on the database |
 //! | `material_bytes` | data at the server that depends on the database |
 //! | `rss_bytes` | [`memory::Resident`]; null if the system does not report it |
+//! | `ticket_s`, `ticket_bytes` | the server's ticket for a query, in schemes with tickets |
+//! | `ahead_bytes` | with `--hold`: the key that is sent ahead, and its answer |
+//! | `ahead_ms` | with `--hold`: the server's answer to that key, which is not in `answer_ms` |
+//! | `client_cold_s`, `client_ready_ms` | the client's work before a query, and then `query_ms` |
 //! | `query_ms`, `extract_ms` | the client's times, including encoding and decoding |
 //! | `security_bits` | estimated security; null if nothing is encrypted |
 //! | `failure_log2` | log₂ of the probability that decoding fails; null if it never does |

@@ -137,6 +137,7 @@ impl PreparedDatabase {
             ticket_s: tally.ticket,
             ticket_bytes: tally.ticket_bytes,
             ahead_bytes: tally.ahead_bytes,
+            ahead_ms: tally.ahead.map(|seconds| 1e3 * seconds),
             client_cold_s: tally.client_cold,
             client_ready_ms: tally.client_cold.map(|_| milliseconds(&tally.query)),
             query_ms: milliseconds(&tally.query),

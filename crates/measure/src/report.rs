@@ -42,6 +42,10 @@ pub struct Report {
     /// Bytes of a key that is sent ahead, and of its answer. It is null if no key was sent ahead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ahead_bytes: Option<u64>,
+    /// Time of the server's answer to a key that is sent ahead. It is null if no key was sent
+    /// ahead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ahead_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_cold_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,6 +122,9 @@ const ROWS: &[ReportRow] = &[
     }),
     ("sent ahead", |r| {
         r.ahead_bytes.map_or("-".to_owned(), display)
+    }),
+    ("answered ahead", |r| {
+        r.ahead_ms.map_or("-".to_owned(), milliseconds)
     }),
     ("client precomputation", |r| {
         r.client_cold_s.map_or("-".to_owned(), seconds)

@@ -6,6 +6,7 @@ use clap::Parser;
 use papir_core::Choice;
 use papir_core::{Goal, NoProgress, Records, Result as CoreResult, Shape, read_record};
 use papir_measure::cli::{Args, Outcome, perform, run_with};
+use papir_measure::cost::Cost;
 use papir_measure::effort::{Effort, MeasurementPlan};
 use papir_measure::measure::measure;
 use papir_measure::records::Synthetic;
@@ -542,6 +543,31 @@ fn zipdouble_is_measured() {
         bytes("upload_bytes") + bytes("download_bytes") < bytes("ahead_bytes") / 10,
         "{report}"
     );
+    assert!(report["ahead_ms"].as_f64() > Some(0.0), "{report}");
+}
+
+#[test]
+fn costs_include_what_was_sent_and_answered_ahead() {
+    let records = Synthetic::new(300, 8).unwrap();
+    let plan = MeasurementPlan {
+        records: &records,
+        expected: &records,
+        choice: Choice::Goal(Goal::Balanced),
+        effort: EFFORT,
+    };
+
+    let scheme = schemes::by_name("simple").unwrap();
+    let report = measure(&*scheme, &plan, &NoProgress).unwrap();
+    let mut held = report.clone();
+    held.ahead_bytes = Some(2048);
+    held.ahead_ms = Some(7.0);
+
+    let whole = Cost::measured(report);
+    let held = Cost::measured(held);
+    assert_eq!((whole.ahead_bytes, held.ahead_bytes), (0, 2048));
+    assert!((held.total_kib - whole.total_kib - 2.0).abs() < 1e-9);
+    let apart = held.server_ms.unwrap() - whole.server_ms.unwrap();
+    assert!((apart - 7.0).abs() < 1e-9);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use papir_measure::report::{titles, write_rows};
 use super::{TableReport, TableRow, print_scaling};
 use crate::Result;
 
-const HEADER: [&str; 21] = [
+const HEADER: [&str; 23] = [
     "database",
     "entry",
     "scheme",
@@ -19,9 +19,11 @@ const HEADER: [&str; 21] = [
     "query",
     "download",
     "hint",
+    "ahead",
     "total kB",
     "server ms, paper",
     "papir",
+    "of it ahead",
     "reads",
     "offline s, paper",
     "papir",
@@ -117,9 +119,11 @@ impl TableRow {
             of(|cost| Some(kib(cost.query_bytes)), 1),
             of(|cost| Some(kib(cost.download_bytes)), 1),
             of(|cost| Some(kib(cost.hint_bytes)), 1),
+            of(|cost| Some(kib(cost.ahead_bytes)), 1),
             of(|cost| Some(cost.total_kb), 1),
             number(Some(self.paper_server_ms), 0),
             of(|cost| cost.server_ms, 1),
+            of(|cost| cost.ahead_ms, 1),
             of(|cost| cost.reads, 2),
             number(self.paper_offline_s, 0),
             of(|cost| cost.offline_s, 1),

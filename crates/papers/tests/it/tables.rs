@@ -110,8 +110,8 @@ fn check_table(table: &Table, bench: &mut Bench<'_>) {
                         && cost.reads > Some(0.0)
                         && cost.offline_s > Some(0.0)
                 );
-                let bytes =
-                    cost.keys_bytes + cost.query_bytes + cost.download_bytes + cost.hint_bytes;
+                let once = cost.keys_bytes + cost.hint_bytes + cost.ahead_bytes;
+                let bytes = once + cost.query_bytes + cost.download_bytes;
                 assert!((cost.total_kib * 1024.0 - bytes as f64).abs() < 1e-6);
             }
             (papir, ours) => panic!("{} {ours:?}: {papir:?}", table.name),
