@@ -119,7 +119,10 @@ impl Single {
         vec![
             format!("({}, {})", self.n, self.modulus_log2),
             display(self.uncompressed_bytes),
+            format!("{:.2} kB", self.paper_uncompressed_kb),
             display(self.compressed_bytes),
+            format!("{:.2} %", self.reduction_percent()),
+            format!("{:.2} %", self.paper_reduction_percent),
             format!("{:.2} ms", self.compress_ms),
             format!("{:.1} ms", self.paper_ms),
             format!("{:.2} s", self.expand_s),
@@ -187,7 +190,10 @@ impl CompressionReport {
         let first = titles(&[
             "set",
             "uncompressed",
+            "paper",
             "compressed",
+            "shorter by",
+            "paper",
             "time",
             "paper",
             "expansion",

@@ -300,6 +300,15 @@ fn compression_runs_on_the_given_threads() {
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("384 bits, 3 threads, "), "{text}");
 
+    // Both count the n + 1 residues of an encryption, also of one from a ring.
+    for one in &report.single {
+        let kilobytes = one.uncompressed_bytes as f64 / 1e3;
+        assert!(
+            (kilobytes - one.paper_uncompressed_kb).abs() < 0.006,
+            "{one:?}"
+        );
+    }
+
     let none = Effort::alone(0, 1);
     let error = compress::measure(CompressionConfig::TINY, none, &NoProgress).unwrap_err();
     assert_eq!(error.to_string(), "0 threads: expected 1 to 1024 threads");
