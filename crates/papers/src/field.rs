@@ -65,6 +65,7 @@ pub fn figure(report: &FieldReport) -> FigureReport {
             report.threads,
             report.backend
         ),
+        notes: Vec::new(),
         kind: PlotKind::Scatter,
         rates: report.rates.clone(),
         missing: Vec::new(),

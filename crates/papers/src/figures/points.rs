@@ -51,6 +51,8 @@ pub struct FigureReport {
     pub figure: &'static str,
     /// Its number in the paper, and its content.
     pub what: String,
+    /// Differences from the paper's figure.
+    pub notes: Vec<String>,
     /// The kind of plot.
     #[serde(skip)]
     pub kind: PlotKind,
@@ -80,6 +82,7 @@ pub fn run(figure: &Figure, bench: &mut Bench<'_>) -> Result<FigureReport> {
     Ok(FigureReport {
         figure: figure.name,
         what: figure.what.to_owned(),
+        notes: titles(figure.notes),
         kind: figure.kind,
         rates: bench.rates().to_owned(),
         missing: rows.iter().filter_map(missing).collect(),
@@ -205,6 +208,9 @@ impl FigureReport {
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
         write_rows(out, titles(&HEADER), self.points.iter().map(Point::cells))?;
 
+        for note in &self.notes {
+            writeln!(out, "{note}")?;
+        }
         if self.points.iter().any(|point| point.how == "predicted") {
             writeln!(out, "Predicted with rates {}.", self.rates)?;
         }

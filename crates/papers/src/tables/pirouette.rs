@@ -131,8 +131,8 @@ pub(super) fn table_8() -> Result<Vec<Block>, DataFault> {
     Ok(blocks)
 }
 
-/// Figure 3: the phases of an answer for two databases. The paper prints only their sum, in
-/// Table 6.
+/// The phases of a whole answer for two databases, of which the paper prints the sum, in Table 6.
+/// Its Figure 3 breaks down phase 0 alone, without numbers.
 pub(crate) fn phases() -> Result<Vec<Block>, DataFault> {
     let table = printed::table(printed::PIROUETTE, "Table 6")?;
     // The paper draws the smallest and the largest.
@@ -150,7 +150,7 @@ pub(crate) fn phases() -> Result<Vec<Block>, DataFault> {
 
         panels.push(Block {
             entry: database,
-            parts: &["all phases"],
+            parts: &["whole answer (Table 6)"],
             ..block(database, entries, vec![row])
         });
     }

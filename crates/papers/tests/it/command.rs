@@ -136,6 +136,12 @@ fn tables_and_figures_are_printed_as_text_json_and_svg() {
         (&"inspire-3".into(), &true.into())
     );
     assert_eq!(json["points"][0]["stages"]["packing"], 1070.0);
+    let phases = output("--figure pirouette-3 --size 1").unwrap();
+    assert!(
+        phases.contains("whole answer (Table 6) 19000.0")
+            && phases.contains("Figure 3 breaks down phase 0 alone"),
+        "{phases}"
+    );
 
     // The name has the process's number, since other tests of the workspace share the folder.
     let path = std::env::temp_dir().join(format!("papir-figure-{}.svg", std::process::id()));
