@@ -121,6 +121,15 @@ fn tables_and_figures_are_printed_as_text_json_and_svg() {
         "{table}"
     );
 
+    // Keys are nearly all of the total, which is below the paper's.
+    let encrypted = output("--table pirouette-8 --size 1").unwrap();
+    assert!(
+        encrypted.contains(
+            "Queries and answers without keys: below in 0 of 3 configurations, above in 3."
+        ),
+        "{encrypted}"
+    );
+
     let json: Value =
         serde_json::from_str(&output("--table inspire-7 --size 1 --json").unwrap()).unwrap();
     assert_eq!(
