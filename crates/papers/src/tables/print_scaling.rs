@@ -77,6 +77,15 @@ fn seconds(milliseconds: Option<f64>) -> String {
     milliseconds.map_or("-".to_owned(), |ms| format!("{:.2}", ms / 1e3))
 }
 
+/// papir's time in seconds, marked if it is an estimate, or a dash.
+fn own_seconds(scaled: &Scaled, milliseconds: Option<f64>) -> String {
+    let cell = seconds(milliseconds);
+    match scaled.how {
+        How::Estimated if milliseconds.is_some() => format!("~{cell}"),
+        _ => cell,
+    }
+}
+
 fn ratio(one: Option<f64>, other: Option<f64>) -> String {
     one.zip(other).map_or("-".to_owned(), |(one, other)| {
         format!("{:.1}x", one / other)
@@ -123,11 +132,11 @@ fn time_cells(line: ScalingRow<'_>, all: &[ScalingRow<'_>]) -> Vec<String> {
         seconds(Some(scaled.paper_ms)),
         ratio(paper_alone, Some(scaled.paper_ms)),
         throughput(bytes, Some(scaled.paper_ms)),
-        seconds(scaled.one_ms),
+        own_seconds(scaled, scaled.one_ms),
         throughput(bytes, scaled.one_ms),
-        seconds(scaled.all_ms),
+        own_seconds(scaled, scaled.all_ms),
         ratio(scaled.one_ms, scaled.all_ms),
-        seconds(scaled.cores_ms),
+        own_seconds(scaled, scaled.cores_ms),
         ratio(scaled.one_ms, scaled.cores_ms),
         throughput(bytes, scaled.cores_ms),
         how.to_owned(),

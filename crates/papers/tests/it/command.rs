@@ -121,6 +121,10 @@ fn tables_and_figures_are_printed_as_text_json_and_svg() {
         "{table}"
     );
 
+    let plain = output("--table pirouette-5 --size 1").unwrap();
+    let estimated = plain.lines().filter(|line| line.contains("  ~"));
+    assert_eq!(estimated.count(), 6, "{plain}");
+
     // Keys are nearly all of the total, which is below the paper's.
     let encrypted = output("--table pirouette-8 --size 1").unwrap();
     assert!(
