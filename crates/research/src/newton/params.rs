@@ -57,9 +57,10 @@ impl Variant for Symmetric {
 /// NewtonPIR.
 pub struct Newton<V = Registered>(PhantomData<fn() -> V>);
 
-/// Maximum number of records.
+/// Maximum number of records, whose answer takes some ten seconds: enough for a comparison of a
+/// scheme that is not private.
 const MAX_RECORDS: u64 = 1 << 20;
-/// Maximum number of coefficients, which have a third of a kilobyte each.
+/// Maximum number of coefficients, which have a third of a kilobyte each: 1.4 GB for one n.
 const MAX_COEFFICIENTS: u64 = 1 << 22;
 /// Bytes of h(d): BLAKE3.
 const DIGEST_BYTES: usize = 32;
