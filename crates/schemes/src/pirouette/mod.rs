@@ -32,7 +32,8 @@
 //! first dimension's one-hot vector comes from rotations of a box by the top bits instead of a tree
 //! of RGSW products. So its noise is the noise of fresh bootstrapping, and a coefficient of the
 //! database holds a byte. The query is under the ring's own key, so it is lifted to the ring's
-//! modulus without a key switch. Records are whitened by a public stream ([`whitening`]).
+//! modulus without a key switch. Records are whitened by a public stream ([`whitening`]). Answers
+//! are always switched to the response ring: a server does not compute on with them.
 
 pub mod chain;
 pub mod client;
