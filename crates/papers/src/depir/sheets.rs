@@ -288,6 +288,9 @@ struct Published {
     amortized_ms: f64,
 }
 
+/// A note of the tables with predictions.
+const RATES: &str = "A prediction has the rate of one measured set. papir-papers depir --set large predicts large from the rates of the machine (papir plan --calibrate): the results may differ by a factor of ten.";
+
 /// The sets of Table 3, as printed.
 fn published_sets() -> Result<Vec<Published>> {
     let table = printed::table(printed::DEPIR, "Table 3")?;
@@ -500,6 +503,7 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Sh
         "Its modulus of 804 bits for small does not decrypt, its 1817 bits at n = 2^16 give 123 bits of security, and its rings of degree 2^16 have 2^15 slots, not 2^16.",
         "Storage of papir's rows is computed, in all of them: the coefficients of f, in four bytes each.",
         "papir's medium and large are secure rings for the same numbers of records, predicted at the rate measured for small. papir-papers depir --set medium measures medium.",
+        RATES,
     ]);
     notes.extend(printed::table(printed::DEPIR, "Table 3")?.corrections());
 
@@ -575,6 +579,7 @@ fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Sh
         "Rows marked as printed are quoted from the paper: none of these schemes was run here.",
         "The paper's own rows are extrapolated. They divide by 2^16 indices, but the rings have 2^15 slots.",
         "papir's rows are predicted at the rate measured for tiny. papir-papers depir --set medium measures medium.",
+        RATES,
     ]);
     let correct = reports.iter().all(|report| report.correct);
     Ok(SheetRows {
