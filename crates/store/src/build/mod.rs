@@ -255,6 +255,8 @@ fn build_bounded(
     // Before hours of work: the scheme's form of the records is no shorter than they are.
     let least = content.records.shape().total_bytes() + keys_bytes(content.keyword.as_ref());
     check_room(&options.out, least)?;
+    // Only now: a build that ends for want of disk costs no second reading of the source.
+    outside::begin_preparing(&mut folder)?;
 
     folder.divide_by(
         options,

@@ -14,3 +14,4 @@ mod stored;
 pub(super) use folder::BuildFolder;
 pub(super) use read::{read, records_part, remove_records};
 pub(super) use runs::{check_memory, most_bytes};
+pub(super) use stored::begin_preparing;

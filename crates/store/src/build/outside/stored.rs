@@ -217,10 +217,13 @@ fn find_records(
     if folder.find(PREPARED)?.is_none() {
         return Ok(None);
     }
-    // Believed once: if a part of the scheme turns out to be damaged, the next build reads the
-    // source again.
-    folder.discard(PREPARED)?;
     Ok(Some(Box::new(RemovedRecords(shape))))
+}
+
+/// Begins to prepare: removed records are believed once. If a part of the scheme turns out to be
+/// damaged from here on, the next build reads the source again.
+pub(in crate::build) fn begin_preparing(scratch: &mut dyn Scratch) -> Result<()> {
+    Ok(scratch.discard(PREPARED)?)
 }
 
 /// Removes the part `name` of the records, of which the scheme's parts are made. If `continues`, an
@@ -297,4 +300,51 @@ fn read_layout(bytes: &[u8], shape: Shape) -> CoreResult<KeywordLayout> {
 fn described(shape: Shape) -> String {
     let bytes = shape.record_bytes();
     format!("{} buckets of {bytes} bytes", shape.records())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use chacha20::ChaCha20Rng;
+    use papir_core::NoProgress;
+    use rand_core::SeedableRng;
+
+    use super::*;
+    use crate::build::options::BuildOptions;
+    use crate::build::random::SEED_BYTES;
+
+    #[test]
+    fn removed_records_are_believed_until_a_build_prepares() {
+        let beside = tempfile::tempdir().unwrap();
+        let options = BuildOptions::new("a program", beside.path().join("a.papir"));
+        let mut rng = ChaCha20Rng::from_seed([1; SEED_BYTES]);
+        let mut folder = BuildFolder::open(&options, 64 << 20, &mut rng).unwrap();
+
+        let shape = Shape::of_bytes(4, 2).unwrap();
+        let packed = AlignedBytes::copy_of(&[7; 8]);
+        let packed = folder.keep(RECORDS, packed).unwrap();
+        let content = Content {
+            records: Box::new(PackedRecords::new(shape, packed)),
+            entries: 4,
+            bytes: 8,
+            skipped: Vec::new(),
+            keyword: None,
+        };
+        let mut rng = folder.rng();
+        keep(&content, &mut folder, &rng).unwrap();
+        drop(content);
+        remove_records(RECORDS, true, &mut folder).unwrap();
+
+        // As in builds that end before they prepare, since the disk is too small.
+        for _ in 0..2 {
+            let found = find(&mut folder, &mut rng, &NoProgress).unwrap();
+            let records = found.unwrap().records;
+            assert!(records.shape() == shape);
+            assert!(records.read_packed(0, 1, &mut [0; 2]).is_err());
+        }
+
+        begin_preparing(&mut folder).unwrap();
+        let found = find(&mut folder, &mut rng, &NoProgress).unwrap();
+        assert!(found.is_none());
+    }
 }
