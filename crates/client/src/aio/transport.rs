@@ -31,6 +31,7 @@ use crate::transport::issuing::IssuerAccess;
 use crate::transport::options::Options;
 use crate::transport::proxy::failures::through;
 use crate::transport::relaying::relay_of;
+use crate::transport::retry_observer::RetryObserver;
 
 /// Slowest upload that a service accepts, in bytes per second.
 const SLOWEST_UPLOAD: u64 = 4 << 10;
@@ -61,8 +62,9 @@ impl IssuerAccess<Transport> {
         };
         let address = self.tokens.issuer().clone();
         let options = Options {
-            // Whatever the end of the calls is.
+            // Whatever the end of the calls is, and without reports: no call waits for it.
             deadline: None,
+            retries: RetryObserver::default(),
             ..self.options.clone()
         };
         self.refills

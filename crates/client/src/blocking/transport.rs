@@ -41,8 +41,9 @@ impl IssuerAccess<Transport> {
         let Some(refill) = self.tokens.refill() else {
             return;
         };
-        // Whatever the end of the calls is.
-        let transport = self.transport.until(None);
+        // Whatever the end of the calls is, and without reports: no call waits for it.
+        let mut transport = self.transport.until(None);
+        transport.calls.report_nothing();
         // After an error, a lookup without a token meets the same one, and reports it.
         self.refills
             .start(refill, move |task| drop(transport.run(task)));

@@ -51,6 +51,12 @@ impl CallRules {
         self.deadline = deadline;
     }
 
+    /// Reports no pauses of later calls.
+    #[cfg(any(test, feature = "blocking"))]
+    pub(crate) fn report_nothing(&mut self) {
+        self.observer = RetryObserver::default();
+    }
+
     /// A call that starts now, with the earlier one of its timeout and the deadline.
     pub(crate) fn start(&self) -> Call {
         let now = Instant::now();
@@ -329,6 +335,25 @@ mod tests {
                 .all(|one| one.url == "http://h" && one.pause == LONG)
         );
         assert!(seen[0].since <= seen[1].since, "since the first failure");
+    }
+
+    #[test]
+    fn calls_that_nobody_waits_for_report_nothing() {
+        let seen = Arc::new(Mutex::new(0));
+        let reports = Arc::clone(&seen);
+        let options = Options {
+            retries: RetryObserver::new(move |_| *reports.lock().unwrap() += 1),
+            ..Options::default()
+        };
+
+        let mut silent = rules(&options);
+        silent.report_nothing();
+        for (calls, expected) in [(silent, 0), (rules(&options), 1)] {
+            let call = calls.start();
+            call.note(&refused()).unwrap();
+            call.pause(LONG).unwrap();
+            assert_eq!(*seen.lock().unwrap(), expected);
+        }
     }
 
     #[test]

@@ -100,7 +100,8 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// The moment at which all calls end, in addition to `timeout`; `None` for no limit.
     pub deadline: Option<Instant>,
-    /// Receives the pauses before retries.
+    /// Receives the pauses of calls before retries. Tokens that are fetched ahead of need report
+    /// none.
     pub retries: RetryObserver,
     /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
