@@ -16,7 +16,7 @@ use crate::core::wallet::testing::{KEY, OTHER, TestIssuer};
 use crate::core::{Step, Token, ready};
 use crate::state::{ClientState, Passphrase};
 use crate::transport::issuer::Issuer;
-use crate::transport::issuing::IssuerSetup;
+use crate::transport::issuing::IssuerAccess;
 use crate::transport::options::Options;
 
 const SERVICE: &str = "https://pir.example";
@@ -32,10 +32,8 @@ fn options() -> Options {
 
 fn tokens() -> Arc<ServiceTokens> {
     let service = Address::parse(SERVICE).unwrap();
-    IssuerSetup::of(&service, &options())
-        .unwrap()
-        .unwrap()
-        .tokens
+    let access = IssuerAccess::of(&service, &options(), |_, _| Ok(()));
+    Arc::clone(&access.unwrap().unwrap().tokens)
 }
 
 /// A request that computes, with the service's bearer token.
@@ -343,7 +341,7 @@ fn an_issuer_is_at_the_root_of_a_host_and_uses_https() {
             ..Options::default()
         };
         let service = Address::parse(SERVICE).unwrap();
-        IssuerSetup::of(&service, &options).map(drop)
+        IssuerAccess::of(&service, &options, |_, _| Ok(())).map(drop)
     };
 
     for url in [
