@@ -12,6 +12,7 @@ pub(crate) struct IssuerAccess<T> {
     pub(crate) tokens: Arc<ServiceTokens>,
     pub(crate) transport: T,
     /// The options of the transport.
+    #[cfg(feature = "aio")]
     pub(crate) options: Options,
     pub(crate) refills: RefillThread,
 }
@@ -50,6 +51,7 @@ impl<T> IssuerAccess<T> {
         Ok(Some(Arc::new(Self {
             tokens: Arc::new(tokens),
             transport,
+            #[cfg(feature = "aio")]
             options: own,
             refills: RefillThread::default(),
         })))

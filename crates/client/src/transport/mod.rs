@@ -22,6 +22,7 @@ pub(crate) mod certificate;
 pub(crate) mod failures;
 pub(crate) mod identity;
 pub(crate) mod issuer;
+#[cfg(any(feature = "aio", feature = "blocking"))]
 pub(crate) mod issuing;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
