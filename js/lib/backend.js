@@ -138,8 +138,8 @@ async function store(given, request, body, signal) {
 }
 
 /**
- * The address that the requests for a service are sent to, as the module reads it: the relay's, else the service's. With
- * it that of the issuer of tokens; undefined if there is none.
+ * The address that the requests for a service are sent to, as the module reads it: the relay's, else the service's.
+ * With it that of the issuer of tokens; undefined if there is none.
  */
 function peerOf({ url, relay, issuer }) {
   // An empty address is one that the module refuses.

@@ -39,9 +39,9 @@ export interface ConnectOptions {
   /**
    * The issuer of private tokens (Privacy Pass), as `https://HOST`, for a service that demands them. Each request with
    * lookups costs one. They are fetched 32 at a time, and kept in IndexedDB, or in `storage`; outside of browsers they
-   * otherwise end with the process. The issuer sees this machine's address, also with a relay, and with `relay` tokens need `ohttpKeys`.
-   * Without an issuer, a lookup in such a service fails with the code `no_issuer`; a demand for other tokens has the
-   * code `bad_challenge`.
+   * otherwise end with the process. The issuer sees this machine's address, also with a relay, and with `relay` tokens
+   * need `ohttpKeys`. Without an issuer, a lookup in such a service fails with the code `no_issuer`; a demand for other
+   * tokens has the code `bad_challenge`.
    */
   issuer?: string | URL;
   /** Token for the issuer, which recognizes its client by it. */
@@ -70,8 +70,8 @@ export interface ConnectOptions {
   /** Largest download of a public part, in bytes: 1 GiB by default. */
   maxDownload?: number;
   /**
-   * Sends all requests to service and issuer in place of the global `fetch`, for example through a proxy. In Node, Deno and
-   * Bun it is needed if a variable such as HTTPS_PROXY names one: `globalThis.fetch` where the engine's own uses it.
+   * Sends all requests to service and issuer in place of the global `fetch`, for example through a proxy. In Node, Deno
+   * and Bun it is needed if a variable such as HTTPS_PROXY names one: `globalThis.fetch` where the engine's own uses it.
    * No worker is used then. Outside of browsers it also fetches the file that `module` names.
    */
   fetch?: typeof fetch;
@@ -110,8 +110,8 @@ export interface ClientStorage {
   /** Reads an entry; undefined or null if it is missing. */
   read(slot: string, entry: string): Promise<Uint8Array | null | undefined> | Uint8Array | null | undefined;
   /**
-   * Stores an entry in place of an earlier one, as a whole. It must be durable once the promise is fulfilled, except for
-   * `public`, which may be lost at any time.
+   * Stores an entry in place of an earlier one, as a whole. It must be durable once the promise is fulfilled, except
+   * for `public`, which may be lost at any time.
    */
   replace(slot: string, entry: string, bytes: Uint8Array): Promise<void> | void;
 }
