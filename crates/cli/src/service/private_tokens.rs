@@ -173,9 +173,8 @@ fn connection(url: &str, network: &Network) -> Result<DirectorySource, Failure> 
         proxy: network.proxy.clone(),
         ..Options::default()
     };
-    Ok(DirectorySource::Issuer(forwarding::to_issuer(
-        url, &options,
-    )?))
+    let transport = forwarding::to_issuer(url, &options)?;
+    Ok(DirectorySource::Issuer(transport))
 }
 
 #[cfg(test)]

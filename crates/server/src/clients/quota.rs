@@ -68,7 +68,7 @@ pub(super) fn owner(client: &ClientKey) -> Owner {
     owner.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..size_of::<Owner>()]);
 
     if let Some(IpAddr::V6(address)) = network {
-        let name = format!("site {}", Peer::site_of(*address));
+        let name = format!("site {}", Peer::site_of(address));
         owner[..size_of::<Site>()]
             .copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..size_of::<Site>()]);
     }

@@ -268,7 +268,7 @@ mod tests {
     use std::sync::LazyLock;
 
     use chacha20::ChaCha20Rng;
-    use papir_privacy_pass::{DirectoryKey, IssuerKey, TokenBlinding, parse_challenges};
+    use papir_privacy_pass::{IssuerKey, TokenBlinding, parse_challenges};
     use rand_core::SeedableRng;
 
     use super::*;
