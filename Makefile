@@ -300,12 +300,12 @@ bench: ## Measure InsPIRe at 256 MiB; more with `papir bench --help`.
 	  bench inspire --size 256MiB --record-bytes 64
 
 bench-relay: ## Measure lookups through a relay against direct ones; needs two idle cores.
-	$(CARGO) build --locked --release --quiet -p papir-cli --no-default-features
+	$(CARGO) build --locked --release --quiet -p papir-cli --no-default-features --features relay
 	python3 tools/relay_bench.py target/release/papir
 
 # The script runs the bench of RSA between its own measurements.
 bench-tokens: ## Measure what private tokens cost a service and their issuer; needs two idle cores.
-	$(CARGO) build --locked --release --quiet -p papir-cli --no-default-features
+	$(CARGO) build --locked --release --quiet -p papir-cli --no-default-features --features relay
 	$(CARGO) bench --locked --quiet -p papir-privacy-pass --bench issue --no-run
 	CARGO="$(CARGO)" python3 tools/token_bench.py target/release/papir
 

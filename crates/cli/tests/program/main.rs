@@ -34,7 +34,9 @@ mod protection;
 mod proxies;
 mod psi;
 mod registered;
+#[cfg(feature = "relay")]
 mod relay;
+#[cfg(feature = "relay")]
 mod relayed;
 #[cfg(feature = "cloud")]
 mod remote;
