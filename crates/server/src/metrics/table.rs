@@ -34,8 +34,8 @@
 //! | `papir_token_expiry_timestamp_seconds` | gauge | | Earliest expiry of a valid token, as Unix time; absent if none expires |
 //! | `papir_ready` | gauge | | 1 when all databases are loaded |
 //! | `papir_registry_failing` | gauge | | 1 while the client registry cannot be read or changed |
-//! | `papir_registry_writes_total` | counter | | Writes of the registry's file to disk, each with all changes that waited; absent with PostgreSQL |
-//! | `papir_tokens_spent_total` | counter | | Private tokens that were spent; absent without `--privacy-pass` |
+//! | `papir_registry_writes_total` | counter | | Durable writes of the registry, if it is a file |
+//! | `papir_tokens_spent_total` | counter | | Spent private tokens; absent if none are demanded |
 //! | `process_resident_memory_bytes` | gauge | | Resident memory of the process, if the system reports it |
 //! | `papir_build_info` | gauge | `version` | 1, labelled with the program version |
 //!
@@ -126,9 +126,9 @@ metrics! {
     REGISTRY_FAILING = Gauge "papir_registry_failing"
         "1 while the client registry cannot be read or changed";
     REGISTRY_WRITES = Counter "papir_registry_writes_total"
-        "Writes of the registry's file to disk, each with all changes that waited; absent with PostgreSQL";
+        "Durable writes of the registry, if it is a file";
     TOKENS_SPENT = Counter "papir_tokens_spent_total"
-        "Private tokens that were spent; absent without `--privacy-pass`";
+        "Spent private tokens; absent if none are demanded";
     RESIDENT = Gauge "process_resident_memory_bytes"
         "Resident memory of the process, if the system reports it";
     BUILD = Gauge "papir_build_info" "1, labelled with the program version";
