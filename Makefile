@@ -50,19 +50,17 @@ test-flaky: ## All tests N times under conditions of strangers: few files, one c
 	$(SETUP) build test js-test flaky
 	python3 tools/flaky.py --runs $(N)
 
+# What is quick stands first, so that an error shows before the hour of the soak and the other tests.
 test-long: ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.
 	$(SETUP) build lint test long js-test kotlin arm alerts chart image
 	$(MAKE) lint msrv
+	$(MAKE) site publish-dry-run
+	$(MAKE) js-test-long PAPIR_SITE=$(CURDIR)/target/site
+	$(MAKE) kotlin-test arm-test deploy-check
+	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
 	$(MAKE) -j2 soak long-tests
 	$(CARGO) test --locked --workspace timed:: -- --include-ignored --test-threads=1
-	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
-	$(MAKE) site
-	$(MAKE) js-test-long PAPIR_SITE=$(CURDIR)/target/site
-	$(MAKE) kotlin-test
 	python3 tools/capacity.py --check --papir target/debug/papir
-	$(MAKE) arm-test
-	$(MAKE) deploy-check
-	$(MAKE) publish-dry-run
 
 # The soak takes half an hour whatever the machine, so the other tests run beside it. With one test program
 # named, cargo would build everything a second time.
