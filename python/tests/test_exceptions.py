@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import pypapir
+from pypapir import _sources
 from pypapir.ray import _reading
 
 
@@ -60,6 +61,7 @@ def test_of_the_functions_that_run_tasks(kind: type[BaseException], tmp_path: Pa
             key="word",
             values=["meaning"],
             scheme="inspire",
+            form=_sources.source_form(),
             goal=None,
             verifiable=False,
             memory=400 << 20,
