@@ -30,6 +30,7 @@ impl SourceForm {
             Some(name) => Some(name.parse::<Format>().map_err(of_store)?),
             None => None,
         };
+
         let text = TextForm {
             delimiter: self.delimiter()?,
             no_header: !self.header,
@@ -40,6 +41,7 @@ impl SourceForm {
             hex: self.key_hex,
             binary: self.binary_keys,
         };
+
         Ok(BuildOptions {
             format,
             text,

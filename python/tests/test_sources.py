@@ -125,10 +125,10 @@ def test_a_key_without_values_makes_a_set(tmp_path: Path) -> None:
     assert words.get("absent") is None
 
 
-def value(source: Any, key: str, tmp_path: Path, **form: Any) -> bytes | None:
+def value(source: Any, wanted: str, tmp_path: Path, **form: Any) -> bytes | None:
     """The value of a key in a snapshot of a source in this form."""
     pypapir.build(source, tmp_path / "w.papir", scheme="simple", **form)
-    return pypapir.open(tmp_path / "w.papir").get(key)
+    return pypapir.open(tmp_path / "w.papir").get(wanted)
 
 
 @pytest.mark.parametrize(

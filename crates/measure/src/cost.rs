@@ -96,9 +96,11 @@ impl Cost {
 
     /// Returns the costs of a measurement.
     pub fn measured(report: Report) -> Self {
+        // The server's whole work for a lookup, whenever it does it.
+        let server_ms = report.answer_ms + report.ahead_ms.unwrap_or(0.0);
+
         Self {
-            // The server's whole work for a lookup, whenever it does it.
-            server_ms: Some(report.answer_ms + report.ahead_ms.unwrap_or(0.0)),
+            server_ms: Some(server_ms),
             ahead_ms: report.ahead_ms,
             reads: Some(report.reads),
             offline_s: Some(report.offline_s),

@@ -37,6 +37,7 @@ impl<'a> RowFilter<'a> {
             ..
         } = request;
         let has_keys = columns.key.is_some() || format.has_keys();
+
         Self {
             path,
             several: !more.is_empty(),

@@ -150,6 +150,7 @@ fn first_row(path: &Path, reader: &mut RowReader<'_>, form: FieldForm) -> Result
                 line,
             }))
         }
+
         NextRow::Row(line) => {
             let mut names = Vec::with_capacity(reader.count());
             for index in 0..reader.count() {
@@ -157,6 +158,7 @@ fn first_row(path: &Path, reader: &mut RowReader<'_>, form: FieldForm) -> Result
                 check_text("the header", &name).map_err(|fault| bad_line(path, line, fault))?;
                 names.push(String::from_utf8_lossy(&name).into_owned());
             }
+
             Ok(Some(FirstRow { names, line }))
         }
         NextRow::Stray(line, reason) => Err(bad_line(path, line, reason)),

@@ -49,6 +49,7 @@ pub(super) fn rows(
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
     let mut reader = LineReader::new(path, input);
+
     while let Some(line) = reader.next_line()? {
         let position = Position::Line(line);
         match (reader.text(), rule) {
@@ -66,6 +67,7 @@ pub(super) fn rows(
             (Ok(text), LineRule::Hosts) => hosts(text, position, on_row)?,
         }
     }
+
     Ok(reader.bytes())
 }
 
