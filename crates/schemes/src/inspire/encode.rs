@@ -15,8 +15,10 @@ use papir_ring::prg::{Expander, Seed};
 use super::layout::{Layout, PLAINTEXT};
 use crate::shared::matrices::BLOCK_COLUMNS;
 
-/// The centred value that does not fit into 16 bits: +32768. It is stored as −32768.
-const EXCEPTION: i32 = 1 << 15;
+/// The coefficient whose centred value, +32768, does not fit into 16 bits. It is stored as −32768.
+const EXCEPTION: u32 = PLAINTEXT / 2;
+/// Number of coefficients that are searched for exceptions together.
+const LISTED_AT_ONCE: usize = 1024;
 
 /// Returns the stream that whitens chunk `chunk` of all records. Element e starts at byte e·2d.
 pub fn whitening(seed: &Seed, chunk: usize) -> Expander {
@@ -150,18 +152,26 @@ impl EncodedColumn {
     /// Centres coefficients and stores them in the rows from `first_row` on.
     fn store(&mut self, first_row: usize, values: &[u32]) {
         let words = &mut self.words[first_row..][..values.len()];
-        for (r, (word, &value)) in words.iter_mut().zip(values).enumerate() {
-            let wrap = if value > PLAINTEXT / 2 {
-                PLAINTEXT as i32
-            } else {
-                0
-            };
+        for (word, &value) in words.iter_mut().zip(values) {
+            let wrap = if value > EXCEPTION { PLAINTEXT } else { 0 };
             // From −32768 to +32768: the largest wraps to the smallest as a word, and is listed.
-            let centred = value as i32 - wrap;
-            *word = centred as i16;
-            if centred == EXCEPTION {
-                self.exceptions
-                    .push([(first_row + r) as u32, self.index as u32]);
+            *word = value.wrapping_sub(wrap) as i16;
+        }
+
+        // Counted first, by vectors: few parts have an exception.
+        for (part, values) in values.chunks(LISTED_AT_ONCE).enumerate() {
+            let found = values.iter().filter(|&&value| value == EXCEPTION).count();
+            if found > 0 {
+                self.list(first_row + part * LISTED_AT_ONCE, values);
+            }
+        }
+    }
+
+    /// Lists the exceptions among the coefficients of the rows from `first_row` on.
+    fn list(&mut self, first_row: usize, values: &[u32]) {
+        for (row, &value) in (first_row..).zip(values) {
+            if value == EXCEPTION {
+                self.exceptions.push([row as u32, self.index as u32]);
             }
         }
     }
@@ -267,7 +277,7 @@ impl<'a> Columns<'a> {
         let listed = self.exceptions[start..].iter();
         for [_, row] in listed.take_while(|[c, _]| *c as usize == column) {
             // The stored word is −32768, a different residue.
-            residues[*row as usize] = PLAINTEXT / 2;
+            residues[*row as usize] = EXCEPTION;
         }
         residues
     }
