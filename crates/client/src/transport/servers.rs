@@ -50,10 +50,8 @@ impl<T> Servers<T> {
         options: &Options,
         connect: fn(&Address, &Options) -> Result<T>,
     ) -> Result<Self> {
-        let mut services = Vec::new();
-        for url in urls {
-            services.push(options.session_service(url.as_ref())?);
-        }
+        let services = urls.iter().map(|url| options.session_service(url.as_ref()));
+        let services = services.collect::<Result<Vec<_>>>()?;
 
         let settings = check_servers(&addresses_of(&services), options.settings())?;
         Self::connected(services, settings.database, options, connect)
@@ -65,11 +63,9 @@ impl<T> Servers<T> {
         options: &Options,
         connect: fn(&Address, &Options) -> Result<T>,
     ) -> Result<Self> {
-        let mut services = Vec::new();
-        for url in urls {
-            // No proof of an owner is read first, as a session does before it sends the token.
-            services.push(options.service(url.as_ref())?);
-        }
+        // No proof of an owner is read first, as a session does before it sends the token.
+        let services = urls.iter().map(|url| options.service(url.as_ref()));
+        let services = services.collect::<Result<Vec<_>>>()?;
 
         let settings = check_addresses(&addresses_of(&services), options.settings())?;
         Self::connected(services, settings.database, options, connect)

@@ -66,7 +66,7 @@ struct Exchange {
     received: usize,
 }
 
-/// What passes a relay and its gateway.
+/// The exchanges that a relay forwarded, and the paths that its gateway opened.
 #[derive(Debug, Default)]
 struct Seen {
     exchanges: Vec<Exchange>,
@@ -137,7 +137,7 @@ impl WatchedRelay {
         }
     }
 
-    /// What has passed since the last call.
+    /// Returns the exchanges and paths since the last call.
     fn take(&self) -> Seen {
         std::mem::take(&mut *self.seen.lock().unwrap())
     }

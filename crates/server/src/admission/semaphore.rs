@@ -126,7 +126,7 @@ impl FairSemaphore {
     }
 }
 
-/// The holders that are relays, or those that are none.
+/// The holders on one side: the relays if `is_relay` is set, otherwise all others.
 fn of_side(holdings: Vec<Holding<ClientKey>>, is_relay: bool) -> impl Iterator<Item = ClientKey> {
     let holders = holdings.into_iter().map(|holding| holding.holder);
     holders.filter(move |holder| holder.is_relay() == is_relay)

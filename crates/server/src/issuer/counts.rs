@@ -40,7 +40,7 @@ struct CountsState {
     repeats: HashMap<String, u32>,
 }
 
-/// What an order costs its client.
+/// The charge of an order to its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Charge {
     /// Its tokens.
@@ -51,7 +51,7 @@ enum Charge {
     OverQuota,
 }
 
-/// What decides the charge of an order.
+/// The rules by which an order is charged.
 #[derive(Clone, Copy)]
 struct ChargeRules {
     /// Tokens of each client in a day.

@@ -364,14 +364,20 @@ fn parts(folder: &Path) -> Vec<String> {
     names
 }
 
+/// The sections of the snapshot that a build in memory makes. The snapshot is removed.
+fn sections_in_memory(options: &BuildOptions) -> Vec<u8> {
+    in_memory(options).unwrap();
+    let expected = sections(&options.out);
+    fs::remove_file(&options.out).unwrap();
+    expected
+}
+
 #[test]
 fn each_damaged_part_is_reported_and_made_again() {
     let folder = folder();
     let source = source(folder.path(), "words.csv", words(5000));
     let options = words_options(&source);
-    in_memory(&options).unwrap();
-    let expected = sections(&options.out);
-    fs::remove_file(&options.out).unwrap();
+    let expected = sections_in_memory(&options);
 
     kill_at(&source, "pack");
     let names = parts(&folder_of(&options));
@@ -401,9 +407,7 @@ fn records_are_removed_before_the_snapshot_is_written() {
     let folder = folder();
     let source = source(folder.path(), "words.csv", words(5000));
     let options = words_options(&source);
-    in_memory(&options).unwrap();
-    let expected = sections(&options.out);
-    fs::remove_file(&options.out).unwrap();
+    let expected = sections_in_memory(&options);
 
     kill_at(&source, "writing");
     let names = parts(&folder_of(&options));

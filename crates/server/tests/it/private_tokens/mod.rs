@@ -12,9 +12,12 @@ use std::thread;
 
 use crate::shared_registry;
 use crate::support::clients::{SMALL, clients_url, stateful, unregistered};
+use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::process::has_files_for;
 use crate::support::secured::{source, token};
-use crate::support::{Reply, Running, config, get, indexed, lookup, rng, send, until};
+use crate::support::{
+    Reply, Running, config, get, indexed, lookup, prepared, records, rng, send, until,
+};
 use papir_ohttp::{InnerRequest, InnerResponse, KeyList};
 use papir_privacy_pass::{
     ChallengeOffer, DirectoryKey, IssuerDirectory, IssuerKey, PassToken, TokenBlinding,
@@ -89,6 +92,16 @@ fn start_with(config: ServerConfig, database: Database) -> Running {
     let server = Running::start(config, vec![database]);
     until("the keys are known", || is_ready(&server));
     server
+}
+
+/// Starts a service whose answers wait for the latch.
+fn start_waiting(config: ServerConfig, latch: &Latch) -> Running {
+    let waiting = FaultyDatabase {
+        inner: prepared("plain", &records(50)),
+        scheme: 0,
+        fault: Fault::Wait(latch.clone()),
+    };
+    start_with(config, Database::new("table", Box::new(waiting), None))
 }
 
 fn start(config: ServerConfig) -> Running {

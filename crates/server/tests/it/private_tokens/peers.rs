@@ -2,13 +2,13 @@
 
 use std::thread;
 
-use papir_server::{Database, Protection, ServerConfig};
+use papir_server::{Protection, ServerConfig};
 use tempfile::TempDir;
 
 use super::unspent::says_unspent;
-use super::{good_token, priced, query, query_url, start_with};
-use crate::support::faulty::{Fault, FaultyDatabase, Latch};
-use crate::support::{Running, get, prepared, records, send, until};
+use super::{good_token, priced, query, query_url, start_waiting};
+use crate::support::faulty::Latch;
+use crate::support::{Running, get, send, until};
 
 /// The peer that has saved up tokens.
 const FLOODING: &str = "192.0.2.1";
@@ -35,12 +35,7 @@ fn a_flood_of_tokens_from_one_peer_gives_way_to_others() {
         },
         ..priced(&folder)
     };
-    let waiting = FaultyDatabase {
-        inner: prepared("plain", &records(50)),
-        scheme: 0,
-        fault: Fault::Wait(latch.clone()),
-    };
-    let server = start_with(config, Database::new("table", Box::new(waiting), None));
+    let server = start_waiting(config, &latch);
     let body = query(&server);
     let from = |peer: &str| {
         let authorization = good_token();

@@ -2,12 +2,12 @@
 
 use std::thread;
 
-use papir_server::{Database, ServerConfig};
+use papir_server::ServerConfig;
 use tempfile::TempDir;
 
-use super::{ask, assert_refused, good_token, priced, query, query_url, start, start_with};
-use crate::support::faulty::{Fault, FaultyDatabase, Latch};
-use crate::support::{Reply, prepared, records, send, until};
+use super::{ask, assert_refused, good_token, priced, query, query_url, start, start_waiting};
+use crate::support::faulty::Latch;
+use crate::support::{Reply, send, until};
 
 #[test]
 fn tokens_are_not_lost_to_a_database_that_is_unknown() {
@@ -46,12 +46,7 @@ fn a_busy_service_spends_no_token_and_says_so() {
         max_queued: 0,
         ..priced(&folder)
     };
-    let waiting = FaultyDatabase {
-        inner: prepared("plain", &records(50)),
-        scheme: 0,
-        fault: Fault::Wait(latch.clone()),
-    };
-    let server = start_with(config, Database::new("table", Box::new(waiting), None));
+    let server = start_waiting(config, &latch);
     let body = query(&server);
     let used = good_token();
     let kept = good_token();
