@@ -46,6 +46,26 @@ fn commands(page: &str) -> String {
         .collect()
 }
 
+/// Returns the commands of a page one by one. A command goes on after a line that ends with `\`, and
+/// while a single quote is open.
+fn commands_apart(page: &str) -> Vec<String> {
+    let mut apart = Vec::new();
+    let mut command = String::new();
+
+    for line in commands(page).lines() {
+        command.push_str(line);
+
+        let quote_is_open = command.matches('\'').count() % 2 == 1;
+        match quote_is_open || line.ends_with('\\') {
+            true => command.push('\n'),
+            false => apart.push(std::mem::take(&mut command)),
+        }
+    }
+
+    assert!(command.is_empty(), "a command without an end: {command}");
+    apart
+}
+
 /// Runs a script in a folder with this build of the program. Returns what it prints; if it fails, with
 /// its errors.
 fn bash(folder: &Folder, script: &str) -> Result<String, String> {
@@ -181,7 +201,7 @@ fn commands_of_the_pages_work() {
     let mut run = 0;
     for page in PAGES {
         let text = std::fs::read_to_string(root().join(page)).unwrap();
-        for line in commands(&text).lines() {
+        for line in commands_apart(&text) {
             if ELSEWHERE
                 .iter()
                 .any(|beginning| line.starts_with(beginning))
@@ -196,9 +216,9 @@ fn commands_of_the_pages_work() {
                 service = Some(Service::start(&[&folder.path(words[0])], &words[1..]));
                 continue;
             }
-            let line = service.as_ref().map_or(line.to_owned(), |service| {
-                line.replace(ADDRESS, &service.url)
-            });
+            let line = service
+                .as_ref()
+                .map_or(line.clone(), |service| line.replace(ADDRESS, &service.url));
             bash(&folder, &line).unwrap_or_else(|output| panic!("{page}: {line}\n{output}"));
             run += 1;
         }
