@@ -65,7 +65,12 @@ impl Expander {
     /// Fills `out` with the next bytes of the stream.
     pub fn fill(&mut self, out: &mut [u8]) {
         out.fill(0);
-        self.stream.apply_keystream(out);
+        self.add_to(out);
+    }
+
+    /// Adds the next bytes of the stream to `bytes` modulo 2. Adding them twice removes them.
+    pub fn add_to(&mut self, bytes: &mut [u8]) {
+        self.stream.apply_keystream(bytes);
     }
 
     /// Moves to a byte of the stream, counted from its start.
@@ -221,6 +226,18 @@ mod tests {
             204, 199, 192, 173, 111, 207, 0, 220, 91, 156, 48, 59, 10, 98, 37, 99,
         ];
         assert_eq!(bytes(SEED.expand("golden", 5), 16), expected);
+    }
+
+    #[test]
+    fn bytes_of_the_stream_are_added_modulo_2() {
+        let stream = bytes(SEED.expand("added", 0), 100);
+        let expected: Vec<u8> = (0..100).zip(&stream[..]).map(|(i, byte)| i ^ byte).collect();
+
+        let mut added: Vec<u8> = (0..100).collect();
+        let mut expander = SEED.expand("added", 0);
+        expander.add_to(&mut added[..33]);
+        expander.add_to(&mut added[33..]);
+        assert_eq!(added, expected);
     }
 
     #[test]

@@ -10,7 +10,6 @@ use papir_lattice::selection::{Matrix, SelectorMasks, Storage, write_columns};
 use papir_ring::prg::Seed;
 use papir_ring::{CyclotomicRing, Poly, Ring, Values};
 use rand_core::CryptoRng;
-use zeroize::Zeroizing;
 
 /// Number of columns that are encoded together. Their words stay in the cache until they are
 /// scattered. It is a multiple of 4, so that pairs and quads of columns are written whole.
@@ -65,18 +64,13 @@ fn fill<T: Send>(
 
 /// Adds the public stream to bytes at a position, or removes it.
 ///
-/// On the client the part of the stream reveals which record was asked for, so it is erased.
+/// On the client the part of the stream reveals which record was asked for. It is added in place, so
+/// that no copy of it has to be erased.
 pub(crate) fn whiten(seed: &Seed, label: &str, position: u64, bytes: &mut [u8]) {
     let mut stream = seed.expand(label, 0);
     // A stream can be entered anywhere, so a record is whitened or read without those before it.
     stream.seek(position);
-
-    let mut mask = Zeroizing::new(vec![0; bytes.len()]);
-    stream.fill(&mut mask);
-    bytes
-        .iter_mut()
-        .zip(mask.iter())
-        .for_each(|(byte, mask)| *byte ^= mask);
+    stream.add_to(bytes);
 }
 
 /// Rows of one matrix and the masks of its selector, both split into packs.

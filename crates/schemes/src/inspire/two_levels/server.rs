@@ -322,6 +322,8 @@ impl Server {
             )
             .map_err(refused(NAME))?;
         write_digits(params, &prepared, digits.slice_mut());
+        // The second level needs the memory of the first one's encryptions.
+        drop(prepared);
 
         // Each pack of the second level has digits of all units, so all are prepared again.
         let digits = BlobSlice::new(digits.into(), DIGITS)?;
