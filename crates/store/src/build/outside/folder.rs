@@ -354,8 +354,8 @@ fn place(options: &BuildOptions) -> Result<PathBuf> {
         return Ok(directory.join(hidden));
     };
 
-    fs::create_dir_all(scratch).map_err(Error::io("creating", scratch))?;
     check_outside(options, scratch)?;
+    fs::create_dir_all(scratch).map_err(Error::io("creating", scratch))?;
     // Snapshots of one name in several folders may share the place.
     let directory = fs::canonicalize(&directory).map_err(Error::io("finding", &directory))?;
     let hash = blake3::hash(directory.as_os_str().as_encoded_bytes()).to_hex();
@@ -371,8 +371,10 @@ fn check_outside(options: &BuildOptions, scratch: &Path) -> Result<()> {
 
     let source = &options.source;
     let source = fs::canonicalize(source).map_err(Error::io("finding", source))?;
-    let inner = fs::canonicalize(scratch).map_err(Error::io("finding", scratch))?;
-    if !inner.starts_with(&source) {
+    // Before the folder is created, so that a refusal leaves nothing in the source.
+    let wanted = std::path::absolute(scratch).map_err(Error::io("finding", scratch))?;
+    let existing = wanted.ancestors().find_map(|path| fs::canonicalize(path).ok());
+    if existing.is_none_or(|existing| !existing.starts_with(&source)) {
         return Ok(());
     }
     Err(Error::options(
