@@ -2,11 +2,13 @@
 
 use crate::{Error, Result};
 
-/// Maximum number of records: 2⁴⁰. All records together then have at most 2⁶¹ bits, a number of 64
-/// bits.
+/// Maximum number of records: 2⁴⁰. All records together then have fewer than 2⁶² bits, a number of
+/// 64 bits.
 pub const MAX_RECORDS: u64 = 1 << 40;
-/// Maximum length of a record: 256 KiB, in bits.
-pub const MAX_RECORD_BITS: u64 = 256 * 1024 * 8;
+/// Maximum length of a record in bits: 260 KiB. That is a value of 256 KiB and 4 KiB, one ring
+/// element of InsPIRe, for the bytes around it: the header of a keyword table's entry and the proof
+/// of a verifiable database.
+pub const MAX_RECORD_BITS: u64 = 260 * 1024 * 8;
 
 /// The shape of a database: `records` records of `record_bits` bits each.
 ///
@@ -37,7 +39,7 @@ impl Shape {
         }
 
         if record_bits == 0 || record_bits > MAX_RECORD_BITS {
-            let expected = "1 bit to 2097152 bits (256 KiB)";
+            let expected = "1 bit to 2129920 bits (260 KiB)";
             return Err(Error::out_of_bounds(
                 "the record length in bits",
                 record_bits,
@@ -104,19 +106,24 @@ mod tests {
 
     #[test]
     fn limits_are_enforced_and_the_largest_shape_fits_64_bits() {
-        let largest = Shape::new(1 << 40, 1 << 21).unwrap();
-        assert_eq!(largest.total_bytes(), 1 << 58);
-        assert_eq!(
-            largest.records().checked_mul(largest.record_bits()),
-            Some(1 << 61)
-        );
+        let largest = Shape::new(1 << 40, MAX_RECORD_BITS).unwrap();
+        assert_eq!(largest.record_bytes(), 266_240);
+        assert_eq!(largest.total_bytes(), 266_240 << 40);
+        let bits = largest.records().checked_mul(largest.record_bits());
+        assert!(bits.is_some_and(|bits| bits < 1 << 62), "{bits:?}");
         assert!(
             largest.check_index((1 << 40) - 1).is_ok() && largest.check_index(1 << 40).is_err()
         );
 
-        for (records, bits) in [((1 << 40) + 1, 1), (0, 1), (1, 0), (1, (1 << 21) + 1)] {
+        for (records, bits) in [((1 << 40) + 1, 1), (0, 1), (1, 0), (1, 2_129_921)] {
             assert!(Shape::new(records, bits).is_err(), "{records} × {bits}");
         }
+
+        let error = Shape::of_bytes(1, 266_241).unwrap_err().to_string();
+        assert!(
+            error.contains("2129928") && error.contains("2129920 bits (260 KiB)"),
+            "{error}"
+        );
 
         let error = Shape::new(5_000_000_000_000, 8).unwrap_err().to_string();
         assert!(

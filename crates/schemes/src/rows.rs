@@ -50,7 +50,7 @@ pub enum SuitePace {
     Quick,
     /// Fewer small databases, and fewer damaged positions.
     Slow,
-    /// Larger databases, records up to 256 KiB, and more positions.
+    /// Larger databases, records up to the longest of all, and more positions.
     Long,
 }
 

@@ -35,7 +35,8 @@ const HINT_QUERIES: f64 = 1000.0;
 /// Largest number of columns. The failure probability is below 2⁻⁴⁰ up to this number
 /// (`super::noise`).
 pub(crate) const MAX_COLUMNS: u64 = 1 << 16;
-/// Largest number of rows. One unit of the longest record with an odd number of bits has this many.
+/// Largest number of rows. One unit of a record of 256 KiB less a bit has about as many: records
+/// with an odd number of bits are at most that long.
 pub(crate) const MAX_ROWS: u64 = 1 << 21;
 
 /// SimplePIR, as a scheme.

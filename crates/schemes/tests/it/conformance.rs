@@ -6,7 +6,7 @@
 use crate::short::{Short, ShortNewton, ShortNewtonSym, ShortPirouette, registered};
 use papir_core::erased::{Erased, ErasedScheme};
 use papir_core::scheme::Scheme;
-use papir_core::{NotPrivate, Shape};
+use papir_core::{Goal, MAX_RECORD_BITS, NotPrivate, Shape};
 use papir_research::for_each_research_scheme;
 use papir_research::newton::{Newton, NewtonBucket};
 use papir_schemes::batched::Batched;
@@ -233,4 +233,23 @@ fn names_and_numbers_are_unique_and_found() {
         );
     }
     assert!(registry::by_name("none").is_err() && registry::by_id(u16::MAX).is_err());
+}
+
+/// Returns the names of the schemes that have parameters for records of this length.
+fn taking(record_bits: u64) -> Vec<&'static str> {
+    let shape = Shape::new(3, record_bits).unwrap();
+    registered()
+        .iter()
+        .map(|registered| registered.name())
+        .filter(|name| scheme(name).plan(shape, Goal::default()).is_ok())
+        .collect()
+}
+
+#[test]
+fn schemes_of_long_records_hold_the_longest() {
+    let long = taking(1 << 21);
+    assert_eq!(taking(MAX_RECORD_BITS), long);
+    for name in ["simple", "inspire", "inspire1", "download"] {
+        assert!(long.contains(&name), "{name} is not in {long:?}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Configuration of the conformance suite.
 
-use papir_core::{FailureBound, Goal, Shape};
+use papir_core::{FailureBound, Goal, MAX_RECORD_BITS, Shape};
 
 /// Inputs of the suite. Slow schemes use fewer `shapes` in everyday tests.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl ConformanceConfig {
         }
     }
 
-    /// Larger databases, records up to 256 KiB, more positions: minutes.
+    /// Larger databases, records up to the longest of all, more positions: minutes.
     pub fn long() -> Self {
         let quick = Self::quick();
         let more = shapes(&[
@@ -78,7 +78,7 @@ impl ConformanceConfig {
             (65_537, 64 * 8),
             (1009, 8191),
             (16, 65_536 * 8),
-            (3, 1 << 21),
+            (3, MAX_RECORD_BITS),
         ]);
         Self {
             shapes: quick.shapes.iter().copied().chain(more).collect(),
