@@ -53,9 +53,9 @@ def read_layout(encoded):
     """Decodes a keyword layout."""
     r = Reader(encoded)
     version = r.number(2)
-    check(version in (2, 3), f"keyword layout of version {version}")
+    check(version in (2, 3, 4), f"keyword layout of version {version}")
     fields = [r.take(32), r.take(32)] + [r.number(size) for size in (4, 4, 4, 4, 4, 4, 1, 4)]
-    tag_bytes = r.number(1) if version == 3 else 8
+    tag_bytes = r.number(1) if version >= 3 else 8
     count = fields[2] * fields[4]
     pilots = struct.unpack(f"<{count}H", r.take(2 * count))
     r.end("a keyword layout")

@@ -7,8 +7,11 @@ use papir_core::{Error, MAX_RECORD_BITS};
 use crate::bucket::{EntryFormat, LEAST_TAG_BYTES, TAG_BYTES};
 use crate::error::Result;
 
-/// Maximum length of a value in bytes: 64 KiB.
-pub const MAX_VALUE_BYTES: usize = 1 << 16;
+/// Maximum length of a value in bytes: 256 KiB.
+pub const MAX_VALUE_BYTES: usize = 1 << 18;
+/// Maximum length in bytes of what a table stores for a key: the longest value, which has one byte
+/// more in a delta.
+pub(crate) const MAX_STORED_BYTES: usize = MAX_VALUE_BYTES + 1;
 /// Default target length of a bucket in bytes: the length of the unit in which InsPIRe answers.
 pub const DEFAULT_BUCKET_BYTES: u32 = 4096;
 /// Minimum target length in bytes for [`BucketTarget::Grow`].
@@ -115,7 +118,7 @@ pub(crate) struct Dimensions {
 }
 
 impl Dimensions {
-    /// Chooses dimensions for values of these lengths (at most [`MAX_VALUE_BYTES`] each).
+    /// Chooses dimensions for values of these lengths (at most [`MAX_STORED_BYTES`] each).
     pub(crate) fn choose(target: BucketTarget, lengths: &Lengths) -> Result<Self> {
         let (BucketTarget::Grow(bytes) | BucketTarget::AtMost(bytes)) = target;
         let least = match target {
@@ -285,6 +288,15 @@ mod tests {
         );
         let d = choose(BucketTarget::AtMost(4096), &[65536; 4]);
         assert_eq!((d.bucket_bytes, d.lookups), (3856 + 11, 17));
+
+        // The longest values of all, of one length and of several, fit a record whole.
+        let longest = MAX_STORED_BYTES;
+        for values in [&[longest; 2][..], &[longest, 0]] {
+            let d = choose(BucketTarget::default(), values);
+            assert!(d.bucket_bytes <= MAX_BUCKET_BYTES, "{d:?}");
+            assert_eq!(d.lookups, 1);
+        }
+
         let lengths = Lengths::of([1].into_iter()).unwrap();
         assert!(Dimensions::choose(BucketTarget::AtMost(63), &lengths).is_err());
         assert!(Dimensions::choose(BucketTarget::Grow(MAX_BUCKET_BYTES + 1), &lengths).is_err());
@@ -310,8 +322,8 @@ mod tests {
     #[test]
     fn number_widths() {
         assert_eq!(
-            [0, 255, 256, 65535, 65536].map(number_bytes),
-            [1, 1, 2, 2, 3]
+            [0, 255, 256, 65535, 65536, MAX_STORED_BYTES].map(number_bytes),
+            [1, 1, 2, 2, 3, 3]
         );
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! offset  bytes  field
-//!      0      2  format version, 3
+//!      0      2  format version: 4 if the longest value has more than 65,536 bytes, else 3
 //!      2     32  seed of the keys' ids
 //!     34     32  placement seed
 //!     66      4  regions r
@@ -26,19 +26,22 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::{Error as CoreError, Formats, MAX_RECORDS, Record, Shape};
 
 use crate::bucket::{EntryFormat, LEAST_TAG_BYTES, TAG_BYTES};
-use crate::dimensions::{Dimensions, MAX_BUCKET_BYTES, MAX_VALUE_BYTES, number_bytes};
+use crate::dimensions::{Dimensions, MAX_BUCKET_BYTES, MAX_STORED_BYTES, number_bytes};
 use crate::error::{Error, Result};
 use crate::grid::Grid;
 use crate::hash::{KeyHash, SEED_BYTES, Seeds};
 use crate::ids::KeyId;
 
-/// Format versions of keyword layouts.
+/// Format versions of keyword layouts. The newest is written only for tables with a value longer
+/// than 64 KiB, so that earlier releases read all other layouts.
 pub const LAYOUT_FORMATS: Formats = Formats {
     what: "a keyword layout",
     oldest: 3,
-    written: 3,
+    written: 4,
     renew: "build the snapshot again from its source: `papir build …`",
 };
+/// Length in bytes of the longest value of a layout in format 3: 64 KiB.
+const LONGEST_OF_FORMAT_3: u32 = 1 << 16;
 
 /// Bytes of an encoded layout before its pilots.
 pub const LAYOUT_HEADER_BYTES: usize = 2 + 2 * SEED_BYTES + 6 * 4 + 1 + 4 + 1;
@@ -211,11 +214,20 @@ impl KeywordLayout {
         Ok(())
     }
 
+    /// The format version in which this layout is written.
+    fn format_version(&self) -> u32 {
+        if self.longest > LONGEST_OF_FORMAT_3 {
+            LAYOUT_FORMATS.written
+        } else {
+            LAYOUT_FORMATS.oldest
+        }
+    }
+
     /// Encodes the layout.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer
-            .u16(LAYOUT_FORMATS.written as u16)
+            .u16(self.format_version() as u16)
             .raw(&self.seeds.ids)
             .raw(&self.seeds.placement);
 
@@ -248,7 +260,8 @@ impl KeywordLayout {
     /// of bounds.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a keyword layout", bytes);
-        LAYOUT_FORMATS.check(reader.u16()?.into())?;
+        let version = u32::from(reader.u16()?);
+        LAYOUT_FORMATS.check(version)?;
         let mut layout = Self::decode_header(&mut reader)?;
 
         // An odd last byte makes a pilot of its own, which the check of the length refuses.
@@ -259,6 +272,7 @@ impl KeywordLayout {
             .collect();
 
         layout.check_grid(pilots.len())?;
+        layout.check_longest(version)?;
         layout.check_lengths()?;
         layout.check_lookups()?;
         layout.check_reads()?;
@@ -325,15 +339,27 @@ impl KeywordLayout {
         Ok(())
     }
 
-    /// Checks the lengths of values, entries and buckets.
+    /// Checks the length of the longest value. Each length has one format, so that each layout has
+    /// one encoding.
+    fn check_longest(&self, version: u32) -> Result<()> {
+        let boundary = u64::from(LONGEST_OF_FORMAT_3);
+        let allowed = if version == LAYOUT_FORMATS.oldest {
+            0..=boundary
+        } else {
+            boundary + 1..=MAX_STORED_BYTES as u64
+        };
+
+        let what = "the longest value of a keyword layout";
+        let found = self.longest.into();
+        within(what, found, *allowed.start(), *allowed.end())
+    }
+
+    /// Checks the lengths of entries and buckets.
     fn check_lengths(&self) -> Result<()> {
         let format = &self.dimensions.format;
         let longest = self.longest.into();
 
-        let most = MAX_VALUE_BYTES as u64;
-        within("the longest value of a keyword layout", longest, 0, most)?;
-
-        // The longest value has 2¹⁶ bytes, a number of three bytes.
+        // The longest value has 2¹⁸ bytes, a number of three bytes.
         let length = format.length_bytes.into();
         within("the length field of a keyword layout", length, 0, 3)?;
 

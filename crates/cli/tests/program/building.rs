@@ -84,8 +84,8 @@ fn empty_and_oversized_sources_are_refused() {
         &["--format", "raw", "--record-bytes", "4"],
         &["the database is empty"],
     );
-    let long = format!("word,meaning\nshort,1\nlong,{}\n", "x".repeat(65_537));
-    refused("a.csv", long, &KEYED, &["line 3", "65537", "65536"]);
+    let long = format!("word,meaning\nshort,1\nlong,{}\n", "x".repeat(262_145));
+    refused("a.csv", long, &KEYED, &["line 3", "262145", "262144"]);
     refused(
         "a.bin",
         [7; 10],

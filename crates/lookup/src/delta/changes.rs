@@ -123,7 +123,7 @@ impl DeltaChanges {
         let mut writer = Writer::new();
         for (id, value) in &self.0 {
             writer.raw(&id.0);
-            // A value has at most 2¹⁶ − 1 bytes, so its length plus 1 fits.
+            // A value has at most 2¹⁸ bytes, so its length plus 1 fits.
             match value {
                 None => writer.u32(0),
                 Some(value) => writer.u32(value.len() as u32 + 1).raw(value),

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// The first byte of the encoding of a new value. The encoding of a deletion is empty.
 const VALUE: u8 = 1;
 /// Maximum length of a value in a delta, in bytes.
-pub const MAX_DELTA_VALUE_BYTES: usize = MAX_VALUE_BYTES - 1;
+pub const MAX_DELTA_VALUE_BYTES: usize = MAX_VALUE_BYTES;
 
 /// Refuses a value longer than [`MAX_DELTA_VALUE_BYTES`].
 pub(super) fn check_length(found: usize, line: u64) -> Result<()> {

@@ -12,8 +12,13 @@ use crate::ids::KeyId;
 use crate::layout::KeywordLayout;
 
 /// Maximum number of changed buckets that are read at once. It bounds the memory for the unchanged
-/// buckets between them.
+/// buckets between them, with [`NEAR_BUCKETS`] and [`NEAR_BYTES`] to 64 MiB.
 const RUN_BUCKETS: usize = 256;
+/// Maximum gap, in buckets, between two buckets that are read together.
+const NEAR_BUCKETS: u64 = 32;
+/// Maximum length in bytes of a bucket that is read and of the gap behind it, unless the bucket
+/// alone is longer.
+const NEAR_BYTES: usize = 1 << 18;
 
 /// The outcome of inserting an entry into a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,20 +57,24 @@ impl<'a> BucketCache<'a> {
     /// Reads these buckets. Buckets near each other are read together, since a prepared database
     /// decodes many records at once.
     pub(super) fn read(&mut self, mut buckets: Vec<u64>) -> Result<()> {
-        // Maximum gap between two buckets that are read together.
-        const NEAR: u64 = 32;
-
         // A bucket in the cache may have changed: reading it again would lose the change.
         buckets.retain(|bucket| !self.buckets.contains_key(bucket));
         buckets.sort_unstable();
         buckets.dedup();
 
-        for run in buckets.chunk_by(|a, b| b - a <= NEAR) {
+        let near = self.near_buckets();
+        for run in buckets.chunk_by(|a, b| b - a <= near) {
             for part in run.chunks(RUN_BUCKETS) {
                 self.read_run(part)?;
             }
         }
         Ok(())
+    }
+
+    /// Maximum gap between two buckets that are read together: fewer if buckets are long.
+    fn near_buckets(&self) -> u64 {
+        let buckets = (NEAR_BYTES / self.table.layout.record_bytes()) as u64;
+        buckets.clamp(1, NEAR_BUCKETS)
     }
 
     /// Reads the buckets of a run together with the buckets between them.

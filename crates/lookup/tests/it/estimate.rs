@@ -65,11 +65,11 @@ fn estimates_are_close_to_real_tables() {
 fn unsupported_sizes_are_refused() {
     let of = |lengths: Lengths| Estimate::of(&lengths, BucketTarget::default());
     assert!(of(Lengths::equal(0, 8)).is_err());
-    let most = of(Lengths::equal(u64::MAX, 65_536)).unwrap();
+    let most = of(Lengths::equal(u64::MAX, 262_144)).unwrap();
     assert!(most.records > 1 << 40, "{most:?}");
-    let error = of(Lengths::equal(9, 65_537)).unwrap_err().to_string();
+    let error = of(Lengths::equal(9, 262_145)).unwrap_err().to_string();
     assert!(
-        error.contains("65537") && error.contains("65536"),
+        error.contains("262145") && error.contains("262144"),
         "{error}"
     );
 }

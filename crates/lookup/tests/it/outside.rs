@@ -323,6 +323,7 @@ fn tables_of_many_regions_are_equal() {
         (20_000, &[1], BucketTarget::Grow(16), 0),
         (3_000, &[30, 1500, 7], BucketTarget::AtMost(512), 10),
         (1, &[5], BucketTarget::default(), 0),
+        (20, &[262_144, 0, 65_537], BucketTarget::default(), 0),
     ] {
         compare(
             many(count, lengths),

@@ -72,7 +72,7 @@ fn a_million_values_of_one_length() {
 #[test]
 fn tables_of_a_few_entries() {
     for count in [1, 2, 3, 10, 100, 1000] {
-        for length in [0, 8, 100, 1000, 65536] {
+        for length in [0, 8, 100, 1000, 65_536, 262_144] {
             if count * length <= 10_000_000 {
                 let report = table(count as u64, BucketTarget::default(), |_| length).report;
                 // The smallest tables fit one bucket exactly; medium ones have the largest

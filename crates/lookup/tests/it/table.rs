@@ -49,8 +49,8 @@ fn values_at_the_limits() {
     ];
     for (bucket, lookups) in [
         (BucketTarget::default(), 1),
-        (BucketTarget::AtMost(4096), 17),
-        (BucketTarget::AtMost(64), 1237),
+        (BucketTarget::AtMost(4096), 65),
+        (BucketTarget::AtMost(64), 4947),
     ] {
         let table = table_with(entries.clone(), bucket, OnDuplicate::Refuse).unwrap();
         assert_eq!(table.report.lookups, lookups);
@@ -63,8 +63,35 @@ fn values_at_the_limits() {
     let error = table_with(too_long, BucketTarget::default(), OnDuplicate::Refuse).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "line 9: the value has 65537 bytes: expected at most 65536"
+        "line 9: the value has 262145 bytes: expected at most 262144"
     );
+}
+
+#[test]
+fn layouts_of_values_above_64_kib_have_a_format_of_their_own() {
+    for (length, format) in [(65_535, 3), (65_536, 3), (65_537, 4), (262_144, 4)] {
+        // Values of one length, which buckets do not state, and of two.
+        for other in [length, 1] {
+            let entries = vec![
+                entry(1, b"long", &vec![9; length]),
+                entry(2, b"other", &vec![8; other]),
+            ];
+            let table = table_with(entries, BucketTarget::default(), OnDuplicate::Refuse).unwrap();
+            assert_eq!(find(&table, b"long"), Some(vec![9; length]));
+            assert_eq!(find(&table, b"other"), Some(vec![8; other]));
+            assert_eq!(find(&table, b"none"), None);
+
+            let mut encoded = table.layout.encode();
+            assert_eq!(encoded[..2], [format, 0], "{length}");
+            assert_eq!(KeywordLayout::decode(&encoded).unwrap(), table.layout);
+
+            // A layout has one encoding: the other format does not have its values.
+            encoded[0] = 7 - format;
+            let error = KeywordLayout::decode(&encoded).unwrap_err().to_string();
+            let longest = format!("the longest value of a keyword layout is {length}");
+            assert!(error.contains(&longest), "{error}");
+        }
+    }
 }
 
 proptest! {

@@ -384,6 +384,34 @@ fn values_of_other_lengths_fit_or_force_a_rebuild() {
 }
 
 #[test]
+fn values_above_64_kib_are_updated() {
+    let options = TableOptions::default();
+    let mut map = Map::from([
+        (b"a".to_vec(), vec![1; 65_535]),
+        (b"b".to_vec(), vec![2; 65_536]),
+    ]);
+    let table = table_of(&map, &options);
+
+    // No bucket holds a longer value, so that all keys are arranged again.
+    let rows = vec![row(3, b"b", Some(&vec![3; MAX_VALUE_BYTES]))];
+    apply(&mut map, &rows);
+    let (longer, way) = updated(&table, rows, &options);
+    let reason = RebuildReason::Length {
+        line: 3,
+        found: 262_144,
+    };
+    assert_eq!(way, Way::Rebuilt(reason));
+    check(&longer, &map, []);
+
+    // The bucket of the other value holds the longest one, too.
+    let rows = vec![row(4, b"a", Some(&vec![4; 65_537]))];
+    apply(&mut map, &rows);
+    let (next, way) = updated(&longer, rows, &options);
+    assert_eq!(way, Way::Patched(1, 0));
+    check(&next, &map, []);
+}
+
+#[test]
 fn invalid_changes_are_errors_with_their_line() {
     let table = table_of(&large(3, 4), &TableOptions::default());
     let changes = |rows| Changes::new(&table.layout, &table.ids, rows);
@@ -391,7 +419,7 @@ fn invalid_changes_are_errors_with_their_line() {
     let error = changes(vec![row(9, b"key", Some(&long))]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "line 9: the value has 65537 bytes: expected at most 65536"
+        "line 9: the value has 262145 bytes: expected at most 262144"
     );
     let all = (0..3u64).map(|i| row(i, &i.to_le_bytes(), None)).collect();
     assert!(matches!(

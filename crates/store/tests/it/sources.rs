@@ -189,12 +189,12 @@ fn errors_name_file_and_line() {
         let error = refusal(&keyed(&source(folder.path(), name, bytes), "k", &["v"]));
         assert!(error.to_string().contains(expected), "{name}: {error}");
     }
-    let long = format!("k,v\n1,2\n2,{}\n", "x".repeat(65537));
+    let long = format!("k,v\n1,2\n2,{}\n", "x".repeat(262_145));
     let error = refusal(&keyed(&source(folder.path(), "n.csv", long), "k", &["v"]));
     assert!(
         error
             .to_string()
-            .ends_with("n.csv, line 3: the value has 65537 bytes: expected at most 65536")
+            .ends_with("n.csv, line 3: the value has 262145 bytes: expected at most 262144")
     );
     let latin = source(folder.path(), "o.csv", b"k,v,w\n1,\xff,2\n");
     let error = refusal(&keyed(&latin, "k", &["v", "w"])).to_string();

@@ -83,13 +83,13 @@ fn invalid_files_of_a_folder_are_refused_or_skipped() {
             .to_string()
             .ends_with("pages: the database is empty: expected at least one record")
     );
-    source(&pages, "most", vec![7; 65_536]);
+    source(&pages, "most", vec![7; 262_144]);
     run(&options).unwrap();
     fs::remove_file(&options.out).unwrap();
-    source(&pages, "long", vec![7; 65_537]);
+    source(&pages, "long", vec![7; 262_145]);
     let error = refusal(&options).to_string();
     assert!(
-        error.ends_with("pages/long: the file has 65537 bytes: expected at most 65536"),
+        error.ends_with("pages/long: the file has 262145 bytes: expected at most 262144"),
         "{error}"
     );
     let socket = std::os::unix::net::UnixListener::bind(pages.join("socket")).unwrap();
@@ -108,7 +108,7 @@ fn invalid_files_of_a_folder_are_refused_or_skipped() {
 #[test]
 fn bad_rows_of_csv() {
     let folder = folder();
-    let long = "x".repeat(65_537);
+    let long = "x".repeat(262_145);
     let csv = [
         &b"k,v,w\na,1,2\nb,1\n\"c\nd\",1,2,3\ne,\xff,1\nf,"[..],
         long.as_bytes(),
@@ -137,7 +137,7 @@ fn bad_rows_of_csv() {
     );
     let error = skipped(&options, 3).unwrap_err();
     let expected =
-        "a.csv, line 7: the value has 65553 bytes: expected at most 65536 (beyond the 3 bad rows";
+        "a.csv, line 7: the value has 262161 bytes: expected at most 262144 (beyond the 3 bad rows";
     assert!(error.contains(expected), "{error}");
     let error = skipped(&options, 0).unwrap_err();
     assert!(

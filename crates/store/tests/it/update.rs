@@ -317,10 +317,10 @@ fn invalid_changes_of_keys_are_refused() {
         .map(|i| format!("{{\"word\":\"word {i}\",\"_delete\":1}}\n"))
         .collect();
     assert!(refused("c.jsonl", &all).starts_with("changes that delete every key: expected"));
-    let long = format!("word,meaning\na,{}\n", "x".repeat(65_537));
+    let long = format!("word,meaning\na,{}\n", "x".repeat(262_145));
     assert!(
         refused("c.csv", &long)
-            .contains("line 2: the value has 65537 bytes: expected at most 65536")
+            .contains("line 2: the value has 262145 bytes: expected at most 262144")
     );
     assert!(refused("c.txt", "word,meaning\n").contains("expected csv or jsonl"));
     let missing = UpdateOptions::new(&file, folder.path().join("missing.csv"));

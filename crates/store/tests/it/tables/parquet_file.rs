@@ -384,7 +384,7 @@ fn errors_name_file_and_row() {
         );
         refusal(&keyed(&path, "k", values)).to_string()
     };
-    let long = vec![0; 65_537];
+    let long = vec![0; 262_145];
     for (error, expected) in [
         (
             refused(&[(Some("a"), b""), (None, b"")], &["v"]),
@@ -396,7 +396,7 @@ fn errors_name_file_and_row() {
         ),
         (
             refused(&[(Some("a"), &long)], &["v"]),
-            "a.parquet, row 1: the value has 65537 bytes: expected at most",
+            "a.parquet, row 1: the value has 262145 bytes: expected at most",
         ),
         (
             refused(
@@ -431,7 +431,7 @@ fn errors_name_file_and_row() {
 #[test]
 fn bad_rows_are_skipped_up_to_a_limit() {
     let folder = folder();
-    let long = vec![0; 65_537];
+    let long = vec![0; 262_145];
     let rows = [
         (Some("a"), &b"1"[..]),
         (None, b"2"),

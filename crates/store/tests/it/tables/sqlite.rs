@@ -111,7 +111,7 @@ fn errors_are_named() {
     let path = write(
         folder.path(),
         "a.db",
-        "CREATE TABLE t (k, v); INSERT INTO t VALUES ('a', 1), (NULL, 2), ('a', 3), ('b', zeroblob(65537));",
+        "CREATE TABLE t (k, v); INSERT INTO t VALUES ('a', 1), (NULL, 2), ('a', 3), ('b', zeroblob(262145));",
     );
     for (query, expected) in [
         (
@@ -124,7 +124,7 @@ fn errors_are_named() {
         ),
         (
             "SELECT k, v FROM t WHERE k = 'b'",
-            "a.db, row 1: the value has 65537 bytes: expected at most 65536",
+            "a.db, row 1: the value has 262145 bytes: expected at most 262144",
         ),
         ("SELECT k FROM t", "a.db: no column `v`: expected one of k"),
         ("SELECT k, v FROM u", "a.db: no such table: u"),
@@ -198,9 +198,9 @@ fn values_beyond_the_limit_are_refused_by_row() {
     let path = write(folder.path(), "a.db", WORDS);
     let mut long = keyed(&path, "k", &["v"]);
     long.query =
-        Some("SELECT 'a' AS k, 'short' AS v UNION ALL SELECT 'b', zeroblob(65537)".to_owned());
+        Some("SELECT 'a' AS k, 'short' AS v UNION ALL SELECT 'b', zeroblob(262145)".to_owned());
     let error = refusal(&long).to_string();
-    let expected = "row 2: the value has 65537 bytes: expected at most 65536";
+    let expected = "row 2: the value has 262145 bytes: expected at most 262144";
     assert!(error.ends_with(expected), "{error}");
     long.skip_bad = 1;
     assert_eq!(text(&long, "a"), "short");
