@@ -7,7 +7,7 @@ impl ListedScheme for Inspire {
     const ROWS: SchemeRows = SchemeRows {
         paper: "InsPIRe (Mahdavi, Patel, Seo, Yeo 2025, section 6)",
         purpose: "The default: no hint to download, no keys kept by the server, records of 1 bit to \
-            256 KiB",
+            260 KiB",
         assumption: "ring-LWE over R_q, as `simple`; and circular security: packing keys encrypt τ(s), \
             RGSW rows encrypt s·m, under s",
         quick: SuiteRow::QUICK,
