@@ -4,8 +4,8 @@
 
 use papir_core::cost::Rates;
 use papir_core::{Goal, Result as CoreResult, Shape, Target};
-use papir_lookup::delta::{CHANGE_BYTES, MAX_DELTA_BYTES, SCHEME};
-use papir_lookup::{BucketTarget, Estimate, Lengths};
+use papir_lookup::delta::{CHANGE_BYTES, MAX_DELTA_BYTES, MAX_DELTA_VALUE_BYTES, SCHEME};
+use papir_lookup::{BucketTarget, Estimate, Lengths, MAX_VALUE_BYTES};
 use papir_schemes::registry;
 use serde::Serialize;
 
@@ -57,7 +57,7 @@ pub struct ChangesPlan {
 }
 
 /// Plans changes of values of `value_bytes` bytes on average. `None` if no offer's database can
-/// have a delta.
+/// have a delta, or if such values are longer than those of deltas.
 ///
 /// # Errors
 /// Errors of the scheme of deltas.
@@ -71,11 +71,18 @@ pub fn plan(
     let Some(base) = choice.offers().find(|offer| offer.takes_delta) else {
         return Ok(None);
     };
+    if value_bytes > MAX_DELTA_VALUE_BYTES as u64 {
+        return Ok(None);
+    }
 
     let mut deltas = Vec::with_capacity(LENGTHS.len());
     for delta_bytes in LENGTHS {
-        // A delta has at least one change, also if its value is longer than the delta should be.
-        let changes = (delta_bytes / (value_bytes + CHANGE_BYTES)).max(1);
+        let changes = delta_bytes / (value_bytes + CHANGE_BYTES);
+        // One value would exceed this delta, which then refuses every change.
+        if changes == 0 {
+            continue;
+        }
+
         let delta = delta_of(changes, value_bytes, demand, rates)?;
         let between_merges_s = changes as f64 * 3600.0 / changes_per_hour as f64;
         deltas.push(DeltaOffer {
@@ -107,10 +114,11 @@ pub fn plan(
 
 /// The costs of a delta with `changes` changes.
 fn delta_of(changes: u64, value_bytes: u64, demand: &Demand, rates: &Rates) -> CoreResult<Offer> {
-    // A new value is one byte longer than the value: its first byte tells it from a deletion.
+    // A new value is one byte longer than the value: its first byte tells it from a deletion. The
+    // longest values are estimated without it.
     let length = usize::try_from(value_bytes + 1).unwrap_or(usize::MAX);
-    let table =
-        Estimate::of(&Lengths::equal(changes, length), BucketTarget::default()).map_err(of_core)?;
+    let lengths = Lengths::equal(changes, length.min(MAX_VALUE_BYTES));
+    let table = Estimate::of(&lengths, BucketTarget::default()).map_err(of_core)?;
     let shape = Shape::of_bytes(table.records, table.record_bytes)?;
 
     let target = Target {
@@ -194,6 +202,22 @@ mod tests {
         let full_s = first.changes as f64 * 3600.0 / 100_000.0;
         assert!((first.between_merges_s - full_s).abs() < 1e-9);
         assert!((first.merging - plan.base.setup_s / full_s).abs() < 1e-9);
+    }
+
+    #[test]
+    fn deltas_that_hold_no_change_are_left_out() {
+        let demand = Demand::new(Shape::of_bytes(1 << 10, 1 << 18).unwrap(), &rates());
+        let choice = choose(&demand, &rates()).unwrap();
+        let planned = |value_bytes| plan(&choice, &demand, &rates(), 1, value_bytes).unwrap();
+
+        let longest = planned(1 << 18).unwrap();
+        let found: Vec<_> = longest
+            .deltas
+            .iter()
+            .map(|delta| (delta.delta_bytes, delta.changes))
+            .collect();
+        assert_eq!(found, [(1 << 20, 3), (4 << 20, 15)]);
+        assert!(planned((1 << 18) + 1).is_none());
     }
 
     #[test]

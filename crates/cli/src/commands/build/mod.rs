@@ -84,8 +84,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "LABEL", conflicts_with = "goal")]
     params: Option<String>,
     /// About the length of a bucket, which holds one or more entries of a keyed database and is the
-    /// scheme's record, 8 bytes to 64 KiB [default: chosen for the scheme, mostly 4096].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(8..=65536))]
+    /// scheme's record, 8 bytes to 256 KiB [default: chosen for the scheme, mostly 4096].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(8..=262_144))]
     bucket_bytes: Option<u32>,
     /// Optimization goal for the scheme's parameters [default: balanced].
     #[arg(long)]

@@ -94,8 +94,8 @@ fn impossible_plans_are_refused_in_one_line() {
     let refused =
         |arguments: &[&str], parts: &[&str]| fails_with(&[&["plan"], arguments].concat(), parts);
     refused(
-        &["--records", "10", "--record-bytes", "262145"],
-        &["256 KiB"],
+        &["--records", "10", "--record-bytes", "266241"],
+        &["260 KiB"],
     );
     refused(&["--records", "0", "--record-bytes", "8"], &["empty"]);
     refused(
@@ -107,8 +107,8 @@ fn impossible_plans_are_refused_in_one_line() {
         &["inspire: ", "simple: "],
     );
     refused(
-        &["--records", "10", "--record-bytes", "65537", "--keyed"],
-        &["65537", "65536"],
+        &["--records", "10", "--record-bytes", "262145", "--keyed"],
+        &["262145", "262144"],
     );
     refused(
         &["--records", "0", "--record-bytes", "8", "--keyed"],
