@@ -97,6 +97,26 @@ fn keyed_databases_have_the_bytes_of_a_build_in_memory() {
 }
 
 #[test]
+fn values_above_64_kib_have_the_bytes_of_a_build_in_memory() {
+    let folder = folder();
+    let lengths = [65_535, 65_536, 65_537, 262_144];
+    let rows = lengths.map(|length| format!("word-{length},{}\n", "x".repeat(length)));
+    let text = format!("word,value\n{}", rows.concat());
+    let source = source(folder.path(), "words.csv", text);
+    let options = BuildOptions {
+        verifiable: true,
+        ..words_options(&source)
+    };
+    compare(&options);
+
+    let snapshot = Snapshot::open(&options.out).unwrap();
+    for length in lengths {
+        let value = by_key(&snapshot, &format!("word-{length}")).unwrap();
+        assert!(value == "x".repeat(length).into_bytes(), "{length}");
+    }
+}
+
+#[test]
 fn duplicates_and_bad_rows_are_handled_alike() {
     let folder = folder();
     let text = format!("{}word-7,last\nbad\nword-3,last\n", words(500));

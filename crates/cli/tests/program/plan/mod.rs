@@ -74,6 +74,11 @@ fn record_bits_and_keyed_databases_are_planned() {
         (9_805.0..13_000.0).contains(&number(&keyed, "records")),
         "{keyed}"
     );
+    // A value of the most bytes and its tag.
+    let longest = ["--records", "1000", "--record-bytes", "262144", "--keyed"];
+    let longest = planned(&longest);
+    assert!((number(&longest, "record_bits") - 8.0 * 262_152.0).abs() < 0.5);
+
     let folder = Folder::new();
     let rates = rates(&folder, "1e-11");
     let keyed = [
