@@ -65,6 +65,28 @@ test("records are looked up by index, with a scheme of the long module", async (
   }
 });
 
+test("values of up to 256 KiB are looked up", LIMIT, async (t) => {
+  const path = folder(t);
+  const source = join(path, "blocks.csv");
+  const lengths = [65_535, 65_536, 65_537, 262_144];
+  const blockOf = (length) => "abcdefghijk".repeat(Math.ceil(length / 11)).slice(0, length);
+  writeFileSync(source, ["name,block", ...lengths.map((length) => `${length},${blockOf(length)}`)].join("\n") + "\n");
+  for (const scheme of ["inspire", "download"]) {
+    const snapshot = join(path, `${scheme}.papir`);
+    papir("build", source, "--key", "name", "--value", "block", "--scheme", scheme, "--out", snapshot);
+    const { url, stop } = await serve(t, [snapshot]);
+    const database = await connect(url);
+    for (const length of lengths) {
+      const found = text(await database.get(String(length)));
+      // Not `equal`, whose message would have both.
+      assert(found === blockOf(length), `${scheme}, ${length}: ${found?.length}`);
+    }
+    assert.equal(await database.get("absent"), null);
+    database.close();
+    await stop();
+  }
+});
+
 test("the modules are found where the caller says, or are the caller's", async (t) => {
   const path = folder(t);
   const long = join(path, "long");

@@ -75,6 +75,20 @@ def test_arrays_are_records(tmp_path: Path) -> None:
     assert pypapir.open(tmp_path / "a.papir").get_index(999) == array[999].tobytes()
 
 
+def test_values_have_up_to_256_kib(tmp_path: Path) -> None:
+    lengths = [65_535, 65_536, 65_537, 262_144]
+    blocks = {f"block {length}": bytes(at % 251 for at in range(length)) for length in lengths}
+    pypapir.build(blocks, tmp_path / "b.papir", scheme="download")
+    opened = pypapir.open(tmp_path / "b.papir")
+    for name, block in blocks.items():
+        found = opened.get(name)
+        assert found is not None
+        assert len(found) == len(block)
+        assert found == block
+    with pytest.raises(pypapir.Error, match="262145 bytes: expected at most 262144"):
+        pypapir.build({"long": bytes(262_145)}, tmp_path / "long.papir", scheme="download")
+
+
 def test_faults_have_the_texts_of_the_program(tmp_path: Path) -> None:
     with pytest.raises(pypapir.Error, match="no column `k`.*expected one of a") as raised:
         pypapir.build(pa.table({"a": ["x"]}), tmp_path / "w.papir", key="k")

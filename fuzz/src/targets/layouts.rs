@@ -11,10 +11,16 @@ const RECORD_BYTES: usize = 1 << 16;
 
 /// The layout of some keys whose values have different lengths.
 pub(super) fn small_layout() -> KeywordLayout {
-    let entries = (0..200u64)
-        .map(|i| Entry {
+    layout_of((0..200).map(|i| i % 50))
+}
+
+/// The layout of keys with values of these lengths.
+fn layout_of(lengths: impl Iterator<Item = usize>) -> KeywordLayout {
+    let entries = (0u64..)
+        .zip(lengths)
+        .map(|(i, length)| Entry {
             key: i.to_le_bytes().to_vec(),
-            value: vec![1; i as usize % 50],
+            value: vec![1; length],
             line: i,
         })
         .collect();
@@ -31,7 +37,10 @@ pub(super) fn small_layout() -> KeywordLayout {
 
 /// Keyword layouts; accepted ones are used for a lookup.
 pub(super) fn layout() -> Target {
-    Target::new(vec![small_layout().encode()], |input| {
+    // Both format versions.
+    let long = layout_of([65_537, 3].into_iter());
+    let seeds = vec![small_layout().encode(), long.encode()];
+    Target::new(seeds, |input| {
         let decoded = KeywordLayout::decode(input);
         let Ok(layout) = &decoded else {
             return outcome(&decoded);
