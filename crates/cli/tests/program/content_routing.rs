@@ -1,8 +1,9 @@
-//! Content by name over a service: section 8.1 of the InsPIRe paper.
+//! Content by name over a service.
 //!
-//! A reader of a network such as IPFS asks three databases by key: which peers have a block
+//! This is the application of section 8.1 of the InsPIRe paper (Mahdavi, Patel, Seo, Yeo 2025). A
+//! reader of a network such as IPFS asks three databases by key: which peers have a block
 //! (discovery), what the address of one of them is (routing), and the block itself (retrieval). It
-//! makes all three lookups for each name, with random keys once a name is not found.
+//! makes all three lookups for each name, with keys that no database has once it is not found.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -117,7 +118,7 @@ fn read(service: &Service, name: &str) -> Read {
     let discovered = look_up(service, "discovery", name);
     let known = discovered.value.as_deref();
 
-    // Lookups of keys that no database has, so that an unknown name has the same traffic.
+    // Made in any case, so that an unknown name has the same traffic.
     let provider = known.and_then(|peers| peers.split(' ').next());
     let routed = look_up(service, "routing", provider.unwrap_or("no peer"));
     let wanted = known.map_or("no block", |_| name);

@@ -1,4 +1,4 @@
-//! Values of 64 KiB to 256 KiB: builds, lookups, updates, deltas, merges and refusals.
+//! Values of 64 KiB to 256 KiB, from build to merge.
 
 use std::collections::BTreeMap;
 
