@@ -1,6 +1,7 @@
 //! Cache of buckets during an update.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use papir_core::{Change, Error as CoreError};
 
@@ -19,6 +20,9 @@ const NEAR_BUCKETS: u64 = 32;
 /// Maximum length in bytes of a bucket that is read and of the gap behind it, unless the bucket
 /// alone is longer.
 const NEAR_BYTES: usize = 1 << 18;
+/// Maximum bytes of buckets that are all kept once their loads are read. It is also the memory for
+/// the loads of more buckets, which are not kept.
+const KEPT_BYTES: usize = 1 << 25;
 
 /// The outcome of inserting an entry into a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +45,9 @@ pub(super) struct BucketCache<'a> {
     table: OwnedTable<'a>,
     format: EntryFormat,
     buckets: BTreeMap<u64, CachedBucket>,
+    /// Bytes of the entries of buckets that were read for that alone. Those that are in `buckets`
+    /// may have changed since.
+    measured: BTreeMap<u64, u32>,
 }
 
 impl<'a> BucketCache<'a> {
@@ -51,6 +58,7 @@ impl<'a> BucketCache<'a> {
             table,
             format,
             buckets: BTreeMap::new(),
+            measured: BTreeMap::new(),
         }
     }
 
@@ -118,9 +126,51 @@ impl<'a> BucketCache<'a> {
             .ok_or_else(|| missing().into())
     }
 
-    /// Bytes of a bucket's entries after the changes so far.
-    pub(super) fn load(&mut self, bucket: u64) -> Result<u32> {
-        Ok(self.bucket(bucket)?.entries.len() as u32)
+    /// Bytes of the entries of consecutive buckets after the changes so far.
+    pub(super) fn loads(&mut self, buckets: Range<u64>) -> Result<Vec<u32>> {
+        let count = buckets.end.saturating_sub(buckets.start);
+        let bytes = count.saturating_mul(self.table.layout.record_bytes() as u64);
+        // Moves of keys read most buckets of a short region again, but few of a region with
+        // gigabytes.
+        if bytes <= KEPT_BYTES as u64 {
+            self.read(buckets.clone().collect())?;
+        } else {
+            self.measure(buckets.clone())?;
+        }
+        buckets.map(|bucket| self.load(bucket)).collect()
+    }
+
+    /// Bytes of the entries of a bucket that was read or measured.
+    fn load(&self, bucket: u64) -> Result<u32> {
+        // The bucket itself comes first: only it has the changes.
+        let load = match self.buckets.get(&bucket) {
+            Some(cached) => Some(cached.entries.len() as u32),
+            None => self.measured.get(&bucket).copied(),
+        };
+        load.ok_or_else(|| missing().into())
+    }
+
+    /// Reads the loads of buckets, without keeping the buckets.
+    fn measure(&mut self, buckets: Range<u64>) -> Result<()> {
+        let bytes = self.table.layout.record_bytes();
+        let step = (KEPT_BYTES / bytes).max(1);
+
+        let mut packed = Vec::new();
+        for first in buckets.clone().step_by(step) {
+            let count = (buckets.end - first).min(step as u64);
+            let mut part = first..first + count;
+            if part.all(|bucket| self.load(bucket).is_ok()) {
+                continue;
+            }
+
+            packed.resize(count as usize * bytes, 0);
+            self.table.records.read_packed(first, count, &mut packed)?;
+            for (bucket, record) in (first..).zip(packed.chunks_exact(bytes)) {
+                let used = self.used(record)? as u32;
+                self.measured.insert(bucket, used);
+            }
+        }
+        Ok(())
     }
 
     /// The tags of a bucket's entries.

@@ -304,10 +304,7 @@ impl<'a, 't> Eviction<'a, 't> {
     fn loads(&mut self, region: u32) -> Result<Vec<u32>> {
         let buckets = u64::from(self.layout.grid.buckets);
         let first = u64::from(region) * buckets;
-        self.cache.read((first..first + buckets).collect())?;
-        (first..first + buckets)
-            .map(|bucket| self.cache.load(bucket))
-            .collect()
+        self.cache.loads(first..first + buckets)
     }
 }
 

@@ -412,6 +412,30 @@ fn values_above_64_kib_are_updated() {
 }
 
 #[test]
+fn keys_with_long_values_move_in_place() {
+    // A region with more bytes than an update keeps in memory.
+    let options = TableOptions {
+        room: 60,
+        ..TableOptions::default()
+    };
+    let value = |number: u16| vec![number as u8; MAX_VALUE_BYTES];
+    let mut map: Map = (0..130)
+        .map(|number| (key_of(number), value(number)))
+        .collect();
+    let table = table_of(&map, &options);
+    let bytes = table.report.records * table.report.record_bytes;
+    assert!(bytes > 1 << 25, "{bytes}");
+
+    let rows: Vec<KeyChange> = (130..145)
+        .map(|number| row(number.into(), &key_of(number), Some(&value(number))))
+        .collect();
+    apply(&mut map, &rows);
+    let (next, way) = updated(&table, rows, &options);
+    assert!(matches!(way, Way::Patched(15.., 1..)), "{way:?}");
+    check(&next, &map, []);
+}
+
+#[test]
 fn invalid_changes_are_errors_with_their_line() {
     let table = table_of(&large(3, 4), &TableOptions::default());
     let changes = |rows| Changes::new(&table.layout, &table.ids, rows);
