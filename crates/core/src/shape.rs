@@ -10,6 +10,9 @@ pub const MAX_RECORDS: u64 = 1 << 40;
 /// of a verifiable database.
 pub const MAX_RECORD_BITS: u64 = 260 * 1024 * 8;
 
+/// Length of a record in bits above which classes of lengths are multiples of it: 4 KiB.
+const CLASS_BITS: u64 = 4096 * 8;
+
 /// The shape of a database: `records` records of `record_bits` bits each.
 ///
 /// Records shorter than a byte are allowed. A record of b bits occupies the low b bits of ⌈b/8⌉
@@ -84,6 +87,23 @@ impl Shape {
         u64::try_from(bits.div_ceil(8)).unwrap_or(u64::MAX)
     }
 
+    /// The largest shape of the same class: the number of records rounded up to a power of two, and
+    /// the length of a record to a power of two or, above 4 KiB, to a multiple of 4 KiB.
+    ///
+    /// Choices by the class stay the same while a database grows within it.
+    #[must_use]
+    pub fn class(&self) -> Self {
+        // Both bounds are powers of two, or multiples of 4 KiB, so that a class keeps them.
+        let record_bits = match self.record_bits {
+            short @ ..=CLASS_BITS => short.next_power_of_two(),
+            long => long.next_multiple_of(CLASS_BITS),
+        };
+        Self {
+            records: self.records.next_power_of_two(),
+            record_bits,
+        }
+    }
+
     /// Checks that a record with this index exists.
     ///
     /// # Errors
@@ -103,6 +123,24 @@ impl Shape {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn classes_are_reached_from_below_and_are_their_own() {
+        for (records, bits, class) in [
+            (1, 1, (1, 1)),
+            (3, 3, (4, 4)),
+            (30_000, 8 * 200, (1 << 15, 8 * 256)),
+            (1 << 40, 8 * 4096, (1 << 40, 8 * 4096)),
+            (5, 8 * 4097, (8, 8 * 8192)),
+            (5, 8 * 20_000, (8, 8 * 20_480)),
+            (9, MAX_RECORD_BITS, (16, MAX_RECORD_BITS)),
+        ] {
+            let found = Shape::new(records, bits).unwrap().class();
+            assert_eq!((found.records(), found.record_bits()), class);
+            assert_eq!(found.class(), found);
+            assert!(Shape::new(class.0, class.1).is_ok());
+        }
+    }
 
     #[test]
     fn limits_are_enforced_and_the_largest_shape_fits_64_bits() {

@@ -103,8 +103,54 @@ impl Lengths {
         self.total.div_ceil(self.count.max(1))
     }
 
+    /// The largest lengths of the same class: the number of values and their mean length rounded up
+    /// to powers of two, and the longest one likewise or, where its entry takes more than 4 KiB, so
+    /// that the entry takes a multiple of 4 KiB.
+    ///
+    /// Choices by the class stay the same while a table grows within it.
+    #[must_use]
+    pub fn class(&self) -> Self {
+        let longest = class_of_longest(self.longest);
+        let count = self.count.checked_next_power_of_two().unwrap_or(self.count);
+        let mean = self
+            .mean()
+            .checked_next_power_of_two()
+            .unwrap_or(u64::MAX)
+            .min(longest as u64);
+
+        // Values of one length stay so: their entries need no length.
+        let shortest = if self.uniform() {
+            longest
+        } else {
+            self.shortest
+        };
+        Self {
+            count,
+            shortest,
+            longest,
+            total: count.saturating_mul(mean),
+        }
+    }
+
     fn uniform(&self) -> bool {
         self.shortest == self.longest
+    }
+}
+
+/// Bytes that a class of lengths leaves for an entry's tag and length, at least.
+const HEADER_ROOM: usize = 16;
+
+/// The length to which [`Lengths::class`] rounds the longest one.
+fn class_of_longest(longest: usize) -> usize {
+    let unit = DEFAULT_BUCKET_BYTES as usize;
+    let entry = longest.saturating_add(HEADER_ROOM);
+
+    if entry > unit {
+        let rounded = entry.checked_next_multiple_of(unit).unwrap_or(entry);
+        // A longer value is refused where a table is made, and stays too long.
+        (rounded - HEADER_ROOM).min(MAX_VALUE_BYTES.max(longest))
+    } else {
+        longest.next_power_of_two().min(unit - HEADER_ROOM)
     }
 }
 
@@ -244,6 +290,28 @@ mod tests {
             choose(BucketTarget::default(), &[0; 600]).bucket_bytes,
             4096
         );
+    }
+
+    #[test]
+    fn classes_of_lengths_are_reached_from_below_and_are_their_own() {
+        let of = |values: &[usize]| Lengths::of(values.iter().copied()).unwrap();
+        for (values, count, longest, mean) in [
+            (&[0, 0, 0][..], 4, 1, 1),
+            (&[7, 2], 2, 8, 8),
+            (&[100; 5], 8, 128, 128),
+            (&[4000, 1], 2, 4080, 2048),
+            (&[4081, 1], 2, 8176, 2048),
+            (&[65_536, 3, 4], 4, 65_536, 32_768),
+        ] {
+            let class = of(values).class();
+            assert_eq!(
+                (class.count, class.longest, class.total),
+                (count, longest, count * mean),
+                "{values:?}"
+            );
+            assert_eq!(class.uniform(), of(values).uniform());
+            assert_eq!(class.class(), class);
+        }
     }
 
     #[test]

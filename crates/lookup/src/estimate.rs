@@ -130,6 +130,19 @@ pub fn choose_bucket(
     }
 }
 
+/// Estimates the table of these lengths whose buckets [`choose_bucket`] chooses.
+///
+/// # Errors
+/// The errors of [`choose_bucket`].
+pub fn least_table(
+    lengths: &Lengths,
+    target: impl Fn(u32) -> BucketTarget,
+    cost: impl Fn(&Estimate) -> Result<f64>,
+) -> Result<Estimate> {
+    let chosen = choose_bucket(lengths, target, cost)?;
+    Estimate::of(lengths, chosen)
+}
+
 /// The estimated fraction of additional buckets above the minimum number that could hold all
 /// entries. It is small if one entry fills a bucket, or if a bucket holds hundreds of entries and
 /// its load varies little. Fitted to tables of 20,000 keys.

@@ -52,7 +52,7 @@ pub use commitment::{Commitment, PlainRecords, ProvenRecords, Root, proof_bytes}
 pub use dimensions::{BucketTarget, DEFAULT_BUCKET_BYTES, Lengths, MAX_VALUE_BYTES};
 pub use entry::{Entry, name_duplicate};
 pub use error::{Error, Result};
-pub use estimate::{Estimate, LABEL_SLACK, choose_bucket};
+pub use estimate::{Estimate, LABEL_SLACK, choose_bucket, least_table};
 pub use ids::KeyIds;
 pub use layout::{KeywordLayout, LAYOUT_FORMATS, LAYOUT_HEADER_BYTES, PILOT_BYTES};
 pub use lookup::{AnswerLengths, Lookup, Pending, Wanted};
