@@ -36,6 +36,10 @@ pub struct Sizes {
     pub material: u64,
     /// The matrices that a device holds and answers from (0 if the CPU does most of an answer).
     pub device: u64,
+    /// Bytes of records that a client can read after one lookup: all that share a ring element, a
+    /// unit or a column with its own, or all records if the hint is as long as they are. `None` if
+    /// the scheme does not state it.
+    pub seen: Option<u64>,
 }
 
 impl Sizes {

@@ -220,6 +220,9 @@ impl DoubleParams {
             // Digits, and all masks in full length: updates add to them, and the hint is rounded.
             material: matrix_bytes(digit_rows(layout), layout.units)
                 + (4 * N * digit_rows(layout)) as u64,
+            seen: layout
+                .unit_layout
+                .seen(layout.unit_layout.unit_bytes as u64, hint as u64),
             ..Sizes::default()
         }
     }

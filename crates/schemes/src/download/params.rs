@@ -105,6 +105,7 @@ impl Parameters for DownloadParams {
                 database: self.stored,
                 query: sealed(NONCE_BYTES),
                 answer: sealed(NONCE_BYTES),
+                seen: Some(total),
                 ..Sizes::default()
             },
             security: None,

@@ -231,6 +231,7 @@ impl Params {
         let element = 8 * self.layout.degree;
         let pack = self.matrix_bytes() + ((1 + self.literal.key_switch.levels) * element) as u64;
         let matrices = self.layout.packs() as u64 * self.matrix_bytes();
+        let unit_layout = &self.layout.unit_layout;
 
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES),
@@ -240,6 +241,7 @@ impl Params {
             database: self.layout.matrix_bytes(),
             material: self.layout.packs() as u64 * pack,
             device: self.layout.matrix_bytes() + matrices,
+            seen: unit_layout.seen(unit_layout.unit_bytes as u64, 0),
             ..Sizes::default()
         }
     }

@@ -63,6 +63,14 @@ impl Units {
         (index / self.per_unit, index % self.per_unit)
     }
 
+    /// Returns the bytes of records that a client can read from an answer with `bytes` bytes of
+    /// records, and from a hint of `hint` bytes: all of them if the hint is as long as they are. It
+    /// is the value of [`papir_core::Sizes::seen`].
+    pub(crate) fn seen(&self, bytes: u64, hint: u64) -> Option<u64> {
+        let all = self.shape.total_bytes();
+        Some(if hint >= all { all } else { bytes.min(all) })
+    }
+
     /// Reads the records of adjacent units from `first` on, up to the last record, in one read of
     /// the source. `out` is zeroed bytes of whole units; each record is written to its slot.
     pub(crate) fn read(&self, records: &dyn Records, first: u64, out: &mut [u8]) -> Result<()> {

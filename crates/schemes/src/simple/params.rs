@@ -198,6 +198,8 @@ impl SimpleParams {
             answer: sealed(self.answer_bytes()),
             database: matrix_bytes(self.layout.rows, self.layout.columns),
             device: matrix_bytes(self.layout.rows, self.layout.columns),
+            // Each row of a column is a byte.
+            seen: self.layout.unit_layout.seen(self.layout.rows as u64, hint),
             ..Sizes::default()
         }
     }

@@ -140,6 +140,8 @@ impl<V: PackedVariant> Params<V> {
 
     fn sizes(&self) -> Sizes {
         let masks = self.selection.public_masks_bytes();
+        let unit_layout = &self.layout.unit_layout;
+
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES + masks),
             hint: masks as u64,
@@ -148,6 +150,7 @@ impl<V: PackedVariant> Params<V> {
             answer: sealed(self.selection.answer_parts().iter().sum()),
             database: matrix_bytes(self.layout.rows, self.layout.columns),
             material: self.selection.matrix_bytes() + self.selection.packs_bytes(),
+            seen: unit_layout.seen(unit_layout.unit_bytes as u64, masks as u64),
             ..Sizes::default()
         }
     }

@@ -179,6 +179,7 @@ impl Params {
         let [first, second, keys] = self.query_parts();
         let hint = packed_len(self.literal.public_words(), self.literal.answer.a);
         let material = self.pack_bytes(0) + self.second_level_bytes();
+        let unit_layout = &self.layout.unit_layout;
 
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES + hint),
@@ -188,6 +189,7 @@ impl Params {
             answer: sealed(self.answer_bytes()),
             database: self.layout.matrix_bytes(),
             material,
+            seen: unit_layout.seen(unit_layout.unit_bytes as u64, hint as u64),
             ..Sizes::default()
         }
     }

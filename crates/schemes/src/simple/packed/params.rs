@@ -123,6 +123,8 @@ impl<V: PackedVariant> Params<V> {
     fn sizes(&self) -> Sizes {
         let [selector, keys] = self.selection.query_parts();
         let masks = self.selection.public_masks_bytes();
+        // A unit is a column.
+        let unit_layout = &self.layout.unit_layout;
 
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES + masks),
@@ -132,6 +134,7 @@ impl<V: PackedVariant> Params<V> {
             answer: sealed(self.selection.answer_parts().iter().sum()),
             database: self.selection.matrix_bytes(),
             material: self.selection.packs_bytes(),
+            seen: unit_layout.seen(unit_layout.unit_bytes as u64, masks as u64),
             ..Sizes::default()
         }
     }
