@@ -104,6 +104,38 @@ macro_rules! listings {
 /// The schemes of this crate, in the order of their numbers.
 const BUILT_IN: &[Listing] = crate::for_each_scheme!(listings);
 
+/// A scheme with its words in the list.
+struct WordedScheme {
+    scheme: &'static dyn ErasedScheme,
+    privacy: &'static str,
+    clients: &'static str,
+}
+
+/// The schemes with their words for privacy and clients.
+macro_rules! worded {
+    ($($name:ident: $scheme:ty {
+        $privacy:ident, $clients:ident, $bound:ident, $weight:ident
+    })*) => {
+        &[$(WordedScheme {
+            scheme: Constant::<$scheme>::SCHEME,
+            privacy: stringify!($privacy),
+            clients: stringify!($clients),
+        }),*]
+    };
+}
+
+/// The schemes of this crate with their words, in the order of their numbers.
+const WORDED: &[WordedScheme] = crate::for_each_scheme!(worded);
+
+/// Returns the private schemes of this crate whose clients register nothing, in the order of their
+/// numbers.
+pub fn private_and_keyless() -> impl Iterator<Item = &'static dyn ErasedScheme> {
+    WORDED
+        .iter()
+        .filter(|one| one.privacy == "private" && one.clients == "keyless")
+        .map(|one| one.scheme)
+}
+
 /// Schemes outside this crate that have a number, with the reason why they are not private. They
 /// are refused for that reason until a program [`add`]s them.
 const FENCED: &[(&str, u16, &str)] = &[
