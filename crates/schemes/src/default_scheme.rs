@@ -72,7 +72,7 @@ impl ClientsMaySee {
 
     /// Returns whether a database with this description shows no more than allowed. `most` is the
     /// bytes that the reference shows ([`shown_by_reference`]).
-    fn allows(self, description: &Description, most: u64) -> bool {
+    pub fn allows(self, description: &Description, most: u64) -> bool {
         // Nothing is known of a scheme that does not state it.
         let seen = description.sizes.seen.unwrap_or(u64::MAX);
         match self {

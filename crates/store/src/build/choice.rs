@@ -1,4 +1,6 @@
-//! Bucket length and scheme parameters of a build.
+//! Scheme, bucket length and scheme parameters of a build.
+
+use std::cell::OnceCell;
 
 use papir_core::erased::{ErasedScheme, ErasedServer};
 use papir_core::scratch::Scratch;
@@ -6,7 +8,11 @@ use papir_core::{
     Candidate, Description, NotPrivate, Records, Result as CoreResult, Run, Shape, Target,
 };
 use papir_lookup::{
-    BucketTarget, DEFAULT_BUCKET_BYTES, Estimate, LABEL_SLACK, Lengths, choose_bucket, proof_bytes,
+    BucketTarget, DEFAULT_BUCKET_BYTES, Estimate, LABEL_SLACK, Lengths, choose_bucket, least_table,
+    proof_bytes,
+};
+use papir_schemes::default_scheme::{
+    self, ArrangedRecords, CostOf, DefaultScheme, SchemeWish, parameters_for, shown_by_reference,
 };
 use papir_schemes::registry::{self, OfBatches};
 
@@ -20,8 +26,26 @@ pub type Announce<'a> = dyn Fn(&Description) -> CoreResult<()> + 'a;
 /// The scheme of a build, alone or in batches, and the rule that chooses its parameters.
 pub(super) struct ByOptions<'a> {
     options: &'a BuildOptions,
+    /// The scheme that the options name, or the reference if they leave the choice to the records.
     scheme: Box<dyn ErasedScheme>,
     batches: Option<Batches>,
+    /// The choice by the records, once they are counted; empty if the options name a scheme.
+    chosen: OnceCell<ChosenScheme>,
+}
+
+/// A scheme that was chosen by the records.
+struct ChosenScheme {
+    scheme: DefaultScheme,
+    wish: SchemeWish,
+    /// Bytes of records that the reference would show a client.
+    most: u64,
+}
+
+impl ChosenScheme {
+    /// The parameters for this shape, which show a client no more than allowed.
+    fn candidate(&self, shape: Shape) -> CoreResult<Candidate> {
+        parameters_for(self.scheme.scheme, shape, &self.wish, self.most)
+    }
 }
 
 /// Batches over the scheme of a build.
@@ -59,7 +83,42 @@ impl<'a> ByOptions<'a> {
             options,
             scheme,
             batches,
+            chosen: OnceCell::new(),
         })
+    }
+
+    /// The reason why the build took this scheme, in a line; `None` if the options name it.
+    pub(super) fn reason(&self, scheme: &str) -> Option<String> {
+        let DefaultScheme {
+            scheme: chosen,
+            reason,
+        } = &self.chosen.get()?.scheme;
+        if chosen.name() == scheme {
+            return Some(reason.clone());
+        }
+
+        // The records as they were arranged are not those that were estimated.
+        let chosen = chosen.name();
+        Some(format!(
+            "{scheme}: the parameters of {chosen} for these records would not do"
+        ))
+    }
+
+    /// What the owner lets clients see of a database whose scheme was chosen.
+    fn wish(&self) -> SchemeWish {
+        SchemeWish {
+            may_see: self.options.clients_may_see,
+            target: self.target(),
+            bounded_memory: self.options.memory.is_some(),
+        }
+    }
+
+    /// The goal of the parameters and the bound on failures.
+    fn target(&self) -> Target {
+        Target {
+            goal: self.options.goal,
+            failure: self.options.failure,
+        }
     }
 
     /// The scheme that is prepared.
@@ -92,10 +151,7 @@ impl<'a> ByOptions<'a> {
 
     /// The parameters for this shape by goal.
     fn for_goal(&self, shape: Shape) -> CoreResult<Candidate> {
-        let target = Target {
-            goal: self.options.goal,
-            failure: self.options.failure,
-        };
+        let target = self.target();
         match &self.batches {
             None => self.scheme.candidate_for(shape, target),
             Some(Batches {
@@ -113,6 +169,10 @@ impl<'a> ByOptions<'a> {
         scratch: &mut dyn Scratch,
         run: &mut Run<'_>,
     ) -> CoreResult<Box<dyn ErasedServer>> {
+        if self.options.chooses_scheme() {
+            return self.prepare_chosen(records, announce, scratch, run);
+        }
+
         let scheme = self.prepared();
         let candidate = self.candidate(records.shape())?;
         // After the choice, which may refuse the shape, and before anything that takes long.
@@ -131,13 +191,108 @@ impl<'a> ByOptions<'a> {
         )
     }
 
+    /// Prepares records under the scheme that is chosen by them.
+    fn prepare_chosen(
+        &self,
+        records: &dyn Records,
+        announce: &Announce<'_>,
+        scratch: &mut dyn Scratch,
+        run: &mut Run<'_>,
+    ) -> CoreResult<Box<dyn ErasedServer>> {
+        let shape = records.shape();
+        let chosen = match self.chosen.get() {
+            Some(chosen) => chosen,
+            // Records without keys, or with buckets of a given length.
+            None => {
+                let chosen = self.choose_for_records(&shape)?;
+                self.chosen.get_or_init(|| chosen)
+            }
+        };
+
+        // The reference takes every shape that it took before there was a choice.
+        let candidate = chosen.candidate(shape).or_else(|_| self.for_goal(shape))?;
+        announce(&candidate.description)?;
+        let scheme = registry::by_name(candidate.description.scheme)?;
+        scheme.setup_resumable(
+            &candidate.parameters,
+            records,
+            scratch,
+            run.rng,
+            run.progress,
+        )
+    }
+
+    /// Chooses the scheme for records of this shape.
+    fn choose_for_records(&self, shape: &Shape) -> CoreResult<ChosenScheme> {
+        let wish = self.wish();
+        let scheme = default_scheme::choose_for_records(&wish, shape)?;
+        Ok(ChosenScheme {
+            scheme,
+            wish,
+            most: shown_by_reference(shape.record_bytes() as u64),
+        })
+    }
+
+    /// Chooses the scheme for a table of values of these lengths.
+    fn choose_for(&self, lengths: &Lengths) -> papir_lookup::Result<ChosenScheme> {
+        let wish = self.wish();
+        // The buckets of the reference, mostly: what they show a client is the bound.
+        let default = Estimate::of(lengths, proven(self.options, lengths, DEFAULT_BUCKET_BYTES))?;
+        let most = shown_by_reference(self.arranged(&default)?.shape.record_bytes() as u64);
+
+        let class = lengths.class();
+        let scheme = default_scheme::choose(&wish, most, &|cost| self.least(&class, cost))?;
+        Ok(ChosenScheme { scheme, wish, most })
+    }
+
+    /// The table of these lengths with the least cost; `None` if no table has one.
+    fn least(&self, lengths: &Lengths, cost: &CostOf<'_>) -> Option<ArrangedRecords> {
+        let table = least_table(
+            lengths,
+            |bytes| proven(self.options, lengths, bytes),
+            |table| Ok(cost(self.arranged(table)?)?),
+        );
+        self.arranged(&table.ok()?).ok()
+    }
+
+    /// The bucket target of a table whose scheme is chosen by its lengths.
+    fn chosen_bucket(&self, lengths: &Lengths) -> papir_lookup::Result<BucketTarget> {
+        let chosen = self.choose_for(lengths)?;
+        let goal = self.options.goal;
+
+        let target = choose_bucket(
+            lengths,
+            |bytes| proven(self.options, lengths, bytes),
+            |table| {
+                let ArrangedRecords { shape, once } = self.arranged(table)?;
+                Ok(chosen.candidate(shape)?.seconds(goal, once))
+            },
+        );
+        // The class was supported: only numbers at a bound of a scheme lead to the reference.
+        let target = match target {
+            Ok(target) => target,
+            Err(_) => self.best_bucket(lengths)?,
+        };
+
+        // Set once: a table is arranged once in a build.
+        let _ = self.chosen.set(chosen);
+        Ok(target)
+    }
+
     /// The target for buckets that hold values of these lengths. A label names the parameters of
     /// one shape, so that the default belongs to it.
     pub(super) fn bucket(&self, lengths: &Lengths) -> papir_lookup::Result<BucketTarget> {
         if self.options.params.is_some() {
             return Ok(proven(self.options, lengths, DEFAULT_BUCKET_BYTES));
         }
+        if self.options.chooses_scheme() {
+            return self.chosen_bucket(lengths);
+        }
+        self.best_bucket(lengths)
+    }
 
+    /// The bucket target with the least cost under the scheme of the options.
+    fn best_bucket(&self, lengths: &Lengths) -> papir_lookup::Result<BucketTarget> {
         // Tried for several lengths: longer buckets make the layout shorter, and each lookup more
         // expensive.
         choose_bucket(
@@ -149,15 +304,23 @@ impl<'a> ByOptions<'a> {
 
     /// The cost of a lookup in a table of this size.
     fn seconds(&self, table: &Estimate) -> papir_lookup::Result<f64> {
+        let ArrangedRecords { shape, once } = self.arranged(table)?;
+        let candidate = self.candidate(shape)?;
+        Ok(candidate.seconds(self.options.goal, once))
+    }
+
+    /// The records of a table of this size, and the bytes of its layout.
+    fn arranged(&self, table: &Estimate) -> CoreResult<ArrangedRecords> {
         // A proof is fetched with its bucket, and makes the record longer.
         let proof = if self.options.verifiable {
             proof_bytes(table.records) as u64
         } else {
             0
         };
-        let shape = Shape::of_bytes(table.records, table.record_bytes + proof)?;
-        let candidate = self.candidate(shape)?;
-        Ok(candidate.seconds(self.options.goal, table.layout_bytes))
+        Ok(ArrangedRecords {
+            shape: Shape::of_bytes(table.records, table.record_bytes + proof)?,
+            once: table.layout_bytes,
+        })
     }
 }
 

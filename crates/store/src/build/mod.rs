@@ -60,6 +60,8 @@ pub struct BuildReport {
     pub snapshot_bytes: u64,
     /// The leaf of a signed version.
     pub checkpoint: Option<Leaf>,
+    /// The reason of the scheme, in a line, if the build chose it by the records.
+    pub chosen: Option<String>,
 }
 
 /// A build of a snapshot: from the source of its options, or from records of a program.
@@ -136,7 +138,10 @@ impl<'a> Build<'a> {
             bucket: &|lengths| choice.bucket(lengths),
             prepare: &|records, scratch, run| choice.prepare(records, self.announce, scratch, run),
         };
-        self.build(options, goal_of(options), &preparation, run)
+        let report = self.build(options, goal_of(options), &preparation, run)?;
+
+        let chosen = choice.reason(report.description.scheme);
+        Ok(BuildReport { chosen, ..report })
     }
 
     /// Builds with this preparation. `goal` is recorded in the metadata; `None` if no goal chose
@@ -347,6 +352,7 @@ impl Finish<'_> {
             skipped,
             snapshot_bytes,
             checkpoint: newest_leaf(log.as_ref()),
+            chosen: None,
         })
     }
 
@@ -463,6 +469,9 @@ fn metadata(
         root: commitment.map(|commitment| commitment.root(layout).to_string()),
         keyword,
         goal: goal.map(|goal| goal.name().to_owned()),
+        clients_may_see: options
+            .chooses_scheme()
+            .then(|| options.clients_may_see.name().to_owned()),
         updated: None,
         updates: 0,
         followed: None,

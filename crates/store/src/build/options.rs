@@ -7,6 +7,7 @@ use papir_checkpoint::{Certificate, Leaf, Log};
 use papir_core::erased::ErasedScheme;
 use papir_core::{Error as CoreError, FailureBound, FileLock, Goal, NotPrivate, OwnerKey, Privacy};
 use papir_lookup::{BucketTarget, MAX_VALUE_BYTES, OnDuplicate};
+use papir_schemes::default_scheme::{ClientsMaySee, DEFAULT, REFERENCE};
 use papir_schemes::depir::evaluation::Tables;
 use papir_schemes::registry;
 
@@ -60,8 +61,12 @@ pub struct BuildOptions {
     pub record_bytes: Option<u64>,
     /// Maximum number of bad rows to skip. The report names them. One more fails the build.
     pub skip_bad: u64,
-    /// The scheme's name.
+    /// The scheme's name, or [`DEFAULT`] to choose it by the records, as
+    /// [`papir_schemes::default_scheme`] describes. Labels, batches, tables and tasks belong to one
+    /// scheme: with them, [`DEFAULT`] is [`REFERENCE`].
     pub scheme: String,
+    /// The records that each client may see, if the scheme is chosen by the records.
+    pub clients_may_see: ClientsMaySee,
     /// The goal that its parameters are chosen for.
     pub goal: Goal,
     /// The largest allowed probability that an answer does not decode.
@@ -115,7 +120,7 @@ pub struct BuildOptions {
 }
 
 impl BuildOptions {
-    /// Options with every default, scheme `inspire`.
+    /// Options with every default. The scheme is chosen by the records.
     pub fn new(source: impl Into<PathBuf>, out: impl Into<PathBuf>) -> Self {
         Self {
             source: source.into(),
@@ -130,7 +135,8 @@ impl BuildOptions {
             values: Vec::new(),
             record_bytes: None,
             skip_bad: 0,
-            scheme: "inspire".to_owned(),
+            scheme: DEFAULT.to_owned(),
+            clients_may_see: ClientsMaySee::default(),
             goal: Goal::default(),
             failure: FailureBound::default(),
             batch: None,
@@ -252,9 +258,29 @@ impl BuildOptions {
         Ok(())
     }
 
-    /// The scheme, checked against the permission for schemes without privacy.
+    /// Returns whether the build chooses the scheme once it has counted the records.
+    pub(super) fn chooses_scheme(&self) -> bool {
+        // A label is one of a scheme's, and the others need a scheme with a capability.
+        let needs_one = self.params.is_some()
+            || self.batch.is_some()
+            || self.tables.is_some()
+            || self.tasks.is_some();
+        self.scheme == DEFAULT && !needs_one
+    }
+
+    /// The name of the scheme; that of the reference until one is chosen.
+    fn scheme_name(&self) -> &str {
+        if self.scheme == DEFAULT {
+            REFERENCE
+        } else {
+            &self.scheme
+        }
+    }
+
+    /// The scheme, or the reference until one is chosen, checked against the permission for schemes
+    /// without privacy.
     pub(super) fn scheme(&self) -> Result<Box<dyn ErasedScheme>> {
-        let scheme = registry::by_name(&self.scheme)?;
+        let scheme = registry::by_name(self.scheme_name())?;
         match scheme.properties().privacy {
             Privacy::NotPrivate(reason) if !self.allow_not_private => Err(CoreError::NotPrivate {
                 scheme: scheme.name(),
@@ -273,15 +299,15 @@ impl BuildOptions {
     fn check_key(&self) -> Result<()> {
         // Only this scheme encrypts. A key beside another one would be ignored, and the records be
         // served in the clear.
-        let encrypted = self.scheme == registry::ENCRYPTED;
+        let encrypted = self.scheme_name() == registry::ENCRYPTED;
 
         match &self.encrypt {
             None if encrypted => Err(Error::options(
-                format!("{} without a key", self.scheme),
+                format!("{} without a key", self.scheme_name()),
                 "the owner's",
             )),
             Some(_) if !encrypted => Err(Error::options(
-                format!("a key to encrypt under with {}", self.scheme),
+                format!("a key to encrypt under with {}", self.scheme_name()),
                 registry::ENCRYPTED,
             )),
             Some(_) if self.verifiable => {
@@ -549,7 +575,7 @@ impl BuildOptions {
         ) {
             (Some(_), ..) => "batches with a limit of memory".to_owned(),
             (_, Some(_), _) => "tables with a limit of memory".to_owned(),
-            (_, _, false) => format!("{} with a limit of memory", self.scheme),
+            (_, _, false) => format!("{} with a limit of memory", self.scheme_name()),
             _ => return Ok(()),
         };
 
@@ -574,7 +600,7 @@ impl BuildOptions {
                 return Err(Error::options("rows that tasks read", expected));
             }
             Some(_) if self.verifiable => "tasks for a verifiable database".to_owned(),
-            Some(_) if !by_tasks(&*self.scheme()?) => format!("tasks for {}", self.scheme),
+            Some(_) if !by_tasks(&*self.scheme()?) => format!("tasks for {}", self.scheme_name()),
             _ => return Ok(()),
         };
 

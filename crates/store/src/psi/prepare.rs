@@ -285,6 +285,7 @@ impl Set<'_> {
                 TableOptions::default().bucket,
             )),
             goal: Some(Goal::Balanced.name().to_owned()),
+            clients_may_see: None,
             updated: None,
             updates: 0,
             followed: None,

@@ -36,6 +36,11 @@ pub struct Metadata {
     /// The goal that the scheme's parameters were chosen for; absent without one.
     #[serde(default)]
     pub goal: Option<String>,
+    /// The records that the owner lets each client see: `records`, `column` or `all`
+    /// ([`papir_schemes::default_scheme::ClientsMaySee`]). Absent if the build did not choose the
+    /// scheme.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients_may_see: Option<String>,
     /// Time of the last update, in the format of `created`.
     #[serde(default)]
     pub updated: Option<String>,

@@ -5,6 +5,7 @@ use std::fmt;
 use papir_checkpoint::Leaf;
 use papir_core::{Description, Version};
 use papir_lookup::update::{ChangeCounts, RebuildReason};
+use papir_schemes::default_scheme::{ClientsMaySee, shown_by_reference};
 
 use crate::delta::DeltaMetadata;
 use crate::snapshot::Metadata;
@@ -24,6 +25,27 @@ pub struct UpdateReport {
     pub snapshot_bytes: u64,
     /// The leaf of a signed version; `None` without a signature, or if nothing changed.
     pub checkpoint: Option<Leaf>,
+}
+
+impl UpdateReport {
+    /// What each client now sees, in words, if that is more of the records than their owner allowed
+    /// when the scheme was chosen. Updates keep the scheme, also of a database that outgrows it.
+    pub fn shows_too_much(&self) -> Option<String> {
+        let allowed = self.metadata.clients_may_see.as_ref()?;
+        // A later version of papir may have more values.
+        let allowed: ClientsMaySee = allowed.parse().ok()?;
+        let description = &self.description;
+
+        let most = shown_by_reference(description.shape.record_bytes() as u64);
+        if allowed.allows(description, most) {
+            return None;
+        }
+        Some(format!(
+            "more of the records than `{allowed}` allows: build the database again, which chooses \
+             another scheme for it than {}",
+            description.scheme
+        ))
+    }
 }
 
 /// Result of an update of a delta.

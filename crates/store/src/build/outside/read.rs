@@ -42,6 +42,7 @@ pub(in crate::build) fn read(
     // The random bytes that the source took are drawn again there, so that the setup draws the same
     // ones after it.
     if let Some(content) = stored::find(folder, rng, progress)? {
+        choose_again(options, choose, &content)?;
         return Ok(content);
     }
 
@@ -54,6 +55,19 @@ pub(in crate::build) fn read(
     // again.
     stored::keep(&content, folder, rng)?;
     Ok(content)
+}
+
+/// Chooses the target of the buckets again, from the lengths that an interrupted build counted: the
+/// scheme is chosen with it. The buckets themselves are kept.
+fn choose_again(
+    options: &BuildOptions,
+    choose: &ChooseBucket<'_>,
+    content: &Content<'_>,
+) -> Result<()> {
+    if let Some(keys) = &content.keyword {
+        table_options(options, &keys.lengths, choose)?;
+    }
+    Ok(())
 }
 
 /// The part with the records that [`read`] returns; `None` if they are in the source.
