@@ -6,8 +6,12 @@ use papir_core::{
     Result as CoreResult, Shape, Target, Version,
 };
 use papir_lookup::{
-    BucketTarget, Bundle, Entry, KeyIds, KeywordLayout, LABEL_SLACK, Lengths, Lookup, OnDuplicate,
-    Result, TableOptions, choose_bucket,
+    BucketTarget, Bundle, Entry, Estimate, KeyIds, KeywordLayout, LABEL_SLACK, Lengths, Lookup,
+    OnDuplicate, Result, TableOptions, choose_bucket, least_table,
+};
+use papir_schemes::default_scheme::{
+    ArrangedRecords, ClientsMaySee, CostOf, REFERENCE, SchemeWish, choose, choose_for_records,
+    parameters_for, shown_by_reference,
 };
 use papir_schemes::registry;
 
@@ -16,8 +20,11 @@ use crate::DEFAULT_SCHEME;
 /// Options for preparing a database.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The scheme's name in the registry.
+    /// The scheme's name in the registry, or [`DEFAULT_SCHEME`] to choose it by the number and
+    /// length of the records. A label of parameters is one of `inspire` then.
     pub scheme: String,
+    /// The records that each client may see, if the scheme is chosen by the records.
+    pub clients_may_see: ClientsMaySee,
     /// The goal for the choice of the scheme's parameters.
     pub goal: Goal,
     /// The largest allowed probability that an answer does not decode.
@@ -39,8 +46,9 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// The default: [`DEFAULT_SCHEME`] with parameters for a balanced goal. Duplicate keys are
-    /// refused, the length of buckets is chosen for the scheme, and the table has no free room.
+    /// The default: a scheme that is chosen by the records, with parameters for a balanced goal.
+    /// Duplicate keys are refused, the length of buckets is chosen for the scheme, and the table
+    /// has no free room.
     fn default() -> Self {
         let TableOptions {
             on_duplicate, room, ..
@@ -50,6 +58,7 @@ impl Default for Options {
         let failure = FailureBound::default();
         Self {
             scheme,
+            clients_may_see: ClientsMaySee::default(),
             goal,
             failure,
             on_duplicate,
@@ -62,6 +71,68 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The options with a scheme that is chosen by these entries, if none is named and the table's
+    /// records do not decide.
+    fn chosen_for(&self, entries: &[Entry]) -> Result<ChosenOptions> {
+        let lengths = Lengths::of(entries.iter().map(|entry| entry.value.len()));
+        let (Some(lengths), None) = (lengths, self.bucket) else {
+            return Ok(ChosenOptions::named(self));
+        };
+        if !self.chooses_scheme() {
+            return Ok(ChosenOptions::named(self));
+        }
+
+        // The buckets of the reference, mostly: what they show a client is the bound.
+        let default = arranged(&Estimate::of(&lengths, BucketTarget::default())?)?;
+        let most = shown_by_reference(default.shape.record_bytes() as u64);
+        let class = lengths.class();
+        let chosen = choose(&self.wish(), most, &|cost| least(&class, cost))?;
+        Ok(ChosenOptions {
+            options: self.with_scheme(chosen.scheme.name()),
+            most,
+        })
+    }
+
+    /// The options with a scheme that is chosen by records of this shape, if none is named.
+    fn chosen_for_records(&self, shape: &Shape) -> CoreResult<ChosenOptions> {
+        if !self.chooses_scheme() {
+            return Ok(ChosenOptions::named(self));
+        }
+
+        let chosen = choose_for_records(&self.wish(), shape)?;
+        Ok(ChosenOptions {
+            options: self.with_scheme(chosen.scheme.name()),
+            most: shown_by_reference(shape.record_bytes() as u64),
+        })
+    }
+
+    /// Returns whether the records choose the scheme.
+    fn chooses_scheme(&self) -> bool {
+        self.scheme == DEFAULT_SCHEME && self.params.is_none()
+    }
+
+    fn with_scheme(&self, name: &str) -> Self {
+        Self {
+            scheme: name.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    fn wish(&self) -> SchemeWish {
+        SchemeWish {
+            may_see: self.clients_may_see,
+            target: self.target(),
+            bounded_memory: false,
+        }
+    }
+
+    fn target(&self) -> Target {
+        Target {
+            goal: self.goal,
+            failure: self.failure,
+        }
+    }
+
     /// Options of the table for these entries.
     fn table(&self, entries: &[Entry]) -> Result<TableOptions> {
         let bucket = self
@@ -99,7 +170,12 @@ impl Options {
     }
 
     fn scheme(&self) -> CoreResult<Box<dyn ErasedScheme>> {
-        Ok(registry::by_name(&self.scheme)?.with_owner_key(self.owner_key.as_ref()))
+        // A label of parameters names no scheme: it is one of the reference.
+        let name = match self.scheme.as_str() {
+            DEFAULT_SCHEME => REFERENCE,
+            name => name,
+        };
+        Ok(registry::by_name(name)?.with_owner_key(self.owner_key.as_ref()))
     }
 
     /// The scheme's parameters, by label or by goal. Numbers in the label may differ by the
@@ -115,13 +191,56 @@ impl Options {
                 let all = scheme.candidates(shape, self.failure)?;
                 Candidate::named(all, scheme.name(), label, slack)
             }
-            None => scheme.candidate_for(
-                shape,
-                Target {
-                    goal: self.goal,
-                    failure: self.failure,
-                },
-            ),
+            None => scheme.candidate_for(shape, self.target()),
+        }
+    }
+}
+
+/// The records of an estimated table, and the bytes of its layout.
+fn arranged(table: &Estimate) -> CoreResult<ArrangedRecords> {
+    Ok(ArrangedRecords {
+        shape: Shape::of_bytes(table.records, table.record_bytes)?,
+        once: table.layout_bytes,
+    })
+}
+
+/// The table of these lengths with the least cost; `None` if no table has one.
+fn least(lengths: &Lengths, cost: &CostOf<'_>) -> Option<ArrangedRecords> {
+    let table = least_table(lengths, BucketTarget::Grow, |table| Ok(cost(arranged(table)?)?));
+    arranged(&table.ok()?).ok()
+}
+
+/// Options whose scheme may have been chosen by the records.
+struct ChosenOptions {
+    options: Options,
+    /// The most bytes of records that a lookup may show its client; no bound for a named scheme.
+    most: u64,
+}
+
+impl ChosenOptions {
+    /// Options that name their scheme.
+    fn named(options: &Options) -> Self {
+        Self {
+            options: options.clone(),
+            most: u64::MAX,
+        }
+    }
+
+    /// Prepares records with parameters that show a client no more than allowed, else with the
+    /// reference.
+    fn prepare(self, records: &dyn Records, keys: Option<Keys>) -> Result<Database> {
+        let Self { options, most } = self;
+        // A named scheme, or parameters by label.
+        if most == u64::MAX {
+            return Database::prepare(records, keys, &options);
+        }
+
+        let scheme = options.scheme()?;
+        let wish = options.wish();
+        match parameters_for(scheme.as_ref(), records.shape(), &wish, most) {
+            Ok(candidate) => Database::set_up(scheme.as_ref(), &candidate, records, keys, &options),
+            // The class was supported: only numbers at a bound of a scheme lead here.
+            Err(_) => Database::prepare(records, keys, &options.with_scheme(REFERENCE)),
         }
     }
 }
@@ -159,18 +278,23 @@ impl Database {
             });
         }
 
-        let table = options.table(&entries)?;
+        let mut chosen = options.chosen_for(&entries)?;
+        let table = chosen.options.table(&entries)?;
         let rng = &mut papir_client::system_rng();
-        let options = &Options {
-            bucket: Some(table.bucket),
-            ..options.clone()
-        };
+        let table_target = table.bucket;
         let table = papir_lookup::build(entries, &table, rng, &NoProgress)?;
         let keys = Keys {
             layout: table.layout,
             ids: table.ids,
         };
-        Self::prepare(&table.records, Some(keys), options)
+
+        // Buckets of a given length choose nothing before they are filled.
+        if chosen.options.chooses_scheme() {
+            chosen = chosen.options.chosen_for_records(&table.records.shape())?;
+        }
+        // Updates arrange the table by the same target.
+        chosen.options.bucket = Some(table_target);
+        chosen.prepare(&table.records, Some(keys))
     }
 
     /// Prepares records that are looked up by index.
@@ -179,7 +303,8 @@ impl Database {
     /// [`papir_core::Error::UnknownScheme`], and errors of the records and of the scheme's
     /// parameters and setup.
     pub fn build_records(records: &dyn Records, options: &Options) -> Result<Self> {
-        Self::prepare(records, None, options)
+        let chosen = options.chosen_for_records(&records.shape())?;
+        chosen.prepare(records, None)
     }
 
     pub(crate) fn prepare(
@@ -190,6 +315,17 @@ impl Database {
         let scheme = options.scheme()?;
         let slack = if keys.is_some() { LABEL_SLACK } else { 0.0 };
         let candidate = options.candidate(scheme.as_ref(), records.shape(), slack)?;
+        Self::set_up(scheme.as_ref(), &candidate, records, keys, options)
+    }
+
+    /// Prepares records with these parameters of the scheme.
+    fn set_up(
+        scheme: &dyn ErasedScheme,
+        candidate: &Candidate,
+        records: &dyn Records,
+        keys: Option<Keys>,
+        options: &Options,
+    ) -> Result<Self> {
         let rng = &mut papir_client::system_rng();
         let server = scheme.setup_candidate(&candidate.parameters, records, rng, &NoProgress)?;
         Ok(Self {
@@ -312,6 +448,28 @@ mod tests {
             client.prepare_key(b"x", &mut system_rng()),
             Err(Error::NotKeyed)
         ));
+    }
+
+    #[test]
+    fn a_scheme_is_chosen_by_the_records_and_kept() {
+        let pairs = |count: u32| (0..count).map(|i| (format!("key-{i}"), format!("value-{i}")));
+        let few = Database::build(pairs(2), &Options::default()).unwrap();
+        assert_eq!(few.describe().scheme, "download");
+
+        let many = Database::build(pairs(5000), &Options::default()).unwrap();
+        let scheme = many.describe().scheme;
+        assert_ne!(scheme, "download");
+        let bound = Some(shown_by_reference(4096));
+        assert!(many.describe().sizes.seen <= bound, "{scheme}");
+
+        let grown = few.update(pairs(5000).map(|(key, value)| (key, Some(value))));
+        assert_eq!(grown.unwrap().describe().scheme, "download");
+        let all = Options {
+            clients_may_see: ClientsMaySee::All,
+            ..Options::default()
+        };
+        let sent = Database::build(pairs(5000), &all).unwrap();
+        assert_eq!(sent.describe().scheme, "download");
     }
 
     #[test]

@@ -200,9 +200,10 @@ pub use papir_core::erased::{
 };
 pub use papir_core::{FailureBound, Goal, NoProgress, OwnerKey, Progress, RecordBuffer, Records};
 pub use papir_lookup::{BucketTarget, Error, Lookup, OnDuplicate, Pending, Result};
+pub use papir_schemes::default_scheme::ClientsMaySee;
 
-/// The default scheme.
-pub const DEFAULT_SCHEME: &str = "inspire";
+/// The name that leaves the scheme to the records: see [`schemes::default_scheme`].
+pub const DEFAULT_SCHEME: &str = papir_schemes::default_scheme::DEFAULT;
 /// The scheme whose databases their owner encrypts.
 pub const ENCRYPTED_SCHEME: &str = papir_schemes::registry::ENCRYPTED;
 
