@@ -4,8 +4,10 @@
 //! ([`papir_core::cost`]). Each machine has a rate for every operation, which is measured once
 //! ([`calibration`]) and stored in a file ([`rates_file`]). [`planner`] combines both to predict
 //! times, and chooses scheme and parameters for a database, a network connection and a server.
+//! [`built`] has the choice of a build without a scheme, which is the same on every machine.
 
 pub mod auto;
+pub mod built;
 pub mod calibration;
 pub mod changes;
 pub mod database;

@@ -1,9 +1,11 @@
 //! Plans of databases, also as JSON.
 
 use papir_core::cost::Rates;
+use papir_schemes::default_scheme::{ClientsMaySee, DefaultScheme};
 use serde_json::{Value, json};
 
 use crate::Result;
+use crate::built::scheme_of_build;
 use crate::changes::{self, ChangesPlan};
 use crate::database::Database;
 use crate::demand::Demand;
@@ -18,6 +20,9 @@ pub struct Plan {
     pub changes: Option<ChangesPlan>,
     /// The division among several machines; `None` if none is planned.
     pub divided: Option<ShardsPlan>,
+    /// The scheme of a build that names none, and the reason; `None` for batches and several
+    /// machines, which a build names.
+    pub built: Option<DefaultScheme>,
 }
 
 impl Plan {
@@ -49,10 +54,19 @@ impl Plan {
             None => None,
         };
 
+        let built = match (demand.batch, machines) {
+            (None, None) => {
+                let may_see = ClientsMaySee::default();
+                Some(scheme_of_build(database, demand.failure, may_see)?)
+            }
+            _ => None,
+        };
+
         Ok(Self {
             choice,
             changes,
             divided,
+            built,
         })
     }
 
@@ -78,7 +92,10 @@ impl Plan {
             choice,
             changes,
             divided,
+            built,
         } = self;
+        let built_scheme = built.as_ref().map(|built| built.scheme.name());
+        let built_reason = built.as_ref().map(|built| &built.reason);
 
         json!({
             "records": demand.shape.records(),
@@ -97,6 +114,8 @@ impl Plan {
             "left_out": choice.left_out,
             "recommended": self.recommended().scheme,
             "reason": self.reason(),
+            "built": built_scheme,
+            "built_reason": built_reason,
             "changes": changes,
             "divided": divided,
             "group": choice.best.group,
