@@ -94,6 +94,7 @@ pub(crate) fn build(report: &BuildReport) -> Lines {
     lines.extend(report.checkpoint.as_ref().map(signed));
     lines.push(line("query and answer", format!("{query} and {answer}")));
     lines.push(line("file", units::bytes(report.snapshot_bytes)));
+    lines.extend(report.chosen.as_ref().map(|reason| line("chosen", reason)));
     lines
 }
 
@@ -135,6 +136,8 @@ pub(crate) fn update(report: &UpdateReport) -> Lines {
     lines.extend(report.metadata.keyword.iter().flat_map(table));
     lines.extend(report.checkpoint.as_ref().map(signed));
     lines.push(line("file", units::bytes(report.snapshot_bytes)));
+    let seen = report.shows_too_much();
+    lines.extend(seen.map(|seen| line("clients see", seen)));
     lines
 }
 

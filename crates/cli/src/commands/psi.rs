@@ -9,6 +9,7 @@ use papir_client::psi::{Intersection, intersect_any};
 use papir_client::{Error, Pin, Watcher};
 use papir_core::Run;
 use papir_lookup::psi::Kind;
+use papir_schemes::default_scheme;
 use papir_store::psi::{PsiOptions, PsiReport, prepare};
 use serde_json::{Map, Value, json};
 
@@ -68,7 +69,7 @@ struct PrepareArguments {
     #[arg(long, value_name = "KIND")]
     kind: Option<KindArgument>,
     /// The scheme used for private lookups.
-    #[arg(long, value_name = "SCHEME", default_value = papir::DEFAULT_SCHEME)]
+    #[arg(long, value_name = "SCHEME", default_value = default_scheme::REFERENCE)]
     scheme: String,
     /// Lookups per batch [default: by the size of the set, at most 64].
     #[arg(long, value_name = "K")]

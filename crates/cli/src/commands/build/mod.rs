@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use papir_core::cost::Rates;
 use papir_core::{Description, Error, FailureBound, Goal, Run, Sizes};
 use papir_lookup::{BucketTarget, MAX_ROOM, OnDuplicate};
+use papir_schemes::default_scheme::ClientsMaySee;
 use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
 use papir_schemes::depir::structure::levels::Steps;
 use papir_schemes::registry;
@@ -65,10 +66,22 @@ pub(crate) struct Arguments {
     /// Bytes of one record: required for raw files, optional for other sources without keys.
     #[arg(long, value_name = "N")]
     record_bytes: Option<u64>,
-    /// The scheme; `auto` uses the scheme and parameters that `papir plan` recommends [default:
-    /// inspire, or with --encrypt pirouette-encrypted].
+    /// The scheme; `auto` uses the scheme and parameters that `papir plan` recommends for this
+    /// machine [default: chosen by the number and length of the records, with the reason in a line;
+    /// with --encrypt pirouette-encrypted; with --params, --batch or --tabulated inspire].
     #[arg(long, value_name = "NAME")]
     scheme: Option<String>,
+    /// The records that each client may see, if no scheme is named: `records`, as many as with
+    /// inspire (those in the ring elements of its record, mostly 4 KiB); `column`, all in a column
+    /// of the matrix; or `all`, as for a public list. More to see leaves more schemes to choose
+    /// from.
+    #[arg(
+        long,
+        value_name = "records|column|all",
+        default_value_t = ClientsMaySee::default(),
+        conflicts_with_all = ["scheme", "shards", "encrypt", "params", "batch", "tabulated"]
+    )]
+    clients_may_see: ClientsMaySee,
     /// Use the scheme and parameters that `papir plan --shards N` recommends for a database on N
     /// machines.
     #[arg(
@@ -273,6 +286,7 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         key: arguments.key.clone(),
         values: arguments.value.clone(),
         scheme: scheme.to_owned(),
+        clients_may_see: arguments.clients_may_see,
         goal: arguments.goal.map_or_else(Goal::default, Goal::from),
         failure: arguments.failure,
         params: arguments.params.clone(),

@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
         default_value = "demo/data/common-passwords.csv"
     )]
     data: PathBuf,
-    /// The scheme.
+    /// The scheme; `default` chooses it as `papir build` does.
     #[arg(long, value_name = "NAME", default_value = papir::DEFAULT_SCHEME)]
     scheme: String,
 }

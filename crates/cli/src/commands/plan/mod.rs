@@ -338,6 +338,10 @@ fn write_plan(arguments: &Arguments, plan: &Plan, out: &mut dyn Write) -> Result
     writeln!(out, "\nRecommended: {}", plan.reason())?;
     let sealed = relayed_sizes::of_offer(plan.recommended());
     describe::print(&relayed_sizes::lines(sealed), out)?;
+    // On every machine the same, so that it may differ from the recommendation for this one.
+    if let Some(built) = &plan.built {
+        writeln!(out, "Built without --scheme: {}", built.reason)?;
+    }
     if let Some(clients) = arguments.clients {
         writeln!(out, "{}", capacity(&plan.choice, clients))?;
     }
