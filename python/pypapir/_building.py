@@ -28,6 +28,8 @@ class Built:
     public_bytes: int
     query_bytes: int
     answer_bytes: int
+    chosen: str | None
+    """Why the build chose this scheme; None if the scheme was named."""
 
 
 def build(
@@ -44,6 +46,7 @@ def build(
     key_hex: bool = False,
     binary_keys: bool = False,
     scheme: str | None = None,
+    clients_may_see: str | None = None,
     goal: str | None = None,
     params: str | None = None,
     name: str | None = None,
@@ -71,7 +74,10 @@ def build(
         key_length: The number of bytes that each key has, or the fewest and the most.
         key_hex: Requires keys of hexadecimal digits, with letters in one case.
         binary_keys: Allows keys of text files that are not UTF-8.
-        scheme: The scheme's name; `inspire` by default. `auto` takes the one that `plan` recommends.
+        scheme: The scheme's name; by default one that is chosen by the number and length of the records, or
+            `inspire` with `params`. `auto` takes the one that `plan` recommends for this machine.
+        clients_may_see: The records that each client may see, if no scheme is named: `records` (the default),
+            as many as with `inspire`; `column`, all in a column of the matrix; or `all`.
         goal: `balanced` (the default), `min-communication` or `min-time`.
         params: Parameters by the label that `papir plan --all` prints.
         name: The database's name; by default the file's stem.
@@ -106,6 +112,7 @@ def build(
             key=key,
             values=values,
             scheme=scheme,
+            clients_may_see=clients_may_see,
             goal=goal,
             verifiable=verifiable,
             memory=memory,

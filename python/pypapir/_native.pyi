@@ -23,6 +23,7 @@ def build(
     key: str | None,
     values: list[str],
     scheme: str | None,
+    clients_may_see: str | None,
     goal: str | None,
     verifiable: bool,
     memory: int | None,

@@ -119,6 +119,8 @@ class Plan:
     """Cores that `clients` lookups a second keep busy."""
     divided: DividedPlan | None
     """The database on `shards` machines."""
+    built: str | None
+    """The scheme of `build` without `scheme=`, the same on every machine; None for batches and shards."""
     changes: dict[str, Any] | None
     """Deltas for `changes_per_hour`, as `papir plan --json` prints them."""
 
@@ -242,5 +244,6 @@ def plan(
         threads=found["threads"],
         cores=found["cores"],
         divided=DividedPlan.from_json(found["divided"]) if found["divided"] else None,
+        built=found["built"],
         changes=found["changes"],
     )

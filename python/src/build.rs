@@ -8,6 +8,7 @@ use papir_core::{FailureBound, Records, Run};
 use papir_plan::auto::{AUTO, Auto};
 use papir_plan::rates_file::{self, LoadedRates};
 use papir_plan::shards::{DEFAULT_NETWORK, Machines};
+use papir_schemes::default_scheme::DEFAULT;
 use papir_schemes::registry;
 use papir_store::{Build, BuildOptions, BuildReport, Preparation, PreparedServer, TaskOptions};
 use pyo3::exceptions::PyValueError;
@@ -21,12 +22,9 @@ use crate::source_form::SourceForm;
 use crate::tasks::Functions;
 use crate::waiting::{Interrupt, run, run_until};
 
-/// The default scheme, as of `papir build`.
-const DEFAULT_SCHEME: &str = "inspire";
-
 /// Builds a snapshot: see `pypapir.build`, which has the defaults.
 #[pyfunction]
-#[pyo3(signature = (source, out, *, form, key, values, scheme, goal, verifiable, memory, name, params, shards, record_bytes, force, tasks, progress))]
+#[pyo3(signature = (source, out, *, form, key, values, scheme, clients_may_see, goal, verifiable, memory, name, params, shards, record_bytes, force, tasks, progress))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn build<'py>(
     py: Python<'py>,
@@ -36,6 +34,7 @@ pub(crate) fn build<'py>(
     key: Option<String>,
     values: Vec<String>,
     scheme: Option<String>,
+    clients_may_see: Option<String>,
     goal: Option<String>,
     verifiable: bool,
     memory: Option<u64>,
@@ -56,6 +55,13 @@ pub(crate) fn build<'py>(
     });
 
     options.scheme = scheme_of(scheme, machines.is_some())?;
+    if let Some(allowed) = clients_may_see {
+        if options.scheme != DEFAULT || params.is_some() {
+            let message = "clients_may_see= chooses the scheme: expected neither scheme, params nor shards";
+            return Err(PyValueError::new_err(message));
+        }
+        options.clients_may_see = allowed.parse().map_err(of_core)?;
+    }
     if options.scheme == AUTO && (goal.is_some() || params.is_some() || memory.is_some()) {
         let message = "scheme=\"auto\" chooses by time: expected neither goal, params nor memory";
         return Err(PyValueError::new_err(message));
@@ -89,7 +95,7 @@ pub(crate) fn build<'py>(
 
 /// The scheme of a build; shards leave its choice to the planner.
 fn scheme_of(given: Option<String>, by_shards: bool) -> PyResult<String> {
-    let default = if by_shards { AUTO } else { DEFAULT_SCHEME };
+    let default = if by_shards { AUTO } else { DEFAULT };
     let scheme = given.unwrap_or_else(|| default.to_owned());
     if by_shards && scheme != AUTO {
         let message = "shards choose the scheme: expected no other";
@@ -214,5 +220,6 @@ fn report<'py>(py: Python<'py>, report: &BuildReport) -> PyResult<Bound<'py, PyD
     dict.set_item("public_bytes", sizes.public)?;
     dict.set_item("query_bytes", sizes.query)?;
     dict.set_item("answer_bytes", sizes.answer)?;
+    dict.set_item("chosen", &report.chosen)?;
     Ok(dict)
 }

@@ -61,6 +61,7 @@ def test_of_the_functions_that_run_tasks(kind: type[BaseException], tmp_path: Pa
             key="word",
             values=["meaning"],
             scheme="inspire",
+            clients_may_see=None,
             form=_sources.source_form(),
             goal=None,
             verifiable=False,

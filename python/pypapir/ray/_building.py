@@ -99,6 +99,7 @@ def build(
             key=key,
             values=values,
             scheme=scheme,
+            clients_may_see=None,
             goal=goal,
             verifiable=False,
             memory=memory,
