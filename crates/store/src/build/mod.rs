@@ -469,9 +469,10 @@ fn metadata(
         root: commitment.map(|commitment| commitment.root(layout).to_string()),
         keyword,
         goal: goal.map(|goal| goal.name().to_owned()),
-        clients_may_see: options
-            .chooses_scheme()
-            .then(|| options.clients_may_see.name().to_owned()),
+        // With a preparation of its own, the caller chose the scheme, and there is no goal.
+        clients_may_see: goal
+            .filter(|_| options.chooses_scheme())
+            .map(|_| options.clients_may_see.name().to_owned()),
         updated: None,
         updates: 0,
         followed: None,
