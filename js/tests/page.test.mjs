@@ -134,7 +134,7 @@ test("a database without keys is looked up by number, and says which there are",
   const path = folder(t);
   const source = join(path, "table.csv");
   writeFileSync(source, "record\n" + Array.from({ length: 300 }, (_, i) => `record-${1000 + i}`).join("\n") + "\n");
-  papir("build", source, "--value", "record", "--out", join(path, "table.papir"));
+  papir("build", source, "--value", "record", "--scheme", "inspire", "--out", join(path, "table.papir"));
   const { url } = await serve(t, [join(path, "table.papir")], [`--page=${PAGE}`]);
   const tab = await (await browser(t)).newPage();
   await tab.goto(url);
@@ -232,7 +232,7 @@ test("the form of the example warns of a leaked password, and of no other", asyn
   const passwords = join(path, "passwords.csv");
   writeFileSync(passwords, "password,rank\n123456,1\nletmein,7\n");
   const snapshot = join(path, "passwords.papir");
-  papir("build", passwords, "--key", "password", "--value", "rank", "--out", snapshot);
+  papir("build", passwords, "--key", "password", "--value", "rank", "--scheme", "inspire", "--out", snapshot);
   const { url } = await serve(t, [snapshot], [`--page=${formIn(path)}`]);
   const tab = await (await browser(t)).newPage();
   await tab.goto(`${url}/page/`);

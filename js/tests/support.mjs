@@ -43,13 +43,14 @@ export function folder(test) {
   return path;
 }
 
-/** Builds a database of fruit with their colours. */
+/** Builds a database of fruit with their colours, under `inspire` unless `extra` names a scheme. */
 export function fruit(path, extra = [], colour = "red") {
   const source = join(path, "fruit.csv");
   const rows = Array.from({ length: 200 }, (_, i) => `fruit-${i},colour-${i}`);
   writeFileSync(source, ["name,colour", `apple,${colour}`, ...rows].join("\n") + "\n");
   const snapshot = join(path, "fruit.papir");
-  papir("build", source, "--key", "name", "--value", "colour", "--out", snapshot, ...extra);
+  const scheme = extra.includes("--scheme") ? [] : ["--scheme", "inspire"];
+  papir("build", source, "--key", "name", "--value", "colour", "--out", snapshot, ...scheme, ...extra);
   return snapshot;
 }
 

@@ -20,7 +20,7 @@ WORDS = {f"word {i}": f"meaning {i}" for i in range(300)}
 
 @pytest.fixture
 def service(tmp_path: Path) -> Any:
-    pypapir.build(WORDS, tmp_path / "words.papir")
+    pypapir.build(WORDS, tmp_path / "words.papir", scheme="inspire")
     with pypapir.serve(tmp_path / "words.papir", keep_old=0) as service:
         yield service
 
@@ -41,7 +41,7 @@ def test_a_client_describes_its_database_and_counts_its_costs(service: pypapir.S
     words.get("word 7")
     after = words.costs
     assert after.requests >= 1 and after.query_bytes > 0 and after.answer_bytes > 0 and after.extract_s > 0
-    pypapir.build({"word 7": "another"}, tmp_path / "words.papir")
+    pypapir.build({"word 7": "another"}, tmp_path / "words.papir", scheme="inspire")
     service.reload()
     words.get("word 7")
     assert words.version == pypapir.open(tmp_path / "words.papir").version != info.version

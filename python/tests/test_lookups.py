@@ -113,7 +113,7 @@ def test_progress_is_reported(tmp_path: Path) -> None:
 
 @pytest.fixture
 def service(tmp_path: Path) -> Any:
-    pypapir.build(WORDS, tmp_path / "words.papir")
+    pypapir.build(WORDS, tmp_path / "words.papir", scheme="inspire")
     with pypapir.serve(tmp_path / "words.papir", keep_old=0) as service:
         yield service
 
@@ -122,7 +122,7 @@ def test_a_service_answers(service: pypapir.Service, tmp_path: Path) -> None:
     words = pypapir.connect(service.url, state=tmp_path / "state")
     assert words.get("word 7") == b"meaning 7"
     assert words.get_many(["word 1", b"absent", "word 2"]) == [b"meaning 1", None, b"meaning 2"]
-    pypapir.build({"word 7": "another"}, tmp_path / "words.papir")
+    pypapir.build({"word 7": "another"}, tmp_path / "words.papir", scheme="inspire")
     service.reload()
     assert words.get("word 7") == b"another"
 
@@ -282,7 +282,7 @@ def test_control_c_ends_a_build(tmp_path: Path, control_c: Callable[[], None]) -
         stages.add(stage)
 
     with pytest.raises(KeyboardInterrupt):
-        pypapir.build(array, tmp_path / "a.papir", progress=interrupt)
+        pypapir.build(array, tmp_path / "a.papir", scheme="inspire", progress=interrupt)
     assert not list(tmp_path.iterdir())
 
 

@@ -33,6 +33,23 @@ def test_a_plan_of_a_source_is_what_a_build_prepares(tmp_path: Path) -> None:
         assert (plan.records, plan.record_bits) == (3000, 128)
 
 
+def test_a_build_chooses_its_scheme_as_the_plan_says(tmp_path: Path) -> None:
+    few = {"apple": "a fruit", "fern": "a plant"}
+    many = {f"word {i}": f"meaning {i}" for i in range(3000)}
+    for words in [few, many]:
+        built = pypapir.build(words, tmp_path / "w.papir")
+        assert built.scheme == pypapir.plan(words).built
+        assert built.chosen is not None and built.chosen.startswith(f"{built.scheme}: ")
+        assert pypapir.open(tmp_path / "w.papir").get(next(iter(words))) == next(iter(words.values())).encode()
+    assert pypapir.build(many, tmp_path / "w.papir", clients_may_see="all").scheme == "download"
+    assert pypapir.build(many, tmp_path / "w.papir", scheme="simple").chosen is None
+    assert pypapir.plan(records=9, record_bytes=9, batch=8).built is None
+    with pytest.raises(pypapir.Error, match="records, column or all"):
+        pypapir.build(many, tmp_path / "w.papir", clients_may_see="none")
+    with pytest.raises(ValueError, match="neither scheme, params nor shards"):
+        pypapir.build(many, tmp_path / "w.papir", clients_may_see="all", scheme="simple")
+
+
 def test_an_array_is_built_with_the_scheme_of_its_plan(tmp_path: Path) -> None:
     rows = np.random.default_rng(7).integers(0, 256, (5000, 32), dtype=np.uint8)
     built = pypapir.build(rows, tmp_path / "w.papir", scheme="auto")

@@ -65,7 +65,7 @@ class Proxy(socketserver.ThreadingTCPServer):
 
 @pytest.fixture
 def proxy(tmp_path: Path) -> Iterator[Proxy]:
-    pypapir.build({"apple": "red"}, tmp_path / "fruit.papir")
+    pypapir.build({"apple": "red"}, tmp_path / "fruit.papir", scheme="inspire")
     with pypapir.serve(tmp_path / "fruit.papir") as service, Proxy(service.url) as proxy:
         threading.Thread(target=proxy.serve_forever, daemon=True).start()
         yield proxy

@@ -30,7 +30,7 @@ OWN_HEADERS = {"host", "connection", "content-length", "transfer-encoding"}
 
 @pytest.fixture
 def service(tmp_path: Path) -> Any:
-    pypapir.build(WORDS, tmp_path / "words.papir")
+    pypapir.build(WORDS, tmp_path / "words.papir", scheme="inspire")
     with pypapir.serve(tmp_path / "words.papir") as service:
         yield service
 
@@ -184,7 +184,7 @@ def test_lookups_that_wait_at_the_end_fail(service: pypapir.Service) -> None:
 
 
 def test_lookups_of_a_request_that_failed_get_its_error(tmp_path: Path) -> None:
-    pypapir.build(WORDS, tmp_path / "words.papir")
+    pypapir.build(WORDS, tmp_path / "words.papir", scheme="inspire")
     service = pypapir.serve(tmp_path / "words.papir")
     with pypapir.schedule(service.url, every=EVERY, batch=2, patience=0) as words:
         service.close()

@@ -248,6 +248,8 @@ pub(crate) fn origin(metadata: &Metadata) -> Lines {
         ),
     ));
     lines.extend(skipped(metadata));
+    let allowed = metadata.clients_may_see.as_ref();
+    lines.extend(allowed.map(|allowed| line("clients may see", allowed)));
 
     lines.push(line(
         "built",

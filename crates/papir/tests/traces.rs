@@ -102,7 +102,11 @@ fn queries_do_not_depend_on_the_index_whatever_the_public_part() {
 /// An index beyond the claimed records is refused after the answer, like any other failure.
 #[test]
 fn an_index_out_of_range_is_refused_after_the_answer() {
-    let database = Database::build_records(&records(RECORDS), &Options::default()).unwrap();
+    let options = Options {
+        scheme: "inspire".to_owned(),
+        ..Options::default()
+    };
+    let database = Database::build_records(&records(RECORDS), &options).unwrap();
     let pending = database
         .client()
         .unwrap()

@@ -298,6 +298,8 @@ fn a_downloaded_database_is_looked_up_at_home() {
         &source,
         "--key",
         "word",
+        "--scheme",
+        "inspire",
         "--out",
         &folder.path("set.papir"),
     ]);

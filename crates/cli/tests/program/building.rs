@@ -367,8 +367,9 @@ fn a_private_scheme_is_the_default_and_every_goal_works() {
             ]
             .concat(),
         );
+        let chosen = output.lines().find(|line| line.starts_with("chosen "));
         assert!(
-            output.contains(papir::DEFAULT_SCHEME) && output.contains("overhead"),
+            chosen.is_some_and(|line| line.contains(" a file of ")) && output.contains("overhead"),
             "{output}"
         );
         let service = Service::start(&[&out], &[]);
@@ -382,7 +383,8 @@ fn the_failure_probability_is_chosen_and_kept_by_updates() {
     let source = folder.write("a.csv", "word,meaning\na,1\nb,2\nc,3\n");
     let out = folder.path("a.papir");
     let arguments = [&["build", &source, "--out", &out], &KEYED[..]].concat();
-    let build = |more: &[&'static str]| [&arguments[..], more].concat();
+    let with = |more: &[&'static str]| [&arguments[..], more].concat();
+    let build = |more: &[&'static str]| with(&[&["--scheme", "inspire"], more].concat());
     let failure = |text: &str| {
         let line = text
             .lines()
@@ -418,7 +420,7 @@ fn the_failure_probability_is_chosen_and_kept_by_updates() {
         );
     }
     fails_with(
-        &build(&["--failure", "2^-128", "--scheme", "respire"]),
+        &with(&["--failure", "2^-128", "--scheme", "respire"]),
         &["respire", "2^-128", "below 2^-40"],
     );
 }
@@ -523,7 +525,7 @@ fn built_within(kib: u64, source: &str, out: &str, more: &[&str]) -> std::proces
     // Each thread needs memory of its own.
     command
         .env("RAYON_NUM_THREADS", "2")
-        .args(["--value", "meaning"])
+        .args(["--value", "meaning", "--scheme", "inspire"])
         .args(more)
         .output()
         .unwrap()

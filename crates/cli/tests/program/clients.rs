@@ -5,7 +5,7 @@ use crate::support::{Folder, Service, fails_with, papir, succeeds};
 #[test]
 fn a_registry_created_by_the_server_is_readable_without_it() {
     let folder = Folder::new();
-    let words = folder.words(20, papir::DEFAULT_SCHEME);
+    let words = folder.words(20, "inspire");
     let registry = folder.path("registry");
     fails_with(
         &["clients", &registry, "list"],
@@ -51,7 +51,7 @@ fn a_registry_created_by_the_server_is_readable_without_it() {
 #[test]
 fn schemes_without_client_keys_keep_no_state() {
     let folder = Folder::new();
-    let service = Service::start(&[&folder.words(20, papir::DEFAULT_SCHEME)], &[]);
+    let service = Service::start(&[&folder.words(20, "inspire")], &[]);
     let state = folder.path("state");
     let empty = folder.write("empty", "\nsecond line\n");
     let passphrase = folder.write("passphrase", "a b c\n");
@@ -86,7 +86,7 @@ fn a_registry_in_postgresql_is_shared_by_services_and_the_operator() {
     // The superuser needs no password there.
     let address = server.address("papir").replace("papir@", "postgres@");
     let folder = Folder::new();
-    let words = folder.words(20, papir::DEFAULT_SCHEME);
+    let words = folder.words(20, "inspire");
     let keys = format!("file://{}", folder.path("keys"));
     let one = Service::start(&[&words], &["--registry", &address, "--max-clients", "5"]);
     let two = Service::start(

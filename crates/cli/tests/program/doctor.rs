@@ -25,7 +25,7 @@ fn finding<'a>(found: &'a [Value], check: &str) -> &'a Value {
 #[test]
 fn a_healthy_service_has_no_failures() {
     let folder = Folder::new();
-    let service = Service::start(&[&folder.words(100, papir::DEFAULT_SCHEME)], &[]);
+    let service = Service::start(&[&folder.words(100, "inspire")], &[]);
     let (code, found) = examined(&[&service.url]);
     assert_eq!(code, Some(0), "{found:?}");
     for check in [
@@ -87,7 +87,7 @@ fn a_wrong_token_is_found() {
         succeeds(&["tokens", &tokens, "add", "--name", "phone"]),
     );
     let other = folder.write("other", "papir_00");
-    let words = folder.words(10, papir::DEFAULT_SCHEME);
+    let words = folder.words(10, "inspire");
     let service = Service::start(&[&words], &["--tokens", &tokens]);
     let (code, found) = examined(&[&service.url, "--token-file", &other]);
     let refused = finding(&found, "token");
@@ -123,7 +123,7 @@ fn files_are_examined_with_the_machine() {
         "{found:?}"
     );
 
-    let words = folder.words(10, papir::DEFAULT_SCHEME);
+    let words = folder.words(10, "inspire");
     let (code, found) = examined(&[&words]);
     assert_eq!(
         (code, &finding(&found, "file")["status"]),

@@ -16,6 +16,7 @@ fn build(folder: &Folder) -> String {
     let out = folder.path("words.papir");
     succeeds(&[
         "build", &source, "--out", &out, "--key", "word", "--value", "meaning", "--room", "10",
+        "--scheme", "inspire",
     ]);
     out
 }

@@ -18,7 +18,7 @@ fn lines(text: &[u8]) -> Vec<Value> {
 #[test]
 fn one_key_prints_raw_bytes_and_several_print_json_lines() {
     let folder = Folder::new();
-    let service = Service::start(&[&folder.words(100, papir::DEFAULT_SCHEME)], &[]);
+    let service = Service::start(&[&folder.words(100, "inspire")], &[]);
     let url = service.url.as_str();
 
     assert_eq!(succeeds(&["get", url, "key-7"]), "value-7");
@@ -54,13 +54,13 @@ fn one_key_prints_raw_bytes_and_several_print_json_lines() {
 #[test]
 fn costs_are_printed_on_stderr() {
     let folder = Folder::new();
-    let service = Service::start(&[&folder.words(50, papir::DEFAULT_SCHEME)], &[]);
+    let service = Service::start(&[&folder.words(50, "inspire")], &[]);
     let output = papir(&["get", &service.url, "key-7", "-v"]);
     assert_eq!(output.stdout, b"value-7");
     let text = String::from_utf8(output.stderr).unwrap();
     for word in [
         "words",
-        papir::DEFAULT_SCHEME,
+        "inspire",
         "fetched",
         "sent",
         "received",

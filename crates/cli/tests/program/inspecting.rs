@@ -48,7 +48,7 @@ fn security_bits(text: &str) -> f64 {
 #[test]
 fn the_text_and_the_json_of_a_file_have_its_sizes_and_its_security() {
     let folder = Folder::new();
-    let words = folder.words(1000, papir::DEFAULT_SCHEME);
+    let words = folder.words(1000, "inspire");
 
     let text = succeeds(&["inspect", &words]);
     for begin in LINES {
@@ -79,7 +79,7 @@ fn the_text_and_the_json_of_a_file_have_its_sizes_and_its_security() {
 #[test]
 fn a_file_and_its_server_are_described_alike() {
     let folder = Folder::new();
-    let words = folder.words(1000, papir::DEFAULT_SCHEME);
+    let words = folder.words(1000, "inspire");
     let service = Service::start(&[&words], &[]);
 
     let file = described(&words);

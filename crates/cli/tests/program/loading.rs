@@ -49,7 +49,7 @@ fn load(url: &str, more: &[&str]) -> Output {
 #[test]
 fn known_values_and_absent_keys_are_verified() {
     let folder = Folder::new();
-    let service = Service::start(&[&folder.words(100, papir::DEFAULT_SCHEME)], &[]);
+    let service = Service::start(&[&folder.words(100, "inspire")], &[]);
     for more in [&["--keys", &folder.path("words.csv")][..], &[]] {
         let output = load(&service.url, more);
         assert_eq!(output.status.code(), Some(0), "{output:?}");

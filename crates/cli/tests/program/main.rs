@@ -6,6 +6,7 @@ mod building;
 mod clients;
 mod configuration;
 mod content_routing;
+mod default_scheme;
 mod demo;
 mod deploying;
 mod doctor;

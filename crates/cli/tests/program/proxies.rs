@@ -33,7 +33,7 @@ fn fails_in(code: i32, environment: &[(&str, &str)], arguments: &[&str]) -> Stri
 #[test]
 fn a_relay_that_cannot_be_used_is_not_passed_by() {
     let folder = Folder::new();
-    let service = Service::start(&[&folder.words(50, papir::DEFAULT_SCHEME)], &[]);
+    let service = Service::start(&[&folder.words(50, "inspire")], &[]);
     let get = ["get", &service.url, "key-7"];
     let with = |options: &[&'static str]| [&get[..], options].concat();
 
@@ -76,7 +76,7 @@ fn address(service: &Service) -> SocketAddr {
 #[test]
 fn lookups_go_through_the_proxy_of_a_variable_or_of_the_option() {
     let folder = Folder::new();
-    let service = Service::start(&[&folder.words(50, papir::DEFAULT_SCHEME)], &[]);
+    let service = Service::start(&[&folder.words(50, "inspire")], &[]);
     let proxy = RecordingProxy::with_login(address(&service));
     let socks = &*format!("socks5://{LOGIN}@{}", proxy.address);
     let http = &*format!("http://{LOGIN}@{}", proxy.address);
@@ -112,7 +112,7 @@ fn lookups_go_through_the_proxy_of_a_variable_or_of_the_option() {
 #[test]
 fn a_proxy_that_cannot_be_used_is_an_error_and_never_passed_by() {
     let folder = Folder::new();
-    let service = Service::start(&[&folder.words(50, papir::DEFAULT_SCHEME)], &[]);
+    let service = Service::start(&[&folder.words(50, "inspire")], &[]);
     let url = format!("http://{HOST}:7470");
     let get = ["get", url.as_str(), "key-7"];
 
@@ -162,7 +162,7 @@ fn a_refused_certificate_of_a_proxy_names_the_proxy() {
 #[test]
 fn proxy_none_connects_directly() {
     let folder = Folder::new();
-    let service = Service::start(&[&folder.words(50, papir::DEFAULT_SCHEME)], &[]);
+    let service = Service::start(&[&folder.words(50, "inspire")], &[]);
     let proxy = RecordingProxy::to(address(&service));
     let socks = format!("socks5://{}", proxy.address);
     // Too long for a part of a name, so that no resolver is asked for it.
@@ -181,7 +181,7 @@ fn proxy_none_connects_directly() {
 #[test]
 fn postgres_is_refused_if_a_proxy_applies() {
     let folder = Folder::new();
-    let words = folder.words(50, papir::DEFAULT_SCHEME);
+    let words = folder.words(50, "inspire");
     let proxy = [("ALL_PROXY", "socks5://127.0.0.1:9")];
     let registry = "postgres://papir@db.invalid/papir";
 
@@ -221,7 +221,7 @@ fn postgres_is_refused_if_a_proxy_applies() {
 #[test]
 fn object_stores_are_reached_through_the_proxy() {
     let folder = Folder::new();
-    let words = folder.words(50, papir::DEFAULT_SCHEME);
+    let words = folder.words(50, "inspire");
     let service = Service::start(&[&words], &[]);
     let proxy = RecordingProxy::to(address(&service));
     let socks = format!("socks5://{}", proxy.address);

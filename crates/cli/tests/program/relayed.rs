@@ -187,7 +187,7 @@ fn through<'a>(relay: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn a_lookup_reaches_the_service_through_the_relay_alone() {
     let folder = Folder::new();
-    let words = folder.words(200, papir::DEFAULT_SCHEME);
+    let words = folder.words(200, "inspire");
     let way = Way::to(&folder, &words, &[]);
     let url = way.url();
     let relay = way.at_relay.url();
@@ -220,7 +220,7 @@ fn a_lookup_reaches_the_service_through_the_relay_alone() {
 #[test]
 fn the_largest_request_is_within_the_bound_that_is_printed() {
     let folder = Folder::new();
-    let words = folder.words(200, papir::DEFAULT_SCHEME);
+    let words = folder.words(200, "inspire");
     let way = Way::to(&folder, &words, &[]);
     let url = way.url();
     let relay = way.at_relay.url();
@@ -265,7 +265,7 @@ fn asynchronous(url: &str, options: &Options, keys: &[&str]) -> Vec<Option<Vec<u
 #[test]
 fn both_clients_of_the_library_send_requests_of_equal_lengths() {
     let folder = Folder::new();
-    let words = folder.words(200, papir::DEFAULT_SCHEME);
+    let words = folder.words(200, "inspire");
     let way = Way::to(&folder, &words, &[]);
     let options = Options {
         pin: Pin::Nothing,
@@ -367,7 +367,7 @@ fn no_token_is_sealed_for_keys_that_only_the_relay_carries() {
     let tokens = folder.path("tokens.toml");
     let secret = succeeds(&["tokens", &tokens, "add", "--name", "phone"]);
     let token = folder.write("phone.token", &secret);
-    let words = folder.words(50, papir::DEFAULT_SCHEME);
+    let words = folder.words(50, "inspire");
     let way = Way::to(&folder, &words, &["--tokens", &tokens]);
     let url = way.url();
     let relay = way.at_relay.url();

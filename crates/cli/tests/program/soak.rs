@@ -333,7 +333,7 @@ fn soak(runs: usize, length: Duration) {
     let folder = Folder::new();
     folder.words(REGISTERED_KEYS, "zip");
     fs::rename(folder.path("words.papir"), folder.path("registered.papir")).unwrap();
-    folder.words(KEYS, papir::DEFAULT_SCHEME);
+    folder.words(KEYS, "inspire");
     // A client identifies a server by its address, which must survive the restarts.
     let listen = lasting_address();
     let soak = Soak {

@@ -220,7 +220,7 @@ fn an_object_store_is_trusted_by_the_same_option() {
 #[test]
 fn postgres_is_trusted_by_the_same_option() {
     let folder = Folder::new();
-    let words = folder.words(50, papir::DEFAULT_SCHEME);
+    let words = folder.words(50, "inspire");
     // Nothing listens on port 1: the file is read before a connection is made.
     let address = "postgres://papir@127.0.0.1:1/papir?sslmode=require";
     let missing = ["--ca", "/none/ca.pem"];

@@ -37,7 +37,7 @@ fn value<'a>(text: &'a str, name: &str) -> &'a str {
 #[test]
 fn a_private_database_is_updated_and_served() {
     let folder = Folder::new();
-    let words = build(&folder, &[]);
+    let words = build(&folder, &["--scheme", "inspire"]);
     let changes = "{\"word\":\"word 1\",\"meaning\":\"set\"}\n{\"word\":\"word 2\",\"_delete\":true}\n\
                    {\"word\":\"fresh\",\"meaning\":\"added\"}\n";
     let changes = folder.write("changes.jsonl", changes);
@@ -189,7 +189,7 @@ fn empty_and_invalid_updates_leave_the_file_unchanged() {
 #[test]
 fn changes_go_beside_the_file_and_are_merged_under_a_running_service() {
     let folder = Folder::new();
-    let words = build(&folder, &[]);
+    let words = build(&folder, &["--scheme", "inspire"]);
     let service = Service::start(&[&words], &["--watch", "1"]);
     let get = |key: &str| papir(&["get", &service.url, key]);
     let before = fs::read(&words).unwrap();

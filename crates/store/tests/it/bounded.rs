@@ -11,6 +11,8 @@ use crate::common::{by_index, by_key, folder, options, rng, sections, source};
 use chacha20::ChaCha20Rng;
 use papir_core::{NoProgress, Progress, Run};
 use papir_lookup::{BucketTarget, OnDuplicate};
+use papir_schemes::default_scheme::DEFAULT;
+use papir_schemes::registry;
 use papir_store::{Build, BuildOptions, BuildReport, Error, Snapshot, least_memory};
 use rand_core::{Rng, SeedableRng};
 
@@ -22,8 +24,10 @@ fn words(rows: usize) -> String {
         .collect()
 }
 
+/// Options of a keyed build under `inspire`.
 fn words_options(source: &Path) -> BuildOptions {
     BuildOptions {
+        scheme: "inspire".to_owned(),
         key: Some("word".to_owned()),
         values: vec!["value".to_owned()],
         ..BuildOptions::new(source, source.with_extension("papir"))
@@ -159,6 +163,7 @@ fn records_by_number_have_the_bytes_of_a_build_in_memory() {
     let records: Vec<u8> = (0..50_000u32).map(|i| ((i * i) >> 7) as u8).collect();
     let raw = source(folder.path(), "records.bin", &records);
     compare(&BuildOptions {
+        scheme: "inspire".to_owned(),
         record_bytes: Some(50),
         ..BuildOptions::new(&raw, raw.with_extension("papir"))
     });
@@ -166,6 +171,7 @@ fn records_by_number_have_the_bytes_of_a_build_in_memory() {
     packed.write_all(&records).unwrap();
     let packed = source(folder.path(), "packed.gz", packed.finish().unwrap());
     compare(&BuildOptions {
+        scheme: "inspire".to_owned(),
         record_bytes: Some(50),
         ..BuildOptions::new(&packed, raw.with_extension("papir"))
     });
@@ -232,6 +238,30 @@ fn limits_that_would_not_hold_are_refused() {
         format!("batches with a limit of memory: expected {expected}")
     );
     assert_eq!(refused(options(&source)), refused(options(&source)));
+}
+
+/// Without a scheme, a limit of memory leaves those schemes that keep it.
+#[test]
+fn a_scheme_is_chosen_among_those_that_keep_the_limit() {
+    let folder = folder();
+    let source = source(folder.path(), "words.csv", words(2000));
+    let unnamed = BuildOptions {
+        scheme: DEFAULT.to_owned(),
+        ..words_options(&source)
+    };
+
+    let report = bounded(&unnamed).unwrap();
+    let scheme = registry::by_name(report.description.scheme).unwrap();
+    assert!(scheme.properties().bounded_memory, "{}", scheme.name());
+    let reason = report.chosen.unwrap();
+    assert!(reason.starts_with(scheme.name()), "{reason}");
+    assert_eq!(report.metadata.clients_may_see.as_deref(), Some("records"));
+    let snapshot = Snapshot::open(&unnamed.out).unwrap();
+    assert_eq!(by_key(&snapshot, "word-40").unwrap(), b"xxx");
+
+    fs::remove_file(&unnamed.out).unwrap();
+    let named = bounded(&words_options(&source)).unwrap();
+    assert_eq!((named.chosen, named.metadata.clients_may_see), (None, None));
 }
 
 #[test]

@@ -37,6 +37,7 @@ impl SlotFixture {
         let folder = folder();
         let csv = source(folder.path(), "words.csv", "word,value\none,1\ntwo,2\n");
         let options = BuildOptions {
+            scheme: "inspire".to_owned(),
             key: Some("word".to_owned()),
             values: vec!["value".to_owned()],
             ..BuildOptions::new(&csv, csv.with_extension("papir"))

@@ -135,6 +135,7 @@ fn words(folder: &Path) -> BuildOptions {
         .collect::<String>();
     let source = source(folder, "words.csv", text);
     BuildOptions {
+        scheme: "inspire".to_owned(),
         key: Some("word".to_owned()),
         values: vec!["value".to_owned()],
         ..BuildOptions::new(&source, source.with_extension("papir"))

@@ -115,5 +115,6 @@ fn sizes(sizes: &Sizes) -> Value {
         "answer": sizes.answer,
         "database": sizes.database,
         "material": sizes.material,
+        "seen": sizes.seen,
     })
 }
