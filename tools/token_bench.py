@@ -366,7 +366,7 @@ def main():
         os.environ["XDG_DATA_HOME"] = running.enter_context(memory_folder())
         bench = Bench.made(given.papir, folder, Cores.of_this_machine())
         print(machine(bench.cores, "the services"))
-        print(build(bench.papir, folder, KEYS, VALUE_BYTES, []))
+        print(build(bench.papir, folder, KEYS, VALUE_BYTES, ["--scheme", "inspire"]))
         print(backend(bench.papir, folder))
         print(f"disk            {write_ms(folder):.3f} ms for a durable write of {WRITTEN_BYTES} bytes")
 

@@ -143,8 +143,8 @@ def build(folder: Path, papir: str, keys: int) -> Path:
     with source.open("w") as file:
         file.write("key,value\n")
         file.writelines(f"k{key},{key:064d}\n" for key in range(1, keys + 1))
-    columns = ["--key", "key", "--value", "value"]
-    subprocess.run([papir, "build", source, *columns, "--memory", "2GiB", "--out", out], check=True)
+    options = ["--key", "key", "--value", "value", "--scheme", "inspire", "--memory", "2GiB"]
+    subprocess.run([papir, "build", source, *options, "--out", out], check=True)
     source.unlink()
     return out
 

@@ -32,7 +32,8 @@ class Received:
 def build(papir, folder):
     """Builds a small database in a folder. Returns its file, whose name is `words`."""
     database = folder / "words.papir"
-    command = [papir, "build", str(DATA), "--key", "password", "--value", "rank", "--out", str(database)]
+    options = ["--key", "password", "--value", "rank", "--scheme", "inspire"]
+    command = [papir, "build", str(DATA), *options, "--out", str(database)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return str(database)
 

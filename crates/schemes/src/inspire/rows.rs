@@ -6,8 +6,8 @@ use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, Sui
 impl ListedScheme for Inspire {
     const ROWS: SchemeRows = SchemeRows {
         paper: "InsPIRe (Mahdavi, Patel, Seo, Yeo 2025, section 6)",
-        purpose: "The default: no hint to download, no keys kept by the server, records of 1 bit to \
-            260 KiB",
+        purpose: "The reference: no hint to download, no keys kept by the server, records of 1 bit to \
+            260 KiB, and clients see little besides their record",
         assumption: "ring-LWE over R_q, as `simple`; and circular security: packing keys encrypt τ(s), \
             RGSW rows encrypt s·m, under s",
         quick: SuiteRow::QUICK,
