@@ -4,8 +4,12 @@ use std::thread::available_parallelism;
 
 use papir_core::cost::Rates;
 use papir_core::erased::{ErasedScheme, ErasedServer};
-use papir_core::{Change, Goal, NotPrivate, PreparedRecords, Records, Run, Target};
+use papir_core::{
+    Candidate, Change, Goal, NotPrivate, PreparedRecords, Records, Result as CoreResult, Run, Shape,
+    Target,
+};
 use papir_lookup::{Commitment, KeyIds, KeywordLayout};
+use papir_schemes::default_scheme::{ClientsMaySee, SchemeWish, parameters_for, shown_by_reference};
 use papir_schemes::registry;
 
 use super::overlay::Overlay;
@@ -127,6 +131,7 @@ pub(super) fn set_up(
         goal,
         failure: description.failure_bound,
     };
+    let allowed = snapshot.metadata.clients_may_see.as_deref();
     // Batches and tables are schemes of their own, whose parameters their own rules choose.
     let batches = registry::batches_named(scheme.name());
     let tables = registry::tables_of(scheme.name(), &snapshot.parameters()?)?;
@@ -137,7 +142,7 @@ pub(super) fn set_up(
         run.progress,
         |records| {
             let candidate = match (batches, tables) {
-                (None, None) => scheme.candidate_for(records.shape(), target)?,
+                (None, None) => candidate_within(&*scheme, records.shape(), target, allowed)?,
                 (None, Some((tables, _))) => {
                     registry::with_tables(scheme.name(), records.shape(), tables, target.failure)?
                 }
@@ -148,4 +153,27 @@ pub(super) fn set_up(
             Ok(scheme.setup_candidate(&candidate.parameters, records, run.rng, run.progress)?)
         },
     )
+}
+
+/// The parameters of a scheme for this shape: those that show a client no more than the owner
+/// allowed when the scheme was chosen or, without such parameters or a choice, the best.
+fn candidate_within(
+    scheme: &dyn ErasedScheme,
+    shape: Shape,
+    target: Target,
+    allowed: Option<&str>,
+) -> CoreResult<Candidate> {
+    // A later version of papir may have more values.
+    let allowed: Option<ClientsMaySee> = allowed.and_then(|allowed| allowed.parse().ok());
+    let Some(may_see) = allowed else {
+        return scheme.candidate_for(shape, target);
+    };
+
+    let wish = SchemeWish {
+        may_see,
+        target,
+        ..SchemeWish::default()
+    };
+    let most = shown_by_reference(shape.record_bytes() as u64);
+    parameters_for(scheme, shape, &wish, most).or_else(|_| scheme.candidate_for(shape, target))
 }
