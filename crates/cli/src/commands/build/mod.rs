@@ -182,6 +182,7 @@ fn room() -> clap::builder::RangedI64ValueParser<u32> {
 const EXAMPLES: &str = "Examples:
   papir build words.csv --key word --value meaning --out words.papir
   papir build people.jsonl --key id --value name,city --goal min-communication --out people.papir
+  papir build words.csv --key word --value meaning --clients-may-see all --out words.papir
   papir build words.csv --key word --value meaning --scheme auto --out words.papir
   papir build words.csv --key word --value meaning --failure 2^-128 --out words.papir
   papir build words.csv --key word --value meaning --room 10 --out words.papir

@@ -34,7 +34,8 @@ use papir_plan::units::{self, parse_bytes};
 /// memory and preparation time; schemes that it does not weigh are listed with the reason. The best
 /// comes first: it has the least time per lookup over the given connection, with the client's
 /// one-time download spread over --lookups. Times are operation counts multiplied by a machine's
-/// rates, which --calibrate measures. Sizes are exact, except estimates with --keyed.
+/// rates, which --calibrate measures. Sizes are exact, except estimates with --keyed. The line
+/// `Built without --scheme` has the choice of `papir build`, the same on every machine.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
