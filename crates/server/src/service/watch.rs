@@ -1,5 +1,6 @@
 //! Loads snapshot files that have been replaced.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,8 +17,10 @@ const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Checks the snapshot files periodically.
 ///
-/// A changed file is loaded when two consecutive checks find it in the same state: a file that is
-/// still being written is not loaded. A file that fails to load is tried once, and logged.
+/// A changed snapshot is loaded when two consecutive checks find it in the same state, or find two
+/// files that were renamed to its name: a file that is still being written is not loaded. A changed
+/// delta is loaded at the second check, even if it changes again and again. A file that fails to
+/// load is tried once, and logged.
 pub(crate) struct Watch {
     interval: Option<Duration>,
     changed: Vec<(String, Files)>,
@@ -99,13 +102,19 @@ impl Watch {
         }
     }
 
-    /// The names whose files were in the same changed state at the last check.
+    /// The names whose files had changed at the last check as well, and are not being written.
     fn settled(&mut self, changed: Vec<(String, Files)>) -> Vec<String> {
-        let before = std::mem::replace(&mut self.changed, changed);
+        let before: BTreeMap<String, Files> = std::mem::replace(&mut self.changed, changed)
+            .into_iter()
+            .collect();
 
-        // A file that is still being written differs at the next check.
-        let still = self.changed.iter().filter(|one| before.contains(one));
-        still.map(|(name, _)| name.clone()).collect()
+        let mut names = Vec::new();
+        for (name, files) in &self.changed {
+            if before.get(name).is_some_and(|before| files.are_settled(before)) {
+                names.push(name.clone());
+            }
+        }
+        names
     }
 }
 
@@ -162,5 +171,20 @@ mod tests {
         assert_eq!(watch.settled(vec![gone]), ["words"]);
         assert!(watch.settled(vec![]).is_empty());
         assert!(watch.settled(vec![words]).is_empty());
+    }
+
+    #[test]
+    fn a_delta_that_is_published_at_every_check_is_loaded() {
+        let mut watch = Watch::every(None);
+        let snapshot = Identity::of("Cargo.toml".as_ref());
+        let deltas = ["src/lib.rs", "src/error.rs", "src/server.rs"];
+        let [first, second, third] = deltas.map(|delta| {
+            let delta = Identity::of(delta.as_ref());
+            vec![("words".to_owned(), Files { snapshot, delta })]
+        });
+
+        assert!(watch.settled(first).is_empty());
+        assert_eq!(watch.settled(second), ["words"]);
+        assert_eq!(watch.settled(third), ["words"]);
     }
 }
