@@ -1,6 +1,7 @@
 //! The signed checkpoint of a database, ready to be sent.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use papir_checkpoint::{Error, Log, Result};
@@ -11,8 +12,8 @@ pub(crate) struct Checkpoint {
     pub(crate) note: Bytes,
     /// The proof of the newest version, for clients.
     pub(crate) proof: Bytes,
-    /// The whole log, for comparisons.
-    pub(crate) log: Bytes,
+    /// The whole log; `None` once it is dropped.
+    log: Mutex<Option<Bytes>>,
     /// Changes with every version, signature and certificate. Quoted, as an `ETag`.
     pub(crate) tag: String,
     pub(crate) sequence: u64,
@@ -45,12 +46,24 @@ impl Checkpoint {
         Ok(Self {
             note: note.into(),
             proof: proof.into(),
-            log: bytes.into(),
+            log: Mutex::new(Some(bytes.into())),
             tag,
             sequence,
             time,
             names_gateways,
         })
+    }
+
+    /// The whole log, for comparisons; `None` after [`Self::drop_log`].
+    pub(crate) fn log(&self) -> Option<Bytes> {
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.clone()
+    }
+
+    /// Frees the log, which has all versions of the database. Only the log of the newest version is
+    /// sent: kept for each old one, logs would take memory in the square of the versions.
+    pub(super) fn drop_log(&self) {
+        *self.log.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
@@ -59,5 +72,37 @@ pub(super) fn refused(file: &Path, error: Error) -> papir_store::Error {
     papir_store::Error::Checkpoint {
         file: file.display().to_string(),
         error,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_checkpoint::{Base, SigningKey, Statement};
+
+    use super::*;
+
+    /// The key of the examples of signed notes.
+    const KEY: &str =
+        "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz";
+
+    #[test]
+    fn a_checkpoint_without_its_log_has_everything_else() {
+        let key: SigningKey = KEY.parse().unwrap();
+        let statement = Statement {
+            database: "words".to_owned(),
+            time: 1_700_000_000,
+            base: Base::Content([1; 32]),
+            delta_root: None,
+            public_part: [2; 32],
+        };
+        let log = Log::append(None, &statement, &key, &[]).unwrap();
+        let checkpoint = Checkpoint::of(&log, "words").unwrap();
+        assert_eq!(checkpoint.log().unwrap(), log.encode().unwrap());
+
+        checkpoint.drop_log();
+        assert_eq!(checkpoint.log(), None);
+        assert_eq!(checkpoint.note, log.note().to_string());
+        assert_eq!(checkpoint.sequence, 0);
     }
 }

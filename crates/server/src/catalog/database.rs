@@ -246,6 +246,17 @@ impl Database {
         }
     }
 
+    /// Frees the log of the delta's checkpoint, once a later delta of the same snapshot is served.
+    pub(super) fn drop_log(&self) {
+        let checkpoint = self
+            .delta
+            .as_ref()
+            .and_then(|delta| delta.checkpoint.as_ref());
+        if let Some(checkpoint) = checkpoint {
+            checkpoint.drop_log();
+        }
+    }
+
     /// Time at which the version was signed or, without a signature, built or last updated; `None`
     /// for a database in memory.
     pub(crate) fn published(&self) -> Option<SystemTime> {

@@ -12,9 +12,12 @@ use super::error::QueryError;
 /// Maximum number of old snapshots that are kept. Beyond this the oldest is dropped, so that
 /// frequent swaps do not exhaust memory.
 pub(crate) const MAX_PREVIOUS: usize = 2;
+/// Maximum number of old versions with a delta. Beyond this the oldest is dropped: each has labels
+/// of its own in the metrics, and is listed in the description of the database.
+const MAX_OLD_DELTAS: usize = 64;
 /// Maximum total length of the files of old deltas, in bytes: 1 GiB. Beyond this the oldest is
 /// dropped.
-const MAX_OLD_DELTAS: u64 = 1 << 30;
+const MAX_OLD_DELTA_BYTES: u64 = 1 << 30;
 /// Upper bound on how long an old version is kept: a year.
 const MAX_KEEP: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -71,13 +74,19 @@ impl Versions {
     /// caller should drop them outside any lock, since unmapping a large file takes time.
     pub(crate) fn put(&mut self, database: Database, now: Instant) -> Vec<Arc<Database>> {
         let version = database.version();
-        let changed_base = database.delta().map(|_| database.base_version());
+        let base = database.base_version();
+        let changed_base = database.delta().map(|_| base);
 
         let served = Served {
             database: Arc::new(database),
             since: now,
         };
         if let Some(served) = self.newest.replace(served) {
+            // The log of the new version continues it. The newest version of another snapshot keeps
+            // its log, since it becomes the newest again if this snapshot is damaged.
+            if served.database.base_version() == base {
+                served.database.drop_log();
+            }
             let old = Previous {
                 served,
                 until: now + self.keep,
@@ -96,13 +105,15 @@ impl Versions {
         gone
     }
 
-    /// Removes and returns the versions beyond [`MAX_PREVIOUS`] snapshots and [`MAX_OLD_DELTAS`].
+    /// Removes and returns the versions beyond [`MAX_PREVIOUS`] snapshots, [`MAX_OLD_DELTAS`] and
+    /// [`MAX_OLD_DELTA_BYTES`].
     fn drop_surplus(&mut self) -> Vec<Arc<Database>> {
         let mut bases: Vec<Version> = self
             .newest()
             .iter()
             .map(|newest| newest.base_version())
             .collect();
+        let mut deltas = 0;
         let mut bytes = 0;
 
         // From the newest to the oldest, so that the newest find room.
@@ -111,14 +122,16 @@ impl Versions {
             let database = &old.served.database;
             let base = database.base_version();
             let is_known = bases.contains(&base);
+            let count = deltas + usize::from(database.delta().is_some());
             let total = bytes + database.delta().map_or(0, |delta| delta.snapshot);
 
             let has_room = is_known || bases.len() <= MAX_PREVIOUS;
-            if !has_room || total > MAX_OLD_DELTAS {
+            if !has_room || count > MAX_OLD_DELTAS || total > MAX_OLD_DELTA_BYTES {
                 surplus.push(old.served.database);
                 continue;
             }
 
+            deltas = count;
             bytes = total;
             if !is_known {
                 bases.push(base);

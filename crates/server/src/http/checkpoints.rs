@@ -67,7 +67,9 @@ async fn note(
     name: NamePath,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    respond(&app, name, &headers, TEXT, |checkpoint| &checkpoint.note)
+    respond(&app, name, &headers, TEXT, |checkpoint| {
+        Some(checkpoint.note.clone())
+    })
 }
 
 /// Fetch the proof of the newest version.
@@ -93,7 +95,9 @@ async fn proof(
     name: NamePath,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    respond(&app, name, &headers, TEXT, |checkpoint| &checkpoint.proof)
+    respond(&app, name, &headers, TEXT, |checkpoint| {
+        Some(checkpoint.proof.clone())
+    })
 }
 
 /// Fetch the whole log.
@@ -119,7 +123,7 @@ async fn log(
     name: NamePath,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    respond(&app, name, &headers, BINARY, |checkpoint| &checkpoint.log)
+    respond(&app, name, &headers, BINARY, Checkpoint::log)
 }
 
 /// Sends one form of the newest version's checkpoint. It changes together with the version.
@@ -128,7 +132,7 @@ fn respond(
     name: NamePath,
     headers: &HeaderMap,
     media: HeaderValue,
-    form: fn(&Checkpoint) -> &Bytes,
+    form: fn(&Checkpoint) -> Option<Bytes>,
 ) -> Result<Response, Problem> {
     let database = app.catalog.get(&database_name(name))?;
     let checkpoint = database.checkpoint().ok_or(DatabaseError::Unsigned)?;
@@ -141,7 +145,10 @@ fn respond(
         return Ok((StatusCode::NOT_MODIFIED, identity).into_response());
     }
 
+    // A swap since then has dropped the log of this version. The next request finds a newer one.
+    let body = form(checkpoint).ok_or(DatabaseError::NotLoaded)?;
+
     let content_type = [(header::CONTENT_TYPE, media)];
     let shared = Extension(BodyMemory::Shared);
-    Ok((shared, identity, content_type, form(checkpoint).clone()).into_response())
+    Ok((shared, identity, content_type, body).into_response())
 }
