@@ -10,19 +10,22 @@ mod error;
 mod identity;
 mod memory;
 mod message_sizes;
+mod parallel;
+mod slot;
 mod sources;
 mod unverified;
 mod versions;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use papir_core::Version;
 use papir_core::device::Device;
-use papir_store::{OpenOptions, Verify, delta_file};
+use papir_store::{OpenOptions, Verify};
 
 use crate::error::Error;
 
@@ -38,10 +41,16 @@ pub(crate) use error::{DatabaseError, QueryError};
 pub(crate) use identity::{Files, Identity};
 pub(crate) use memory::{MemoryUse, resident};
 pub use message_sizes::{MessageSizes, SealedSizes};
+pub(crate) use parallel::LOADS_AT_ONCE;
+use parallel::in_parallel;
+use slot::DatabaseSlot;
 pub use sources::Sources;
 pub(crate) use unverified::Unverified;
 use versions::Versions;
 pub(crate) use versions::{Candidates, ChosenVersion, MAX_PREVIOUS, VersionView};
+
+/// Length in bytes from which snapshots are read into memory one after the other: 16 MiB.
+const LARGE: u64 = 16 << 20;
 
 /// Result of reloading one database.
 #[derive(Debug)]
@@ -61,20 +70,9 @@ pub struct Reloaded {
 pub(crate) struct Catalog {
     slots: BTreeMap<String, DatabaseSlot>,
     options: CatalogOptions,
-    /// Held while loading, so that an older reload never overtakes a newer one.
-    loading: Mutex<()>,
+    /// Held while a large snapshot is read into memory.
+    reading: Mutex<()>,
     has_loaded: AtomicBool,
-}
-
-/// The database served under one name.
-struct DatabaseSlot {
-    /// The snapshot file; `None` for a database in memory.
-    path: Option<PathBuf>,
-    versions: RwLock<Versions>,
-    /// The files at the last load, successful or not.
-    seen: Mutex<Files>,
-    /// The snapshot that was taken out because it is damaged.
-    damaged: Mutex<Option<Identity>>,
 }
 
 /// A slot with a file, and its name.
@@ -100,7 +98,7 @@ impl Catalog {
         Self {
             slots,
             options,
-            loading: Mutex::new(()),
+            reading: Mutex::default(),
             has_loaded: AtomicBool::new(false),
         }
     }
@@ -128,7 +126,7 @@ impl Catalog {
         let catalog = Self {
             slots,
             options,
-            loading: Mutex::new(()),
+            reading: Mutex::default(),
             has_loaded: AtomicBool::new(true),
         };
         for database in catalog.loaded() {
@@ -222,7 +220,6 @@ impl Catalog {
     /// Loads all snapshot files. On failure, the old version stays. Failures of the first load are
     /// not logged: they end the start, and the caller reports them.
     pub(crate) fn load(&self) -> Vec<Reloaded> {
-        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let loaded = self.load_files(|_| true);
 
         // Set after the load, which is strict about room on the device only at the start.
@@ -266,7 +263,6 @@ impl Catalog {
 
     /// Loads the snapshots with these names.
     pub(crate) fn load_named(&self, names: &[String]) -> Vec<Reloaded> {
-        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let loaded = self.load_files(|name| names.iter().any(|wanted| wanted == name));
         log_failures(&loaded);
         loaded
@@ -277,33 +273,39 @@ impl Catalog {
     fn load_files(&self, is_chosen: impl Fn(&str) -> bool) -> Vec<Reloaded> {
         let chosen: Vec<FileSlot<'_>> =
             self.files().filter(|found| is_chosen(found.name)).collect();
-        let first: Vec<FileSlot<'_>> = chosen
+        let first: Vec<bool> = chosen
             .iter()
-            .filter(|chosen| chosen.slot.newest().is_none())
-            .copied()
+            .map(|chosen| chosen.slot.newest().is_none())
             .collect();
 
-        let loaded: Vec<Reloaded> = chosen
-            .into_iter()
-            .map(|chosen| self.load_one(chosen))
-            .collect();
+        let most = self.loads_at_once();
+        let loaded = in_parallel(&chosen, most, |chosen| self.load_one(*chosen));
 
-        for file in first {
+        let mut started = Vec::new();
+        for ((file, first), loaded) in chosen.iter().zip(first).zip(&loaded) {
             // The earlier versions of a copy are in its store.
-            let unreachable = loaded
-                .iter()
-                .any(|one| one.name == file.name && one.unreachable.is_some());
-            if file.slot.newest().is_some() && !unreachable {
-                self.restore(file);
+            let is_complete = file.slot.newest().is_some() && loaded.unreachable.is_none();
+            if first && is_complete {
+                started.push(*file);
             }
         }
+        in_parallel(&started, most, |file| self.restore(*file));
         loaded
+    }
+
+    /// Databases that are loaded at the same time. Those on a device find room in their order.
+    fn loads_at_once(&self) -> usize {
+        match self.options.device {
+            Some(_) => 1,
+            None => LOADS_AT_ONCE,
+        }
     }
 
     /// Loads the versions that were replaced shortly before this service started, so that it
     /// answers the same versions as services that were running then. Failures are logged only.
     fn restore(&self, file: FileSlot<'_>) {
         let FileSlot { name, slot, path } = file;
+        let _loading = slot.lock();
         let found = match self.options.sources.replaced(path, self.options.keep_old) {
             Ok(found) => found,
             Err(error) => {
@@ -338,6 +340,7 @@ impl Catalog {
 
     fn load_one(&self, file: FileSlot<'_>) -> Reloaded {
         let FileSlot { name, slot, path } = file;
+        let _loading = slot.lock();
         let (refreshed, unreachable) = self.refresh(slot, path);
 
         // Recorded before the file is opened: a file that replaces it meanwhile counts as changed.
@@ -373,8 +376,8 @@ impl Catalog {
     /// `None` if there is none, or if it was loaded before. A delta that is removed is still
     /// served: its changes are in a later snapshot, and not in this one.
     pub(crate) fn load_delta(&self, name: &str, file: &Path) -> Option<Reloaded> {
-        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = self.slots.get(name)?;
+        let _loading = slot.lock();
         let newest = slot.newest()?;
 
         let found = slot.files(file);
@@ -424,8 +427,8 @@ impl Catalog {
     /// Takes out all versions of a damaged snapshot. The version before it is served again, if it
     /// is still there. Until it is replaced, the file is served only if all of it can be verified.
     pub(crate) fn retract(&self, damaged: &Unverified) {
-        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = self.slots.get(&damaged.name) {
+            let _loading = slot.lock();
             slot.retract(damaged);
         }
     }
@@ -465,6 +468,7 @@ impl Catalog {
         paths: Paths<'_>,
         served: Option<&Database>,
     ) -> papir_store::Result<(Database, Files)> {
+        let _turn = self.memory_turn(paths.snapshot, served);
         let options = OpenOptions {
             verify: self.verify(name, paths.snapshot),
             in_memory: !self.options.mapped,
@@ -480,6 +484,18 @@ impl Catalog {
         Ok((database, files))
     }
 
+    /// The turn of a large snapshot, which is read into memory; `None` if it is small, mapped or
+    /// `served`. The free memory is asked before a snapshot is read: two that are read at the same
+    /// time could both find room for one.
+    fn memory_turn(&self, path: &Path, served: Option<&Database>) -> Option<MutexGuard<'_, ()>> {
+        let bytes = fs::metadata(path).map_or(0, |file| file.len());
+        let is_served = served.is_some_and(|served| served.base().identity == Identity::of(path));
+        if self.options.mapped || is_served || bytes < LARGE {
+            return None;
+        }
+        Some(self.reading.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Replaces the database with the same name. Refuses an unknown name, a scheme without privacy
     /// unless it is allowed, and a scheme that needs a registry if there is none.
     pub(crate) fn replace(&self, database: Database) -> Result<Version, Error> {
@@ -493,7 +509,7 @@ impl Catalog {
         };
 
         // A delta of the version before that is being loaded must not take the place of this one.
-        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _loading = slot.lock();
         if slot.path.is_none() {
             // Its delta was seen beside another version, or not at all.
             slot.see(Files::default());
@@ -507,152 +523,6 @@ impl Catalog {
             .collect::<Vec<_>>()
             .join(", ")
     }
-}
-
-impl DatabaseSlot {
-    fn new(path: Option<PathBuf>, versions: Versions) -> Self {
-        let seen = Mutex::default();
-        let damaged = Mutex::default();
-        Self {
-            path,
-            versions: RwLock::new(versions),
-            seen,
-            damaged,
-        }
-    }
-
-    fn newest(&self) -> Option<Arc<Database>> {
-        self.versions
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .newest()
-    }
-
-    fn views(&self) -> Vec<VersionView> {
-        self.versions
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .views(Instant::now())
-    }
-
-    /// Serves a database that was opened. Returns its version, and the time since the first change
-    /// of a new delta arrived.
-    fn put(
-        &self,
-        name: &str,
-        opened: Result<Database, Error>,
-    ) -> (Result<Version, Error>, Option<Duration>) {
-        // Read before the swap: a delta that is served already has not waited.
-        let before = self.newest().map(|newest| newest.version());
-        let database = match opened {
-            Ok(database) => database,
-            Err(error) => return (Err(error), None),
-        };
-
-        let arrived = database
-            .delta()
-            .filter(|delta| Some(delta.version) != before);
-        let waited = arrived.and_then(|delta| delta.arrived).map(since);
-
-        let version = self.swap(database);
-        tracing::info!(database = name, %version, "loaded");
-        memory::report(name, &self.views());
-        (Ok(version), waited)
-    }
-
-    fn swap(&self, database: Database) -> Version {
-        let version = database.version();
-        let gone = self
-            .versions
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .put(database, Instant::now());
-
-        // Dropped outside the lock: unmapping a large file takes time.
-        drop(gone);
-        version
-    }
-
-    /// Adds an earlier version. Returns its number, or `None` if it is not to be answered.
-    fn restore(&self, database: Database, since: SystemTime) -> Option<Version> {
-        let version = database.version();
-        let mut versions = self
-            .versions
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let surplus = versions.restore(database, since, Instant::now());
-
-        // Unlocked before the surplus is dropped: unmapping a large file takes time.
-        drop(versions);
-        surplus.is_none().then_some(version)
-    }
-
-    fn expire(&self, name: &str) {
-        let gone = self
-            .versions
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .expire(Instant::now());
-        for database in gone {
-            tracing::info!(database = name, version = %database.version(), "old version dropped");
-        }
-    }
-
-    fn retract(&self, damaged: &Unverified) {
-        let mut versions = self
-            .versions
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let gone = versions.retract(|database| damaged.is(database.base()), Instant::now());
-        drop(versions);
-
-        // Recorded before the file is loaded again, which then verifies all of it.
-        let identity = gone
-            .iter()
-            .find(|old| damaged.is(old.base()))
-            .and_then(|old| old.base().identity);
-        *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = identity;
-
-        // The delta of the version that is now the newest has another name, and is no change. A
-        // snapshot that has replaced the damaged one meanwhile still is.
-        if let Some(path) = &self.path {
-            self.see(Files {
-                snapshot: self.seen().snapshot,
-                ..self.files(path)
-            });
-        }
-    }
-
-    fn damaged(&self) -> Option<Identity> {
-        *self.damaged.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The files as they are now.
-    fn files(&self, path: &Path) -> Files {
-        let delta = self
-            .newest()
-            .and_then(|newest| delta_file(path, newest.base_version()).ok());
-        Files {
-            snapshot: Identity::of(path),
-            delta: delta.and_then(|delta| Identity::of(&delta)),
-        }
-    }
-
-    fn seen(&self) -> Files {
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn see(&self, files: Files) {
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = files;
-    }
-}
-
-/// The time since a moment in milliseconds since 1970; zero if it is in the future by this clock.
-fn since(milliseconds: u64) -> Duration {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    now.saturating_sub(Duration::from_millis(milliseconds))
 }
 
 fn not_loaded(name: &str, path: &Path, source: papir_store::Error) -> Error {

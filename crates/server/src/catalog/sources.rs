@@ -9,6 +9,8 @@ use papir_core::NoProgress;
 use papir_store::ReplacedVersion;
 use papir_store::remote::{Location, Mirror, Settings};
 
+use super::parallel::{LOADS_AT_ONCE, in_parallel};
+
 /// Shortest interval between two polls of the remote stores. Each poll costs requests.
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -89,15 +91,14 @@ impl Sources {
     }
 
     fn refresh_all(&self) -> Vec<(PathBuf, bool)> {
-        let mut refreshed = Vec::with_capacity(self.mirrors.len());
-        for (file, mirror) in &self.mirrors {
-            let outcome = self.refresh(file);
+        let mirrors: Vec<&Mirror> = self.mirrors.values().map(Arc::as_ref).collect();
+        in_parallel(&mirrors, LOADS_AT_ONCE, |mirror| {
+            let outcome = self.refresh(mirror.file());
             if let Err(error) = &outcome {
                 tracing::error!(location = %mirror.location(), %error, "not updated");
             }
-            refreshed.push((file.clone(), outcome.is_ok()));
-        }
-        refreshed
+            (mirror.file().to_owned(), outcome.is_ok())
+        })
     }
 }
 
