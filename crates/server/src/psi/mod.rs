@@ -1,7 +1,7 @@
 //! Private set intersection: serves one set.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, TryLockError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -145,11 +145,16 @@ impl Psi {
         }
     }
 
-    /// The new file's identity, if it differs from the file at the last load.
+    /// The new file's identity, if it differs from the file at the last load. A set that is being
+    /// loaded has not changed: its file may be on a disk that hangs.
     pub(crate) fn changed(&self) -> Option<Option<Identity>> {
+        let seen = match self.seen.try_lock() {
+            Ok(seen) => *seen,
+            Err(TryLockError::Poisoned(seen)) => *seen.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
         let found = Identity::of(&self.path);
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        (found != *seen).then_some(found)
+        (found != seen).then_some(found)
     }
 
     /// Loads the set and checks that it can replace the current one.
