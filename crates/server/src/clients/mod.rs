@@ -62,7 +62,7 @@ pub(crate) use id::ClientId;
 pub(crate) use quota::owner_of;
 pub(crate) use registry::Registry;
 pub(crate) use row::Owner;
-pub(crate) use session::{Credentials, keys, tickets};
+pub(crate) use session::{Credentials, keys, keys_for_answer, tickets};
 pub(crate) use spent_token::{IssuerKeyId, SpentToken};
 pub use stored::StoredRegistry;
 pub(crate) use worker::Worker;

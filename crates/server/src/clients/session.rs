@@ -45,6 +45,21 @@ pub(crate) fn keys(
     registry.keys_of(database, id).map(Some)
 }
 
+/// Like [`keys`], for a request whose client was found before it was queued. Writes nothing: on a
+/// slow disk, the threads that answer queries of all databases would wait.
+pub(crate) fn keys_for_answer(
+    registry: Option<&Registry>,
+    database: &Database,
+    credentials: &Credentials,
+) -> Result<Option<Arc<ErasedKeys>>, ClientError> {
+    if !database.description().limits.client_keys {
+        return Ok(None);
+    }
+    let registry = registry.ok_or(ClientError::NoRegistry)?;
+    let id = credentials.client.ok_or(ClientError::NoClient)?;
+    registry.keys_without_use(database, id).map(Some)
+}
+
 /// Takes a ticket for each of the concatenated queries; none for one whose key was sent ahead.
 ///
 /// The claims of their numbers are on disk on return, also on error, unless the client or its keys
@@ -102,6 +117,18 @@ impl Registry {
         // After the keys: a client whose keys are refused is not kept from expiring.
         self.note_use(database, id, &row, true)?;
         Ok(keys)
+    }
+
+    /// The parsed keys of a registered client, without a change of its row. One that has expired is
+    /// left to the next sweep.
+    fn keys_without_use(
+        &self,
+        database: &Database,
+        id: ClientId,
+    ) -> Result<Arc<ErasedKeys>, ClientError> {
+        let row = self.store.get(database.name(), id)?;
+        let row = row.filter(|row| !row.is_expired(self.clock.expiry()));
+        self.load_keys(database, id, &row.ok_or(ClientError::Gone)?)
     }
 
     /// Returns whether the parsed keys of a client are in memory.
@@ -294,5 +321,50 @@ impl Registry {
             number,
             retry_after: self.notify.retry_after(),
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_core::scheme::Goal;
+    use papir_core::{NoProgress, RecordBuffer, Version};
+    use papir_schemes::registry;
+
+    use super::*;
+    use crate::clients::RegistryConfig;
+
+    fn database() -> Database {
+        let records = RecordBuffer::from_records([[7u8; 8], [8; 8]]).unwrap();
+        let simple = registry::by_name("simple").unwrap();
+        let mut rng = papir_client::system_rng();
+        let server = simple.setup(&records, Goal::default(), &mut rng, &NoProgress);
+        Database::new("table", server.unwrap(), None)
+    }
+
+    #[test]
+    fn the_threads_that_answer_do_not_write_to_the_registry() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = RegistryConfig {
+            ttl: Duration::ZERO,
+            ..RegistryConfig::new(folder.path())
+        };
+        let registry = Registry::open(&config).unwrap();
+        let database = database();
+        let id = ClientId::of(1);
+
+        // A client that has expired, and that the next lookup would remove.
+        let row = ClientRow::new([0; 16], 10, Version([0; 8]), 0, 1);
+        let added = registry.store.add("table", id, &row, registry.quota(), 0);
+        added.unwrap();
+
+        let writes = registry.syncs();
+        let refused = registry.keys_without_use(&database, id);
+        assert!(matches!(refused, Err(ClientError::Gone)));
+        assert_eq!(registry.syncs(), writes, "the disk is not waited for");
+
+        let refused = registry.keys_of(&database, id);
+        assert!(matches!(refused, Err(ClientError::Gone)));
+        assert_ne!(registry.syncs(), writes, "the client is removed");
     }
 }

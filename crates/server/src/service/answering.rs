@@ -263,7 +263,7 @@ impl SubmittedQuery {
         }
 
         let registry = self.context.registry.as_deref();
-        clients::keys(registry, database, &self.submission.credentials)
+        clients::keys_for_answer(registry, database, &self.submission.credentials)
     }
 
     fn with_keys<'a>(&'a self, keys: Option<&'a ErasedKeys>) -> RequestQueries<'a> {
