@@ -49,6 +49,8 @@ pub(crate) use unverified::Unverified;
 use versions::Versions;
 pub(crate) use versions::{Candidates, ChosenVersion, MAX_PREVIOUS, VersionView};
 
+/// Names in a message. An error must not be as long as the list of all databases.
+const MAX_LISTED: usize = 10;
 /// Length in bytes from which snapshots are read into memory one after the other: 16 MiB.
 const LARGE: u64 = 16 << 20;
 
@@ -517,11 +519,15 @@ impl Catalog {
         Ok(slot.swap(database))
     }
 
+    /// The names for a message: all of a few, or the first of many.
     fn listed(&self) -> String {
-        self.names()
-            .map(|name| format!("`{name}`"))
-            .collect::<Vec<_>>()
-            .join(", ")
+        let first = self.names().take(MAX_LISTED);
+        let mut listed: Vec<String> = first.map(|name| format!("`{name}`")).collect();
+        let more = self.slots.len() - listed.len();
+        if more > 0 {
+            listed.push(format!("{more} more (GET /v1/databases)"));
+        }
+        listed.join(", ")
     }
 }
 
@@ -554,4 +560,22 @@ fn check_private(database: &Database, options: &CatalogOptions) -> Result<(), Er
 /// The path of a database without a file, in messages.
 fn in_memory() -> PathBuf {
     PathBuf::from("(memory)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_lists_few_of_many_names() {
+        let catalog = |count: usize| {
+            let named = (0..count).map(|i| DatabaseConfig::new(format!("/db-{i:04}.papir"), None));
+            Catalog::unloaded(&named.collect::<Vec<_>>(), CatalogOptions::default())
+        };
+        assert_eq!(catalog(2).listed(), "`db-0000`, `db-0001`");
+
+        let listed = catalog(1000).listed();
+        assert!(listed.ends_with("`db-0009`, 990 more (GET /v1/databases)"));
+        assert!(!catalog(MAX_LISTED).listed().contains("more"));
+    }
 }

@@ -1,6 +1,6 @@
 //! Periodic tasks.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
@@ -13,30 +13,41 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs periodic tasks for as long as the service exists.
 pub(crate) fn start(app: &Arc<App>) {
-    // A weak reference: the task must not keep the service alive.
-    let app = Arc::downgrade(app);
+    tokio::spawn(repeat(Arc::downgrade(app), tidy));
+    // Apart from the rest, since it waits for the disk of a registry that has failed.
+    tokio::spawn(repeat(Arc::downgrade(app), recover));
+}
+
+/// Frees what has expired, and reads keys of gateways again.
+fn tidy(app: &App) {
+    app.catalog.expire();
+    app.metrics.tidy();
+    app.gateway
+        .iter()
+        .for_each(|gateway| gateway.reload_if_due());
+}
+
+/// Notices the recovery of the registry.
+fn recover(app: &App) {
+    app.registry.iter().for_each(|registry| registry.recover());
+}
+
+/// Does `work` on a blocking thread, again and again. The reference is weak: the task must not keep
+/// the service alive.
+async fn repeat(app: Weak<App>, work: fn(&App)) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
 
-    tokio::spawn(async move {
-        loop {
-            ticks.tick().await;
-            let Some(app) = app.upgrade() else { return };
+    loop {
+        ticks.tick().await;
+        let Some(app) = app.upgrade() else { return };
 
-            let running = tokio::task::spawn_blocking(move || {
-                app.catalog.expire();
-                app.metrics.tidy();
-                app.registry.iter().for_each(|registry| registry.recover());
-                app.gateway
-                    .iter()
-                    .for_each(|gateway| gateway.reload_if_due());
-            });
-            let Some(ended) = unless_cancelled(running.await) else {
-                return;
-            };
-            if let Err(error) = ended {
-                tracing::error!(%error, "housekeeping failed");
-            }
+        let running = tokio::task::spawn_blocking(move || work(&app));
+        let Some(ended) = unless_cancelled(running.await) else {
+            return;
+        };
+        if let Err(error) = ended {
+            tracing::error!(%error, "housekeeping failed");
         }
-    });
+    }
 }
