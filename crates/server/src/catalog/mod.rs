@@ -201,6 +201,27 @@ impl Catalog {
             .collect()
     }
 
+    /// The databases of a list, of those that `allows` names: all or, while some are not loaded,
+    /// the others. One alone of several is not listed: a client that names no database would take
+    /// it for the only one.
+    pub(crate) fn list(
+        &self,
+        allows: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Arc<Database>>, DatabaseError> {
+        let mut wanted = 0;
+        let mut loaded = Vec::new();
+        for (_, slot) in self.slots.iter().filter(|(name, _)| allows(name)) {
+            wanted += 1;
+            loaded.extend(slot.newest());
+        }
+
+        if loaded.len() == wanted || loaded.len() > 1 {
+            Ok(loaded)
+        } else {
+            Err(DatabaseError::NotLoaded)
+        }
+    }
+
     /// All names, loaded or not.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.slots.keys().map(String::as_str)
@@ -563,19 +584,51 @@ fn in_memory() -> PathBuf {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use papir_core::scheme::Goal;
+    use papir_core::{NoProgress, RecordBuffer};
+    use papir_schemes::registry;
+
     use super::*;
+
+    /// A catalog of databases `db-0000`… that are not loaded.
+    fn unloaded(count: usize) -> Catalog {
+        let named = (0..count).map(|i| DatabaseConfig::new(format!("/db-{i:04}.papir"), None));
+        let named: Vec<DatabaseConfig> = named.collect();
+        Catalog::unloaded(&named, CatalogOptions::default())
+    }
+
+    fn database(name: &str) -> Database {
+        let records = RecordBuffer::from_records([[7u8; 8], [8; 8]]).unwrap();
+        let simple = registry::by_name("simple").unwrap();
+        let mut rng = papir_client::system_rng();
+        let server = simple.setup(&records, Goal::default(), &mut rng, &NoProgress);
+        Database::new(name, server.unwrap(), None)
+    }
 
     #[test]
     fn a_message_lists_few_of_many_names() {
-        let catalog = |count: usize| {
-            let named = (0..count).map(|i| DatabaseConfig::new(format!("/db-{i:04}.papir"), None));
-            Catalog::unloaded(&named.collect::<Vec<_>>(), CatalogOptions::default())
-        };
-        assert_eq!(catalog(2).listed(), "`db-0000`, `db-0001`");
+        assert_eq!(unloaded(2).listed(), "`db-0000`, `db-0001`");
 
-        let listed = catalog(1000).listed();
+        let listed = unloaded(1000).listed();
         assert!(listed.ends_with("`db-0009`, 990 more (GET /v1/databases)"));
-        assert!(!catalog(MAX_LISTED).listed().contains("more"));
+        assert!(!unloaded(MAX_LISTED).listed().contains("more"));
+    }
+
+    #[test]
+    fn databases_are_listed_while_another_is_not_loaded() {
+        let catalog = unloaded(3);
+        assert!(catalog.list(|_| true).is_err());
+
+        catalog.replace(database("db-0001")).unwrap();
+        assert!(catalog.list(|_| true).is_err(), "it is not the only one");
+        assert_eq!(catalog.list(|name| name == "db-0001").unwrap().len(), 1);
+
+        catalog.replace(database("db-0002")).unwrap();
+        assert_eq!(catalog.list(|_| true).unwrap().len(), 2);
+        assert!(catalog.list(|name| name != "db-0002").is_err());
+        assert!(catalog.list(|_| false).unwrap().is_empty());
+        assert!(catalog.all().is_err());
     }
 }

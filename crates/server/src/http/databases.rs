@@ -40,21 +40,23 @@ pub(super) fn routes(before: Routes) -> Routes {
 }
 
 /// List databases.
+///
+/// One that is not loaded is left out.
 #[utoipa::path(
     get, path = "/v1/databases",
     responses(
-        (status = 200, description = "all databases", body = DatabaseList),
+        (status = 200, description = "all databases that are loaded", body = DatabaseList),
         (status = 503, description = "`not_ready`: databases are still loading", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]
 async fn list(State(app): State<Arc<App>>, grant: Grant) -> Result<Json<DatabaseList>, Problem> {
-    let all = app.catalog.all()?;
-    let allowed = all.iter().filter(|database| grant.allows(database.name()));
+    let listed = app.catalog.list(|name| grant.allows(name))?;
+    let summaries = listed
+        .iter()
+        .map(|database| info::info(database).summary());
     Ok(Json(DatabaseList {
-        databases: allowed
-            .map(|database| info::info(database).summary())
-            .collect(),
+        databases: summaries.collect(),
     }))
 }
 
