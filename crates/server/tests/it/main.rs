@@ -21,6 +21,8 @@ mod limits;
 mod logs;
 mod lookups;
 mod malformed;
+#[cfg(target_os = "linux")]
+mod many_versions;
 mod metrics;
 mod ohttp;
 mod on_device;

@@ -28,7 +28,7 @@ pub fn runs_alone(test: &str) -> bool {
         program.env_remove(proxy);
     }
     let output = program
-        .args(["--exact", test, "--nocapture"])
+        .args(["--exact", test, "--nocapture", "--include-ignored"])
         .env(ALONE, test)
         .output()
         .unwrap();

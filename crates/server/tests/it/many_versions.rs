@@ -1,0 +1,287 @@
+//! Hundreds and thousands of versions: what they leave, and clients that were away meanwhile.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use papir_checkpoint::Log;
+use papir_client::{Connection, Freshness, Options};
+use papir_core::{NoProgress, Run};
+use papir_server::ServerConfig;
+use papir_store::{MergeOptions, Sign, UpdateOptions, merge, update_delta};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::support::files::{build, build_signed, owner, serving};
+use crate::support::process::runs_alone;
+use crate::support::{Running, get, key, rng, stateless, value};
+
+/// The key whose value every version changes.
+const CHANGED: u64 = 7;
+/// Versions that a merge keeps next to the file.
+const KEPT: usize = 2;
+/// Old deltas that a service keeps.
+const OLD_DELTAS: usize = 64;
+/// Rounds before the first count: from then on, as many versions are kept as ever.
+const WARM_UP: usize = 4;
+/// Time of signing.
+const START: u64 = 1_800_000_000;
+
+/// What versions may leave behind.
+#[derive(Debug, PartialEq, Eq)]
+struct Left {
+    /// Names in the folder of the database.
+    files: usize,
+    inodes: usize,
+    /// Lines of the metrics.
+    metrics: usize,
+    /// Old versions in the description.
+    described: usize,
+}
+
+/// What the process uses, which varies a little.
+#[derive(Debug)]
+struct Used {
+    descriptors: usize,
+    threads: usize,
+    resident: u64,
+}
+
+/// What a client needs for a lookup after it was away.
+#[derive(Debug)]
+struct CatchUp {
+    requests: u64,
+    public_bytes: u64,
+}
+
+/// A service, and the owner who publishes one version after the other.
+struct Published {
+    folder: TempDir,
+    file: PathBuf,
+    server: Running,
+    runtime: Runtime,
+    sign: Option<Sign>,
+    number: usize,
+}
+
+/// Number of entries of a folder of `/proc/self`.
+fn entries(folder: &str) -> usize {
+    fs::read_dir(Path::new("/proc/self").join(folder))
+        .unwrap()
+        .count()
+}
+
+/// Resident bytes of this process.
+fn resident() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kibibytes = line.unwrap().trim().strip_suffix(" kB").unwrap();
+    kibibytes.parse::<u64>().unwrap() << 10
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+impl Published {
+    fn new(sign: Option<Sign>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = match &sign {
+            Some(_) => build_signed(folder.path(), "words.papir", "0", START),
+            None => build(folder.path(), "words.papir", 50, "0"),
+        };
+        let config = ServerConfig {
+            keep_old: Duration::from_secs(24 * 3600),
+            ..serving(&[&file])
+        };
+
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        Self {
+            folder,
+            file,
+            server: Running::start_files(config).unwrap(),
+            runtime: runtime.unwrap(),
+            sign,
+            number: 0,
+        }
+    }
+
+    /// Publishes the next version, and waits until it is served.
+    fn publish(&mut self) {
+        self.number += 1;
+        let row = format!("{},{}\n", text(key(CHANGED)), text(self.newest()));
+        let changes = self.folder.path().join("changes.csv");
+        fs::write(&changes, format!("key,value\n{row}")).unwrap();
+
+        let options = UpdateOptions {
+            sign: self.sign.clone(),
+            ..UpdateOptions::new(&self.file, changes)
+        };
+        let published = update_delta(&options, None, &mut Run::new(&mut rng(), &NoProgress));
+        assert!(published.unwrap().is_some());
+        self.load();
+    }
+
+    /// Merges the delta, and waits until the next snapshot is served.
+    fn merge(&self) {
+        let options = MergeOptions {
+            keep: Some(KEPT),
+            sign: self.sign.clone(),
+            ..MergeOptions::new(&self.file)
+        };
+        merge(&options, &mut Run::new(&mut rng(), &NoProgress)).unwrap();
+        self.load();
+    }
+
+    fn load(&self) {
+        let loaded = self.runtime.block_on(self.server.handle.load("words"));
+        for one in loaded.unwrap() {
+            one.outcome.unwrap();
+        }
+    }
+
+    /// Rounds of a merge and then `every` versions.
+    fn rounds(&mut self, count: usize, every: usize) {
+        for _ in 0..count {
+            self.merge();
+            (0..every).for_each(|_| self.publish());
+        }
+    }
+
+    /// The changed value of the newest version.
+    fn newest(&self) -> Vec<u8> {
+        value(CHANGED, &self.number.to_string())
+    }
+
+    /// A connection of the newest version, which stays at it as long as it is answered.
+    fn connect(&self) -> Connection {
+        let options = Options {
+            database: Some("words".into()),
+            freshness: Freshness(Duration::MAX),
+            allow_not_private: true,
+            ..stateless()
+        };
+        let mut connection = Connection::open_with(&self.server.url(), &options).unwrap();
+        self.assert_newest(&mut connection);
+        connection
+    }
+
+    fn assert_newest(&self, connection: &mut Connection) {
+        let found = connection.get_key(&key(CHANGED)).unwrap();
+        assert_eq!(found, Some(self.newest()));
+    }
+
+    /// Looks up with a connection whose version is no longer answered.
+    fn catch_up(&self, connection: &mut Connection) -> CatchUp {
+        let before = connection.costs();
+        self.assert_newest(connection);
+
+        let after = connection.costs();
+        CatchUp {
+            requests: after.requests - before.requests,
+            public_bytes: after.public_bytes - before.public_bytes,
+        }
+    }
+
+    fn left(&self) -> Left {
+        let found = fs::read_dir(self.folder.path()).unwrap();
+        let files: Vec<_> = found.map(|file| file.unwrap()).collect();
+        let inodes: BTreeSet<u64> = files
+            .iter()
+            .map(|file| file.metadata().unwrap().ino())
+            .collect();
+
+        let url = self.server.url();
+        let described = get(&format!("{url}/v1/databases/words")).json();
+        let metrics = text(get(&format!("{url}/metrics")).body);
+        Left {
+            files: files.len(),
+            inodes: inodes.len(),
+            metrics: metrics.lines().count(),
+            described: described["previous_versions"].as_array().unwrap().len(),
+        }
+    }
+}
+
+fn used() -> Used {
+    Used {
+        descriptors: entries("fd"),
+        threads: entries("task"),
+        resident: resident(),
+    }
+}
+
+/// Publishes versions in rounds, and compares what they leave with what those of the first rounds
+/// left. A client that missed all later ones needs what one needs that missed a few rounds.
+fn versions_leave_nothing(rounds: usize, every: usize) {
+    let mut published = Published::new(None);
+    published.rounds(1, every);
+    let mut early = published.connect();
+    published.rounds(WARM_UP - 1, every);
+    let caught_up = published.catch_up(&mut early);
+    let mut away = published.connect();
+
+    // The first look makes the lines of its own requests.
+    published.left();
+    let left = published.left();
+    let used_first = used();
+    assert_eq!(left.described, OLD_DELTAS);
+
+    published.rounds(rounds - WARM_UP, every);
+    assert_eq!(published.left(), left);
+    let used_last = used();
+    println!("{left:?}, {used_first:?}, {used_last:?}");
+    assert!(used_last.descriptors <= used_first.descriptors + 8);
+    assert!(used_last.threads <= used_first.threads + 8);
+    let most = used_first.resident + used_first.resident / 4 + (32 << 20);
+    assert!(used_last.resident <= most, "{used_last:?}");
+
+    let late = published.catch_up(&mut away);
+    assert_eq!(late.requests, caught_up.requests, "{late:?} {caught_up:?}");
+    assert!(
+        late.public_bytes < 2 * caught_up.public_bytes,
+        "{late:?} {caught_up:?}"
+    );
+}
+
+#[test]
+fn three_hundred_versions_leave_nothing() {
+    if runs_alone("many_versions::three_hundred_versions_leave_nothing") {
+        versions_leave_nothing(10, 30);
+    }
+}
+
+/// The client that is away misses 9,000 versions.
+#[test]
+#[ignore = "long"]
+fn ten_thousand_versions_leave_nothing() {
+    if runs_alone("many_versions::ten_thousand_versions_leave_nothing") {
+        versions_leave_nothing(40, 250);
+    }
+}
+
+/// The log of each old version is dropped, and that of the newest one is sent.
+#[test]
+fn the_newest_log_has_all_versions() {
+    let sign = Sign {
+        time: Some(START),
+        ..Sign::new(owner())
+    };
+    let mut published = Published::new(Some(sign));
+    let url = format!(
+        "{}/v1/databases/words/checkpoint/log",
+        published.server.url()
+    );
+
+    for versions in 2..6 {
+        published.publish();
+        let log = Log::decode(&get(&url).body).unwrap();
+        assert_eq!(log.leaves().len(), versions);
+    }
+    published.merge();
+    published.publish();
+    let log = Log::decode(&get(&url).body).unwrap();
+    assert_eq!(log.leaves().len(), 7);
+}
