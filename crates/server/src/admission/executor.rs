@@ -20,6 +20,9 @@ use crate::error::Error;
 const MAX_ADVICE: u64 = 60;
 /// Requests that load their clients' keys at the same time.
 const LOADING: usize = 8;
+/// Requests that take their tickets at the same time. Each holds a thread that waits for the disk,
+/// of a runtime that has 512 of them, and others need such threads, too. They share writes to disk.
+const TAKING: usize = 128;
 /// Largest number of batches that run at the same time, and of requests that wait.
 const MAX_REQUESTS: usize = 1 << 20;
 
@@ -58,6 +61,7 @@ pub(crate) struct Executor<W: Work> {
     shared: Arc<ExecutorState<W>>,
     places: Arc<FairSemaphore>,
     loading: Arc<WorkTurns>,
+    taking: Arc<WorkTurns>,
     /// Cloned into the permit of every request that waits for an answer.
     pending: Arc<()>,
 }
@@ -152,10 +156,12 @@ impl<W: Work> Executor<W> {
 
         let places = FairSemaphore::new(capacity);
         let loading = WorkTurns::of(Arc::clone(&places), LOADING);
+        let taking = WorkTurns::of(Arc::clone(&places), TAKING);
         Ok(Self {
             shared: Arc::new(shared),
             places,
             loading,
+            taking,
             pending: Arc::default(),
         })
     }
@@ -186,9 +192,18 @@ impl<W: Work> Executor<W> {
         self.loading.enter(client, permit).await
     }
 
+    /// Waits for a turn to take the tickets of a client whose keys are in memory.
+    pub(crate) async fn taking(
+        &self,
+        client: &ClientKey,
+        permit: Permit,
+    ) -> Result<(Turn, Permit), JobError> {
+        self.taking.enter(client, permit).await
+    }
+
     /// Refuses the newest waiting request of a client. Returns whether there was one.
     fn shed(&self, client: &ClientKey) -> bool {
-        self.shared.shed(client) || self.loading.shed(client)
+        self.shared.shed(client) || self.loading.shed(client) || self.taking.shed(client)
     }
 
     /// Refuses waiting requests, which free the memory of their bodies.
@@ -198,7 +213,10 @@ impl<W: Work> Executor<W> {
     {
         let shared = Arc::clone(&self.shared);
         let loading = Arc::clone(&self.loading);
-        Box::new(move |client| shared.shed(client) || loading.shed(client))
+        let taking = Arc::clone(&self.taking);
+        Box::new(move |client| {
+            shared.shed(client) || loading.shed(client) || taking.shed(client)
+        })
     }
 
     /// Refuses queued requests, which free the memory of their answers. Requests that wait for
@@ -613,6 +631,26 @@ mod tests {
         assert!(!waiting.is_finished());
         drop(flood.pop().unwrap().await.unwrap().unwrap());
         assert!(waiting.await.unwrap().is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_tickets_makes_room_for_others() {
+        let executor = Arc::new(Executor::<Task>::new(size(TAKING)).unwrap());
+        let mut taken = Vec::new();
+        for _ in 0..TAKING {
+            let permit = executor.admit(&CLIENT).unwrap();
+            taken.push(executor.taking(&CLIENT, permit).await.unwrap());
+        }
+
+        // One request waits for its turn, and none has a place any more.
+        let flood = Arc::clone(&executor);
+        let permit = executor.admit(&CLIENT).unwrap();
+        let waiting = tokio::spawn(async move { flood.taking(&CLIENT, permit).await });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+
+        let _permit = executor.admit(&ClientKey::Others).unwrap();
+        assert_eq!(waiting.await.unwrap().map(drop), Err(JobError::Shed));
     }
 
     #[tokio::test]

@@ -187,13 +187,12 @@ impl QueryService {
         let permit = self.executor.mark_pending(permit);
 
         // Clients whose keys are in memory need not wait for clients whose keys must be loaded.
-        let (turn, permit) = if request.is_cold() {
-            let entered = self.executor.loading(request.client(), permit).await;
-            let (turn, permit) = entered.map_err(|error| self.refused(error))?;
-            (Some(turn), permit)
-        } else {
-            (None, permit)
+        let client = request.client();
+        let entered = match request.is_cold() {
+            true => self.executor.loading(client, permit).await,
+            false => self.executor.taking(client, permit).await,
         };
+        let (turn, permit) = entered.map_err(|error| self.refused(error))?;
 
         let loading = tokio::task::spawn_blocking(move || {
             // Held until the keys are loaded, even if the client disconnects.
