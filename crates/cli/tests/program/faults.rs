@@ -83,23 +83,18 @@ fn a_store_that_is_away_at_the_start_does_not_end_the_service() {
     assert_eq!(succeeds(&["get", &service.url, "key-20"]), "value-20");
 }
 
-/// Starts a service of a database in a store that never answers, and stops it while it loads.
-/// Returns the time that it took to stop.
+/// Starts a service of databases of which some are in a store at this URL, without waiting.
 #[cfg(feature = "cloud")]
-fn stopped_while_loading(store: &str, signal: Signal) -> Duration {
+fn serve_from(store: &str, address: &str, arguments: &[&str]) -> papir_testkit::GuardedChild {
     use std::process::Stdio;
 
-    use crate::support::{lasting_address, program, send_to};
+    use crate::support::program;
 
-    let folder = Folder::new();
-    let cache = folder.path("cache");
-    let address = lasting_address();
-    let ready = format!("http://{address}/readyz");
-    let serve = ["serve", "s3://bucket/words.papir", "--cache", &cache];
     let mut command = program();
     command
-        .args(serve)
-        .args(["--listen", &address])
+        .arg("serve")
+        .args(arguments)
+        .args(["--listen", address])
         .envs([
             ("AWS_ENDPOINT_URL", store),
             ("AWS_ALLOW_HTTP", "true"),
@@ -108,7 +103,21 @@ fn stopped_while_loading(store: &str, signal: Signal) -> Duration {
             ("AWS_REGION", "us-east-1"),
         ])
         .stdout(Stdio::null());
-    let mut child = papir_testkit::GuardedChild::spawn(&mut command).unwrap();
+    papir_testkit::GuardedChild::spawn(&mut command).unwrap()
+}
+
+/// Starts a service of a database in a store that never answers, and stops it while it loads.
+/// Returns the time that it took to stop.
+#[cfg(feature = "cloud")]
+fn stopped_while_loading(store: &str, signal: Signal) -> Duration {
+    use crate::support::{lasting_address, send_to};
+
+    let folder = Folder::new();
+    let cache = folder.path("cache");
+    let address = lasting_address();
+    let ready = format!("http://{address}/readyz");
+    let remote = ["s3://bucket/words.papir", "--cache", &cache];
+    let mut child = serve_from(store, &address, &remote);
 
     // A service listens before it loads.
     until("the service is loading", || {
@@ -127,6 +136,44 @@ fn stopped_while_loading(store: &str, signal: Signal) -> Duration {
     send_to(signal, &child);
     assert_eq!(child.wait().unwrap().code(), Some(0), "{signal:?}");
     begin.elapsed()
+}
+
+/// The database in the store comes first, and its download never begins.
+#[cfg(feature = "cloud")]
+#[test]
+fn a_store_that_hangs_holds_up_no_other_database() {
+    use crate::support::lasting_address;
+
+    let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let store = format!("http://{}", silent.local_addr().unwrap());
+    let folder = Folder::new();
+    let cache = folder.path("cache");
+    let words = folder.words(10, SCHEME);
+    let others = ["second", "third"].map(|name| folder.path(&format!("{name}.papir")));
+    for other in &others {
+        fs::copy(&words, other).unwrap();
+    }
+
+    let address = lasting_address();
+    let url = format!("http://{address}");
+    let [second, third] = others.each_ref().map(String::as_str);
+    let files = ["s3://bucket/first.papir", second, third];
+    let service = serve_from(&store, &address, &[&files[..], &["--cache", &cache]].concat());
+    let list = format!("{url}/v1/databases");
+    until("the other databases are loaded", || {
+        agent()
+            .get(&list)
+            .call()
+            .is_ok_and(|response| response.status() == 200)
+    });
+
+    for name in ["second", "third"] {
+        let found = succeeds(&["get", &url, "key-7", "--database", name]);
+        assert_eq!(found, "value-7");
+    }
+    assert_eq!(get(&url, "/readyz").0, 503);
+    assert_eq!(get(&url, "/v1/databases/first").0, 503);
+    drop(service);
 }
 
 /// Connections to a listener that nobody accepts are open, and wait for ever.

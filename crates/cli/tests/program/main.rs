@@ -25,6 +25,8 @@ mod killed;
 mod loading;
 mod long_values;
 mod manual;
+#[cfg(target_os = "linux")]
+mod many_databases;
 mod monitoring;
 mod newton;
 #[cfg(target_os = "linux")]
@@ -48,6 +50,8 @@ mod restarts;
 mod serving;
 mod several;
 mod signing;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod slow_disk;
 #[cfg(target_os = "linux")]
 mod soak;
 mod sources;
