@@ -622,3 +622,49 @@ fn the_previous_version_stays_readable_for_a_time() {
     assert_eq!(previous(0), None, "replaced too long ago");
     assert!(!next.path.exists());
 }
+
+/// Pushes many versions. With pruning, the store holds the parts of as few as before. A mirror that
+/// missed all of them fetches as much as one that missed a single one.
+fn push_many(count: u32) {
+    let fixture = Fixture::new();
+    let now = PushOptions {
+        prune: Some(Duration::ZERO),
+        ..SMALL
+    };
+    let [near, far] = ["near", "far"].map(|name| {
+        let cache = fixture.folder.path().join(name);
+        Mirror::new(fixture.location.clone(), &cache).unwrap()
+    });
+
+    for seed in 1..=4 {
+        push_version(&fixture, seed, now);
+    }
+    near.refresh(&NoProgress).unwrap();
+    far.refresh(&NoProgress).unwrap();
+    let parts = fixture.store.parts();
+    push_version(&fixture, 5, now);
+    let missed_one = near.refresh(&NoProgress).unwrap();
+
+    for number in 0..count {
+        let seed = 6 + (number % 240) as u8;
+        push_version(&fixture, seed, now);
+    }
+    assert_eq!(fixture.store.parts(), parts);
+
+    fixture.store.reset();
+    let missed_all = far.refresh(&NoProgress).unwrap();
+    assert_eq!(missed_all.fetched_parts, missed_one.fetched_parts);
+    assert_eq!(missed_all.fetched_bytes, missed_one.fetched_bytes);
+    assert_eq!(fixture.store.gets().len(), 1 + missed_all.fetched_parts);
+}
+
+#[test]
+fn a_store_holds_no_more_after_forty_pushes() {
+    push_many(40);
+}
+
+#[test]
+#[ignore = "long"]
+fn a_store_holds_no_more_after_two_thousand_pushes() {
+    push_many(2000);
+}
