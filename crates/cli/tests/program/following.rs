@@ -124,6 +124,28 @@ fn a_service_follows_columns_of_other_names() {
     );
 }
 
+/// A follower that was away catches up with one version, not with one for each change.
+#[test]
+fn changes_that_arrived_meanwhile_become_one_version() {
+    let folder = Folder::new();
+    let words = build(&folder);
+    let rows: String = (0..2000)
+        .map(|i| format!("{{\"word\":\"word {}\",\"meaning\":\"{i}\"}}\n", i % 200))
+        .collect();
+    let changes = folder.write("changes.jsonl", rows);
+
+    let follow = ["follow", &changes, "--publish", &words, "--once", "--json"];
+    let output = succeeds(&follow);
+    let events = output
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let published: Vec<Value> = events
+        .filter(|event| event["event"] == "published")
+        .collect();
+    assert_eq!(published.len(), 1, "{output}");
+    assert_eq!(published[0]["entries"], 200);
+}
+
 #[test]
 fn standard_input_is_followed_until_it_ends() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Many databases in one service: descriptors, threads, memory, lists, metrics and reloads.
+//! Many databases in one service.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};

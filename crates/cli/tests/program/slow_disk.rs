@@ -1,4 +1,4 @@
-//! A registry on a disk that is slow or stuck, and a machine that pauses.
+//! Slow and stuck disks, and machines that pause.
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! The place of one database in the catalog: its versions and the files that they were loaded from.
+//! One database of the catalog: its versions and files.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};

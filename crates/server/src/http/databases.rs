@@ -52,9 +52,7 @@ pub(super) fn routes(before: Routes) -> Routes {
 )]
 async fn list(State(app): State<Arc<App>>, grant: Grant) -> Result<Json<DatabaseList>, Problem> {
     let listed = app.catalog.list(|name| grant.allows(name))?;
-    let summaries = listed
-        .iter()
-        .map(|database| info::info(database).summary());
+    let summaries = listed.iter().map(|one| info::info(one).summary());
     Ok(Json(DatabaseList {
         databases: summaries.collect(),
     }))

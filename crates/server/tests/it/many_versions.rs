@@ -1,4 +1,4 @@
-//! Hundreds and thousands of versions: what they leave, and clients that were away meanwhile.
+//! What many versions leave, and clients that missed them.
 
 use std::collections::BTreeSet;
 use std::fs;
