@@ -179,14 +179,8 @@ impl Catalog {
 
     /// Maximum length in bytes of the queries of a request, to any database.
     pub(crate) fn body_limit(&self) -> usize {
-        let candidates = self
-            .slots
-            .keys()
-            .filter_map(|name| self.candidates(name).ok());
-        candidates
-            .map(|versions| versions.body_limit())
-            .max()
-            .unwrap_or(0)
+        let limits = self.slots.values().map(DatabaseSlot::body_limit);
+        limits.max().unwrap_or(0)
     }
 
     /// All databases, if all are loaded. At the start, their earlier versions must be, too: until
@@ -620,6 +614,7 @@ mod tests {
     fn databases_are_listed_while_another_is_not_loaded() {
         let catalog = unloaded(3);
         assert!(catalog.list(|_| true).is_err());
+        assert_eq!(catalog.body_limit(), 0);
 
         catalog.replace(database("db-0001")).unwrap();
         assert!(catalog.list(|_| true).is_err(), "it is not the only one");
@@ -630,5 +625,7 @@ mod tests {
         assert!(catalog.list(|name| name != "db-0002").is_err());
         assert!(catalog.list(|_| false).unwrap().is_empty());
         assert!(catalog.all().is_err());
+        let limit = catalog.get("db-0001").unwrap().body_limit();
+        assert_eq!(catalog.body_limit(), limit);
     }
 }

@@ -1,6 +1,7 @@
 //! One database of the catalog: its versions and files.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -19,6 +20,9 @@ pub(super) struct DatabaseSlot {
     /// The snapshot file; `None` for a database in memory.
     pub(super) path: Option<PathBuf>,
     versions: RwLock<Versions>,
+    /// See [`Self::body_limit`]. Noted at each change of the versions: sealed requests to any
+    /// database ask all of them.
+    body_limit: AtomicUsize,
     /// The files at the last load, successful or not.
     seen: Mutex<Files>,
     /// The snapshot that was taken out because it is damaged.
@@ -33,6 +37,7 @@ impl DatabaseSlot {
     pub(super) fn new(path: Option<PathBuf>, versions: Versions) -> Self {
         Self {
             path,
+            body_limit: versions.body_limit().into(),
             versions: RwLock::new(versions),
             seen: Mutex::default(),
             damaged: Mutex::default(),
@@ -59,6 +64,24 @@ impl DatabaseSlot {
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .views(Instant::now())
+    }
+
+    /// Length in bytes of the largest body of queries to one of the versions; 0 without any.
+    pub(super) fn body_limit(&self) -> usize {
+        self.body_limit.load(Ordering::Relaxed)
+    }
+
+    /// Changes the versions. Returns those that are gone, which the caller drops outside the lock:
+    /// unmapping a large file takes time.
+    fn change<T>(&self, change: impl FnOnce(&mut Versions) -> T) -> T {
+        let mut versions = self
+            .versions
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let gone = change(&mut versions);
+        self.body_limit
+            .store(versions.body_limit(), Ordering::Relaxed);
+        gone
     }
 
     /// Serves a database that was opened. Returns its version, and the time since the first change
@@ -89,51 +112,29 @@ impl DatabaseSlot {
     /// Makes a database the newest version. Returns its number.
     pub(super) fn swap(&self, database: Database) -> Version {
         let version = database.version();
-        let gone = self
-            .versions
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .put(database, Instant::now());
-
-        // Dropped outside the lock: unmapping a large file takes time.
-        drop(gone);
+        self.change(|versions| versions.put(database, Instant::now()));
         version
     }
 
     /// Adds an earlier version. Returns its number, or `None` if it is not to be answered.
     pub(super) fn restore(&self, database: Database, since: SystemTime) -> Option<Version> {
         let version = database.version();
-        let mut versions = self
-            .versions
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let surplus = versions.restore(database, since, Instant::now());
-
-        // Unlocked before the surplus is dropped: unmapping a large file takes time.
-        drop(versions);
+        let surplus = self.change(|versions| versions.restore(database, since, Instant::now()));
         surplus.is_none().then_some(version)
     }
 
     /// Drops old versions that have expired.
     pub(super) fn expire(&self, name: &str) {
-        let gone = self
-            .versions
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .expire(Instant::now());
-        for database in gone {
+        for database in self.change(|versions| versions.expire(Instant::now())) {
             tracing::info!(database = name, version = %database.version(), "old version dropped");
         }
     }
 
     /// Takes out all versions of a damaged snapshot.
     pub(super) fn retract(&self, damaged: &Unverified) {
-        let mut versions = self
-            .versions
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let gone = versions.retract(|database| damaged.is(database.base()), Instant::now());
-        drop(versions);
+        let gone = self.change(|versions| {
+            versions.retract(|database| damaged.is(database.base()), Instant::now())
+        });
 
         // Recorded before the file is loaded again, which then verifies all of it.
         let identity = gone

@@ -206,6 +206,17 @@ impl Versions {
             .collect()
     }
 
+    /// Length in bytes of the largest body of queries to one of the versions; 0 without any.
+    pub(crate) fn body_limit(&self) -> usize {
+        let newest = self.newest.iter();
+        let previous = self.previous.iter().map(|old| &old.served);
+        newest
+            .chain(previous)
+            .map(|served| served.database.body_limit())
+            .max()
+            .unwrap_or(0)
+    }
+
     /// All versions answered at `now`, newest first.
     pub(crate) fn views(&self, now: Instant) -> Vec<VersionView> {
         let newest = self.newest.iter().map(|served| served.view(now, None));
