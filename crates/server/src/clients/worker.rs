@@ -249,13 +249,12 @@ impl WorkerState {
         }
     }
 
-    /// The served versions.
+    /// The served versions of databases with tickets.
     fn versions(&self) -> Vec<Version> {
-        let Some(catalog) = self.catalog.upgrade() else {
-            return Vec::new();
-        };
-        let loaded = catalog.loaded();
-        loaded.iter().map(|database| database.version()).collect()
+        match self.catalog.upgrade() {
+            Some(catalog) => with_tickets(&catalog.loaded()),
+            None => Vec::new(),
+        }
     }
 
     /// Prepares the most urgent ticket. Returns whether there was one.
@@ -560,6 +559,15 @@ fn earlier_ticket(
     Ok(None)
 }
 
+/// The versions of those databases that have tickets. A swap of another one makes none, and the
+/// whole registry would be read after each.
+fn with_tickets(databases: &[Arc<Database>]) -> Vec<Version> {
+    let ticketed = databases
+        .iter()
+        .filter(|database| database.description().limits.tickets);
+    ticketed.map(|database| database.version()).collect()
+}
+
 /// Removes expired clients, and tickets of versions that are no longer answered.
 fn sweep(catalog: &Catalog, registry: &Registry) -> Result<()> {
     let store = &registry.store;
@@ -578,4 +586,28 @@ fn sweep(catalog: &Catalog, registry: &Registry) -> Result<()> {
         store.keep_versions(database.name(), &versions)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_core::scheme::Goal;
+    use papir_core::{NoProgress, RecordBuffer};
+    use papir_schemes::registry;
+
+    use super::*;
+
+    fn database(scheme: &str) -> Arc<Database> {
+        let records = RecordBuffer::from_records((0..50u8).map(|i| [i; 8])).unwrap();
+        let scheme = registry::by_name(scheme).unwrap();
+        let mut rng = papir_client::system_rng();
+        let server = scheme.setup(&records, Goal::default(), &mut rng, &NoProgress);
+        Arc::new(Database::new("table", server.unwrap(), None))
+    }
+
+    #[test]
+    fn a_swap_of_a_database_without_tickets_is_none_for_the_worker() {
+        let databases = [database("simple"), database("zip"), database("simple")];
+        assert_eq!(with_tickets(&databases), [databases[1].version()]);
+    }
 }
