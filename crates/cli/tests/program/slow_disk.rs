@@ -13,25 +13,32 @@ use rustix::process::Signal;
 use crate::replicas::Stop;
 use crate::support::{Folder, PATIENCE, Service, fetch, look_up, metrics, program, send, until};
 
-/// Functions of the C library in which writes to the disk take time. While the file of
-/// SLOW_DISK_HOLD exists, they wait, and the first that does makes the file of SLOW_DISK_SEEN.
+/// Functions of the C library in which the disk takes time. While the file of SLOW_DISK_HOLD
+/// exists, writes wait, and so does the opening of files whose paths contain SLOW_DISK_FILE. The
+/// first that waits makes the file of SLOW_DISK_SEEN.
 const DISK: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void wait_for_disk(void) {
-    const char *milliseconds = getenv("SLOW_DISK_MS");
+static void wait_while_held(void) {
     const char *hold = getenv("SLOW_DISK_HOLD");
     const char *seen = getenv("SLOW_DISK_SEEN");
-    if (milliseconds) usleep(1000 * atoi(milliseconds));
     while (hold && access(hold, F_OK) == 0) {
         int file = seen ? open(seen, O_CREAT | O_WRONLY, 0600) : -1;
         if (file >= 0) close(file);
         usleep(5000);
     }
+}
+
+static void wait_for_disk(void) {
+    const char *milliseconds = getenv("SLOW_DISK_MS");
+    if (milliseconds) usleep(1000 * atoi(milliseconds));
+    wait_while_held();
 }
 
 int fsync(int file) {
@@ -43,8 +50,20 @@ int fdatasync(int file) {
     wait_for_disk();
     return syscall(SYS_fdatasync, file);
 }
+
+int open64(const char *path, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    int mode = va_arg(more, int);
+    va_end(more);
+    const char *stuck = getenv("SLOW_DISK_FILE");
+    if (stuck && strstr(path, stuck)) wait_while_held();
+    return syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
 "#;
-/// Keys of the database without clients, and of the one with them.
+/// Databases without clients, of which one may be on the stuck disk, and one with clients.
+const FILES: [&str; 3] = ["words", "stuck", "registered"];
+/// Keys of the databases without clients, and of the one with them.
 const KEYS: usize = 200;
 const REGISTERED_KEYS: usize = 20;
 /// Lookups while the disk is stuck.
@@ -53,7 +72,7 @@ const LOOKUPS: usize = 50;
 const CLIENTS: usize = 3;
 const LOOKUPS_OF_CLIENT: usize = 2;
 
-/// Two databases, `words` and `registered`, and a disk for the registry.
+/// The databases of [`FILES`], and a disk that may be slow.
 struct Disk {
     folder: Folder,
     library: String,
@@ -66,7 +85,8 @@ impl Disk {
         let folder = Folder::new();
         let registered = folder.words(REGISTERED_KEYS, "zip");
         fs::rename(registered, folder.path("registered.papir")).unwrap();
-        folder.words(KEYS, "simple");
+        let words = folder.words(KEYS, "plain");
+        fs::copy(words, folder.path("stuck.papir")).unwrap();
 
         let source = folder.write("disk.c", DISK);
         let library = folder.path("disk.so");
@@ -83,22 +103,38 @@ impl Disk {
         }
     }
 
-    /// Serves both databases. Each write to the disk takes `milliseconds`.
+    /// Serves all databases. Each write to the disk takes `milliseconds`.
     fn serve(&self, milliseconds: &str) -> Service {
-        let files = ["words", "registered"].map(|name| self.folder.path(&format!("{name}.papir")));
+        let files = FILES.map(|name| self.folder.path(&format!("{name}.papir")));
         let registry = self.folder.path("registry");
         let environment = [
             ("LD_PRELOAD", self.library.as_str()),
             ("SLOW_DISK_MS", milliseconds),
             ("SLOW_DISK_HOLD", self.hold.as_str()),
             ("SLOW_DISK_SEEN", self.seen.as_str()),
+            ("SLOW_DISK_FILE", "/stuck.papir"),
         ];
         let more = ["--registry", &registry, "--tickets-ahead", "1"];
         Service::start_in(
             &environment,
             &files.each_ref().map(String::as_str),
-            &[&more[..], &["--watch", "1"]].concat(),
+            &[&more[..], &["--watch", "1", "--allow-not-private"]].concat(),
         )
+    }
+
+    /// The same database with one more key takes the place of a file, by renaming.
+    fn replace(&self, file: &str) {
+        let other = Folder::new();
+        let next = self.folder.path("next");
+        fs::copy(other.words(KEYS + 1, "plain"), &next).unwrap();
+        fs::rename(next, self.folder.path(file)).unwrap();
+    }
+
+    /// Returns whether a new client finds the key that [`Disk::replace`] adds.
+    fn is_replaced(&self, service: &Service, database: &str) -> bool {
+        let last = format!("key-{KEYS}");
+        let found = self.open(service, database).get_key(last.as_bytes());
+        found.unwrap().is_some()
     }
 
     /// Looks up a key of the database with clients, in a process of its own.
@@ -118,6 +154,7 @@ impl Disk {
         let options = Options {
             database: Some(database.into()),
             pin: Pin::Nothing,
+            allow_not_private: true,
             state: Some(self.folder.path(&format!("client-of-{database}")).into()),
             patience: Some(PATIENCE),
             ..Options::default()
@@ -163,6 +200,27 @@ fn a_stuck_disk_holds_up_registrations_and_nothing_else() {
     assert!(registering.wait().unwrap().success());
     assert!(service.answered("words") >= LOOKUPS as u64);
     assert_intact(&service);
+}
+
+#[test]
+fn a_file_on_a_stuck_disk_holds_up_no_other_new_version() {
+    let disk = Disk::new();
+    let service = disk.serve("0");
+    fs::write(&disk.hold, "").unwrap();
+    disk.replace("stuck.papir");
+    until("the file is opened", || fs::exists(&disk.seen).unwrap());
+
+    disk.replace("words.papir");
+    until("the other new version is answered", || {
+        disk.is_replaced(&service, "words")
+    });
+    assert!(!disk.is_replaced(&service, "stuck"), "its old version");
+    assert_eq!(fetch(&format!("{}/readyz", service.url)).0, 200);
+
+    fs::remove_file(&disk.hold).unwrap();
+    until("its new version is answered, too", || {
+        disk.is_replaced(&service, "stuck")
+    });
 }
 
 #[test]
@@ -234,17 +292,15 @@ fn pause(length: Duration) {
         until("both databases are looked up", || reached([1, 1]));
 
         send(Signal::STOP, &service);
-        disk.folder.words(KEYS + 1, "simple");
+        disk.replace("words.papir");
         let before = counts.each_ref().map(|count| count.load(Ordering::SeqCst));
         sleep(length);
         send(Signal::CONT, &service);
         until("both go on", || reached(before.map(|count| count + 2)));
     });
 
-    let last = format!("key-{KEYS}");
     until("the version of the pause is answered", || {
-        let found = disk.open(&service, "words").get_key(last.as_bytes());
-        found.unwrap().is_some()
+        disk.is_replaced(&service, "words")
     });
     assert_intact(&service);
 }

@@ -69,9 +69,9 @@ pub struct ServerConfig {
     pub stop_timeout: Duration,
     /// Time limit for receiving a request body.
     pub body_timeout: Duration,
-    /// Time for which an old version is answered after a swap. At most two old versions are kept. A
-    /// service that starts loads the versions that were replaced within this time, if they are
-    /// still next to the file or in the object store.
+    /// Time for which an old version is answered after a swap. At most two old snapshots and 64 old
+    /// deltas are kept. A service that starts loads the versions that were replaced within this
+    /// time, if they are still next to the file or in the object store.
     pub keep_old: Duration,
     /// Interval between checks for changed snapshot files; `None` for no checks.
     pub watch: Option<Duration>,
