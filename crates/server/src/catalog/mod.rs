@@ -11,6 +11,7 @@ mod identity;
 mod memory;
 mod message_sizes;
 mod parallel;
+mod reading;
 mod slot;
 mod sources;
 mod unverified;
@@ -19,13 +20,13 @@ mod versions;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use papir_core::Version;
 use papir_core::device::Device;
-use papir_store::{OpenOptions, Verify};
+use papir_store::{OpenOptions, Verify, free_memory};
 
 use crate::error::Error;
 
@@ -43,6 +44,7 @@ pub(crate) use memory::{MemoryUse, resident};
 pub use message_sizes::{MessageSizes, SealedSizes};
 pub(crate) use parallel::LOADS_AT_ONCE;
 use parallel::in_parallel;
+use reading::{ReadingMemory, ReadingTurn};
 use slot::DatabaseSlot;
 pub use sources::Sources;
 pub(crate) use unverified::Unverified;
@@ -51,8 +53,6 @@ pub(crate) use versions::{Candidates, ChosenVersion, MAX_PREVIOUS, VersionView};
 
 /// Names in a message. An error must not be as long as the list of all databases.
 const MAX_LISTED: usize = 10;
-/// Length in bytes from which snapshots are read into memory one after the other: 16 MiB.
-const LARGE: u64 = 16 << 20;
 
 /// Result of reloading one database.
 #[derive(Debug)]
@@ -72,8 +72,8 @@ pub struct Reloaded {
 pub(crate) struct Catalog {
     slots: BTreeMap<String, DatabaseSlot>,
     options: CatalogOptions,
-    /// Held while a large snapshot is read into memory.
-    reading: Mutex<()>,
+    /// The memory of the snapshots that are being read.
+    reading: ReadingMemory,
     has_loaded: AtomicBool,
 }
 
@@ -100,7 +100,7 @@ impl Catalog {
         Self {
             slots,
             options,
-            reading: Mutex::default(),
+            reading: ReadingMemory::default(),
             has_loaded: AtomicBool::new(false),
         }
     }
@@ -128,7 +128,7 @@ impl Catalog {
         let catalog = Self {
             slots,
             options,
-            reading: Mutex::default(),
+            reading: ReadingMemory::default(),
             has_loaded: AtomicBool::new(true),
         };
         for database in catalog.loaded() {
@@ -501,16 +501,14 @@ impl Catalog {
         Ok((database, files))
     }
 
-    /// The turn of a large snapshot, which is read into memory; `None` if it is small, mapped or
-    /// `served`. The free memory is asked before a snapshot is read: two that are read at the same
-    /// time could both find room for one.
-    fn memory_turn(&self, path: &Path, served: Option<&Database>) -> Option<MutexGuard<'_, ()>> {
-        let bytes = fs::metadata(path).map_or(0, |file| file.len());
+    /// The turn of a snapshot that is read into memory; `None` if it is mapped or `served`.
+    fn memory_turn(&self, path: &Path, served: Option<&Database>) -> Option<ReadingTurn<'_>> {
         let is_served = served.is_some_and(|served| served.base().identity == Identity::of(path));
-        if self.options.mapped || is_served || bytes < LARGE {
+        if self.options.mapped || is_served {
             return None;
         }
-        Some(self.reading.lock().unwrap_or_else(PoisonError::into_inner))
+        let bytes = fs::metadata(path).map_or(0, |file| file.len());
+        Some(self.reading.enter(bytes, free_memory))
     }
 
     /// Replaces the database with the same name. Refuses an unknown name, a scheme without privacy
