@@ -12,7 +12,7 @@
 //! [`scheme`] defines them with types, and [`erased`] with bytes, for servers, command lines and
 //! bindings. [`cost`] predicts their run time, and [`hedge`] makes randomness that does not repeat.
 //! The other modules define the types that they use: [`Shape`], [`Records`], [`Sizes`],
-//! [`Version`], [`envelope`], [`Error`].
+//! [`Version`], [`envelope`], [`short`], [`Error`].
 
 #[cfg(not(target_endian = "little"))]
 compile_error!("papir's formats are little-endian in memory and on the wire");
@@ -44,6 +44,7 @@ pub mod scheme;
 pub mod scratch;
 pub mod sections;
 mod shape;
+pub mod short;
 mod sizes;
 mod terms;
 mod version;
