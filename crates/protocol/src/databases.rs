@@ -75,6 +75,9 @@ pub struct DatabaseInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub delta: Option<DeltaInfo>,
+    /// True if registered clients may send short messages; absent otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub short_messages: bool,
 }
 
 /// The delta: the changes since the base, in a small database beside it. Lengths are in bytes and
@@ -223,6 +226,7 @@ mod tests {
                 .into(),
             checkpoint: None,
             delta: None,
+            short_messages: false,
         }
     }
 
@@ -285,6 +289,21 @@ mod tests {
         assert_eq!(
             serde_json::from_str::<DatabaseInfo>(&golden).unwrap(),
             signed
+        );
+    }
+
+    #[test]
+    fn golden_json_of_a_database_with_short_messages() {
+        let short = DatabaseInfo {
+            short_messages: true,
+            ..info()
+        };
+
+        let golden = format!("{INFO},\"short_messages\":true}}");
+        assert_eq!(serde_json::to_string(&short).unwrap(), golden);
+        assert_eq!(
+            serde_json::from_str::<DatabaseInfo>(&golden).unwrap(),
+            short
         );
     }
 

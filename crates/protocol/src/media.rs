@@ -2,6 +2,8 @@
 
 /// The media type of queries, answers, keys, tickets, public parts and filters.
 pub const BINARY: &str = "application/octet-stream";
+/// The media type of a short message of a registered client: queries without their envelopes.
+pub const SHORT: &str = "application/papir-short";
 /// The media type of descriptions.
 pub const JSON: &str = "application/json";
 /// The media type of errors: problem details (RFC 9457).

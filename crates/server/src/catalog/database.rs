@@ -7,7 +7,10 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use papir_core::envelope::{self, Kind, named_version};
-use papir_core::erased::{ErasedKeys, ErasedRegisteredServer, ErasedServer, ErasedSession};
+use papir_core::erased::{
+    ErasedKeys, ErasedRegisteredServer, ErasedServer, ErasedSession, scheme_of_public,
+};
+use papir_core::short::{self, Binding};
 use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version};
 use papir_lookup::KeywordLayout;
 use papir_store::{Delta, OpenOptions, Snapshot, Verify, delta_file};
@@ -265,6 +268,28 @@ impl Database {
             .map_or(self.base.published, |delta| delta.published)
     }
 
+    /// Returns true if registered clients may leave out the envelopes of their messages. Queries
+    /// with tickets may not: the message has no place for their numbers.
+    pub(crate) fn takes_short_messages(&self) -> bool {
+        let limits = &self.base.description.limits;
+        limits.client_keys && !limits.tickets && self.delta.is_none()
+    }
+
+    /// The binding of a client's short messages to this version; `None` if it takes none.
+    pub(crate) fn binding(&self, client: &str) -> Option<Binding> {
+        if !self.takes_short_messages() {
+            return None;
+        }
+        // Schemes whose clients register keys and use no tickets have public parts of a few bytes.
+        let scheme = scheme_of_public(&self.base.server.public()).ok()?;
+        Some(Binding::new(client, scheme, self.base.version))
+    }
+
+    /// Length in bytes of a query without its envelope.
+    pub(crate) fn payload_bytes(&self) -> usize {
+        self.base.query_bytes.saturating_sub(envelope::OVERHEAD)
+    }
+
     /// The side of the database that registered clients use.
     pub(crate) fn registered(&self) -> Result<&dyn ErasedRegisteredServer> {
         self.base.server.require_registered()
@@ -400,9 +425,20 @@ impl Database {
     /// unknown length counts as the largest batch.
     pub(crate) fn queries_in(&self, length: Option<u64>) -> u64 {
         let changes = self.delta.as_ref().map_or(0, |delta| delta.bytes_of(1));
-        let query = (self.base.query_bytes + changes).max(1) as u64;
+        self.queries_of_bytes(length, self.base.query_bytes + changes)
+    }
+
+    /// The same number for the body of a short message.
+    pub(crate) fn short_queries_in(&self, length: Option<u64>) -> u64 {
+        let payloads = length.map(|length| length.saturating_sub(short::OVERHEAD as u64));
+        self.queries_of_bytes(payloads, self.payload_bytes())
+    }
+
+    /// Number of queries of `each` bytes in `length` bytes, at least 1 and at most a batch.
+    fn queries_of_bytes(&self, length: Option<u64>, each: usize) -> u64 {
+        let each = each.max(1) as u64;
         let most = self.max_batch().max(1) as u64;
-        length.map_or(most, |length| length.div_ceil(query).clamp(1, most))
+        length.map_or(most, |length| length.div_ceil(each).clamp(1, most))
     }
 
     /// Checks that a body is a whole number of queries of one form, from one to a batch, and as

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use papir_core::Version;
 use papir_core::envelope::{Kind, named_version};
+use papir_core::short::{Binding, handle_of};
 
 use super::database::Database;
 use super::error::QueryError;
@@ -314,10 +315,38 @@ impl Candidates {
         }
     }
 
+    /// The enveloped queries of a client's short message, and what its answers are bound to. Fails
+    /// with [`QueryError::WrongVersion`] if the message is bound to none of these versions.
+    pub(crate) fn restore(
+        &self,
+        client: &str,
+        message: &[u8],
+    ) -> Result<(Binding, Vec<u8>), QueryError> {
+        let handle = handle_of(message).map_err(rejected)?;
+        for database in &self.databases {
+            let bound = database.binding(client);
+            if let Some(binding) = bound.filter(|binding| binding.handle() == handle) {
+                let each = database.payload_bytes();
+                let queries = binding.restore_queries(message, each);
+                return Ok((binding, queries.map_err(rejected)?));
+            }
+        }
+        Err(self.gone())
+    }
+
     fn gone(&self) -> QueryError {
         QueryError::WrongVersion {
             current: self.newest,
         }
+    }
+}
+
+/// The error of a short message that is no message of queries.
+fn rejected(source: papir_core::Error) -> QueryError {
+    QueryError::Rejected {
+        index: 0,
+        count: 1,
+        source,
     }
 }
 

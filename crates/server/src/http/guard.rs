@@ -10,7 +10,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use super::body::{self, DRAIN_TIME};
-use super::headers::{announced_length, credentials};
+use super::headers::{announced_length, credentials, is_short};
 use super::private_tokens::{Rights, keeps_token, rights, spend};
 use super::problem::Problem;
 use super::routes::Routes;
@@ -328,9 +328,15 @@ fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
     };
 
     let named = credentials(headers).map_or(0, |credentials| credentials.tickets.len() as u64);
-    app.catalog
-        .get(database)
-        .map_or(1, |database| database.queries_in(announced).max(named))
+    let Ok(database) = app.catalog.get(database) else {
+        return 1;
+    };
+    // A short message has more queries than its length tells of long ones.
+    let queries = match is_short(headers) {
+        true => database.short_queries_in(announced),
+        false => database.queries_in(announced),
+    };
+    queries.max(named)
 }
 
 /// Returns whether a request sends queries.

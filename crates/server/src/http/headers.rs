@@ -2,7 +2,7 @@
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
-use axum::http::header::{CONTENT_LENGTH, IF_NONE_MATCH};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use papir_core::{Version, decimal};
 use papir_protocol::{header, limit, media};
@@ -12,6 +12,9 @@ use crate::clients::Credentials;
 
 /// Content type of queries, answers and other binary bodies.
 pub(super) const BINARY: HeaderValue = HeaderValue::from_static(media::BINARY);
+
+/// Content type of short messages of registered clients.
+pub(super) const SHORT: HeaderValue = HeaderValue::from_static(media::SHORT);
 
 /// The database's name in a path.
 pub(super) type NamePath = Result<Path<String>, PathRejection>;
@@ -41,6 +44,13 @@ pub(super) fn parse_header<T>(
 /// A header that holds a number of bytes.
 pub(super) fn byte_count(headers: &HeaderMap, name: &'static str) -> Result<Option<u64>, Problem> {
     parse_header(headers, name, "a number of bytes", decimal)
+}
+
+/// Returns whether the body of a request is a short message.
+pub(super) fn is_short(headers: &HeaderMap) -> bool {
+    headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes() == media::SHORT.as_bytes())
 }
 
 /// The length of the body that a request announces. The HTTP library has checked its digits, which

@@ -70,6 +70,7 @@ pub(super) fn info(database: &Database) -> DatabaseInfo {
             time: checkpoint.time,
         }),
         delta: database.delta().map(delta),
+        short_messages: database.takes_short_messages(),
     }
 }
 

@@ -6,6 +6,7 @@
 //! | `operations`, `databases`, `checkpoints`, `query`, `clients`, `psi` | handlers |
 //! | `problem` | errors as status and problem details |
 //! | `info` | JSON descriptions of databases |
+//! | `short_query` | queries of registered clients without envelopes |
 //! | `headers`, `body` | parsing of headers and request bodies |
 //! | `page` | the page for lookups in a browser |
 //! | `request_id`, `cors` | middleware: request ids; other web origins |
@@ -39,6 +40,7 @@ mod request_id;
 mod routes;
 mod sealed_body;
 mod sealed_head;
+mod short_query;
 mod tracked_body;
 mod unread;
 

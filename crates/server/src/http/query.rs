@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{Extension, State};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use papir_core::Version;
 use papir_protocol::ErrorBody;
@@ -13,9 +13,12 @@ use tokio::task::spawn_blocking;
 use tracing::Span;
 
 use super::body::{self, FULL_ADVICE, Whole};
-use super::headers::{BINARY, NamePath, credentials, database_name, named_version, version_header};
+use super::headers::{
+    BINARY, NamePath, SHORT, credentials, database_name, is_short, named_version, version_header,
+};
 use super::problem::Problem;
 use super::routes::Routes;
+use super::short_query::{Received, ShortQuery};
 use super::tracked_body::ResponseMemory;
 use super::unread::response_on;
 use crate::admission::{ClientKey, ClientSlot, Permit, WorkTurns};
@@ -37,7 +40,8 @@ pub(super) fn routes(before: Routes) -> Routes {
 /// keys that are sent ahead, or the rest of as many queries whose keys were. The response holds as
 /// many concatenated answers of `sizes.answer` bytes each; those to the rest of queries are
 /// shorter. Each query names the database version it is for. Naming it in the header as well lets
-/// the server refuse a request before reading its body.
+/// the server refuse a request before reading its body. With the content type
+/// `application/papir-short`, body and response are short messages of the client.
 #[utoipa::path(
     post, path = "/v1/databases/{name}/query",
     params(
@@ -140,6 +144,8 @@ async fn respond(
 struct Admitted {
     candidates: Candidates,
     credentials: Credentials,
+    /// Set if the body is a short message.
+    is_short: bool,
 }
 
 /// Checks everything that can be checked before the body is read.
@@ -163,6 +169,7 @@ fn admit(
     Ok(Admitted {
         candidates,
         credentials,
+        is_short: is_short(headers),
     })
 }
 
@@ -256,16 +263,21 @@ async fn submit(
     let Admitted {
         candidates,
         credentials,
+        is_short,
     } = admitted;
     let Caller {
         key: client,
         slot,
         activity,
     } = caller;
-    let Whole {
-        bytes: queries,
-        held,
-    } = receive(app, &candidates, &client, body).await?;
+    let Whole { bytes, held } = receive(app, &candidates, &client, body).await?;
+    let Received { queries, short } = match is_short {
+        true => ShortQuery::restore(&candidates, &credentials, bytes)?,
+        false => Received {
+            queries: bytes,
+            short: None,
+        },
+    };
 
     let target = candidates.choose(&queries)?;
     let version = target.database.version();
@@ -291,14 +303,17 @@ async fn submit(
         memory,
     };
     let answered = app.queries.submit(permit, submission).await?;
-    Ok(response(version, answered))
+    match short {
+        Some(short) => Ok(response(version, short.answered(answered)?, SHORT)),
+        None => Ok(response(version, answered, BINARY)),
+    }
 }
 
 /// The response with the answers of a version. It holds their memory until it is sent.
-fn response(version: Version, answered: Answered) -> Response {
+fn response(version: Version, answered: Answered, media_type: HeaderValue) -> Response {
     let Answered { bytes, memory } = answered;
     let version = [version_header(version)];
-    let content_type = [(header::CONTENT_TYPE, BINARY)];
+    let content_type = [(header::CONTENT_TYPE, media_type)];
 
     let mut response = (version, content_type, bytes).into_response();
     response

@@ -52,6 +52,7 @@ impl Peer {
                 }
             }),
             delta: self.delta.clone(),
+            short_messages: false,
         }
     }
 
