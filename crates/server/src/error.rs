@@ -196,6 +196,12 @@ pub enum Error {
         /// The cause.
         reason: String,
     },
+    /// A short message in a file that is not answered.
+    #[error("the message is refused: {reason}")]
+    Message {
+        /// The cause, and what was expected.
+        reason: String,
+    },
     /// A task of the service ended abnormally.
     #[error("{what}: {source}")]
     Io {

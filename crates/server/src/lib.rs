@@ -39,6 +39,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `server`, `unbound` | starts and stops a server; a service for another server's requests |
+//! | `messages` | answers to short messages in files, without a service |
 //! | `relay` | a relay of Oblivious HTTP, for services of others |
 //! | `issuer` | an issuer of private tokens, apart from a service |
 //! | `standalone` | the listener and the refusals of a relay or an issuer |
@@ -65,6 +66,7 @@ mod gateway;
 mod http;
 mod issuer;
 mod listen;
+mod messages;
 mod metrics;
 mod privacy_pass;
 mod private_file;
@@ -89,6 +91,7 @@ pub use duration::parse_duration;
 pub use error::Error;
 pub use issuer::{BoundIssuer, IssuerConfig, IssuerProblem};
 pub use listen::{ClientFiles, Listen, TlsFiles};
+pub use messages::answer_message;
 pub use papir_protocol::{ClientStatus, RegistryCounts};
 pub use papir_store::postgres::Login;
 pub use privacy_pass::{

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use papir_core::erased::ErasedKeys;
+use papir_core::short;
 use papir_protocol::{ClientStatus, RegistryCounts};
 use tokio::sync::Semaphore;
 
@@ -120,6 +121,23 @@ impl Registry {
             status::count(&mut counts, &row, tickets);
         }
         Ok(counts)
+    }
+
+    /// The clients of a database whose short messages to its version have this handle: none, or
+    /// mostly one.
+    pub(crate) fn with_handle(
+        &self,
+        database: &Database,
+        handle: [u8; short::OVERHEAD],
+    ) -> Result<Vec<ClientId>, StoreError> {
+        let mut found = Vec::new();
+        for (id, _) in self.store.clients(database.name())? {
+            let binding = database.binding(&id.to_string());
+            if binding.is_some_and(|binding| binding.handle() == handle) {
+                found.push(id);
+            }
+        }
+        Ok(found)
     }
 
     /// Status of all clients of a database.
