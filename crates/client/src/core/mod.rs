@@ -29,7 +29,7 @@
 //! | `registration`, `key_sender` | registered clients, and the upload of their keys |
 //! | `record`, `storage`, `state_cache`, `identity` | state of registered clients |
 //! | `ready_tickets` | waiting for a client's tickets |
-//! | `session`, `first_version`, `owned`, `lookups`, `costs` | lookups in one database |
+//! | `session`, `first_version`, `owned`, `lookups`, `held`, `costs` | lookups in one database |
 //! | `server_list`, `servers`, `moving`, `other_pins` | several servers of one database |
 //! | `schedule` | requests of one size at fixed times |
 //! | `psi` | private set intersection |
@@ -45,6 +45,7 @@ mod fetch;
 mod first_version;
 mod foreign;
 mod gateways;
+mod held;
 mod identity;
 mod key_sender;
 mod logs;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use papir_checkpoint::Accepted;
 use papir_core::Version;
 use papir_core::erased::ErasedState;
-use papir_lookup::{AnswerLengths, Lookup, Pending, Wanted};
+use papir_lookup::{Lookup, Pending, Wanted};
 use papir_protocol::{DatabaseInfo, code, path};
 
 use super::checkpoints::{Keeping, OwnerTrust};
@@ -32,16 +32,16 @@ pub struct Session {
     pub(super) service: Service,
     pub(super) settings: Settings,
     pub(super) name: String,
-    info: DatabaseInfo,
+    pub(super) info: DatabaseInfo,
     pub(super) lookup: Lookup,
     pub(super) costs: Costs,
     pub(super) trust: OwnerTrust,
     /// The registration, in schemes with client keys; `None` before the first lookup of a version.
     pub(super) registration: Option<Registration>,
     /// The platform's time at the last request for the newest version.
-    seen: Duration,
+    pub(super) seen: Duration,
     /// Set if any version of this session had a delta.
-    had_delta: bool,
+    pub(super) had_delta: bool,
     /// Set if this session has pinned the database's name, or has found it pinned.
     pub(super) named: bool,
 }
@@ -201,85 +201,12 @@ impl Session {
         }
     }
 
-    /// Sends the LWE keys of up to `lookups` later lookups ahead, at most those that fit in one
-    /// request. Returns the number of lookups for which the state then has keys: these lookups are
-    /// short, and need no ticket.
-    ///
-    /// # Errors
-    /// Errors of the network, of the service and of client state; [`papir_core::Error::Parameters`]
-    /// for a scheme that sends no keys ahead.
-    pub fn hold_ahead(&mut self, lookups: usize) -> Task<'_, Result<usize>> {
-        Task::new(move |io| async move { self.hold_keys(&io, lookups).await })
-    }
-
-    pub(crate) async fn hold_keys(&mut self, io: &Io, lookups: usize) -> Result<usize> {
-        let mut changes = 0;
-        loop {
-            match self.try_hold(io, lookups).await {
-                Err(error) if error.is_version_change() && changes < MAX_CHANGES => {
-                    self.follow_change(io, changes, &error).await?;
-                    changes += 1;
-                }
-                held => return held,
-            }
-        }
-    }
-
-    async fn try_hold(&mut self, io: &Io, lookups: usize) -> Result<usize> {
-        self.ensure_registered(io).await?;
-        // A key of several chunks needs as many queries; half a lookup would be of no use.
-        let each = self.lookup.queries_of(1);
-        let registration = self.sending_ahead()?;
-
-        let most = registration
-            .queries_per_request(&self.lookup)
-            .min(self.info.max_batch)
-            / each;
-        let made = registration
-            .keys_ahead(self.context(io), lookups.min(most.max(1)) * each)
-            .await?;
-
-        let count = made.value.queries.len();
-        let longest = self.lookup.describe().sizes.answer as usize;
-        let lengths = [AnswerLengths { count, longest }];
-        let request = QueryRequest {
-            version: self.lookup.version(),
-            client: Some(&made.client),
-            tickets: &made.value.numbers,
-            queries: Arc::new(made.value.queries.concat()),
-            limit: lookups::longest(&lengths),
-        };
-        let answers = match self.send_queries(io, &request).await? {
-            QueryReply::WrongVersion(refusal) | QueryReply::ClientGone(refusal) => {
-                return Err(refusal);
-            }
-            QueryReply::Answers(answers) => answers,
-        };
-
-        self.costs.answer_bytes += answers.len() as u64;
-        let answers = lookups::split(&answers, &lengths)?;
-        let held = self
-            .sending_ahead()?
-            .hold(self.context(io), &made.value.numbers, &answers)
-            .await?;
-        Ok(held / each)
-    }
-
-    /// The registration. Fails if clients of the scheme send no keys ahead.
-    fn sending_ahead(&self) -> Result<&Registration> {
-        let description = self.lookup.describe();
-        match &self.registration {
-            Some(registration) if description.sizes.ahead > 0 => Ok(registration),
-            _ => Err(papir_core::Error::Parameters {
-                scheme: description.scheme,
-                reason: "its clients send nothing ahead".to_owned(),
-            }
-            .into()),
-        }
-    }
-
     /// Sends queries, and adds the request to the costs.
-    async fn send_queries(&mut self, io: &Io, request: &QueryRequest<'_>) -> Result<QueryReply> {
+    pub(super) async fn send_queries(
+        &mut self,
+        io: &Io,
+        request: &QueryRequest<'_>,
+    ) -> Result<QueryReply> {
         // Before it is sent: a request that fails was seen by the service, too.
         self.costs.requests += 1;
         self.costs.query_bytes += request.queries.len() as u64;
@@ -565,7 +492,7 @@ impl Session {
     }
 
     /// Moves to the new version after a refusal, and registers for it.
-    async fn follow_change(&mut self, io: &Io, changes: u32, refusal: &Error) -> Result<()> {
+    pub(super) async fn follow_change(&mut self, io: &Io, changes: u32, refusal: &Error) -> Result<()> {
         self.fetch_again(io, changes, refusal.current_version())
             .await?;
         self.ensure_registered(io).await
@@ -689,7 +616,7 @@ impl Session {
         }
     }
 
-    fn context<'a>(&'a self, io: &'a Io) -> Context<'a> {
+    pub(super) fn context<'a>(&'a self, io: &'a Io) -> Context<'a> {
         Context {
             io,
             service: &self.service,
