@@ -51,6 +51,24 @@ impl Binding {
         }
     }
 
+    /// The binding of the client with the id `client` to the scheme and the version that an
+    /// enveloped query names.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for bytes that do not begin as an enveloped query.
+    pub fn of_query(client: &str, query: &[u8]) -> Result<Self> {
+        let named = envelope::named_version(query, Kind::Query);
+        let scheme = query.get(6..8).and_then(|bytes| bytes.try_into().ok());
+        match (scheme.map(u16::from_le_bytes), named) {
+            (Some(scheme), Some(version)) => Ok(Self::new(client, scheme, version)),
+            _ => Err(Error::malformed(
+                "a query",
+                "another beginning",
+                "an envelope of a query",
+            )),
+        }
+    }
+
     /// The version.
     pub fn version(&self) -> Version {
         self.version
@@ -234,7 +252,10 @@ mod tests {
             sealed(&own, Kind::Query, b"two"),
         ];
         let query = own.shorten_queries(&queries).unwrap();
+        let named = Binding::of_query(ID, &queries[0]).unwrap();
         assert_eq!(query[..4], own.handle());
+        assert_eq!(named.handle(), own.handle());
+        assert!(Binding::of_query(ID, &query).is_err());
         assert_eq!(&query[4..], b"onetwo");
         assert_eq!(own.restore_queries(&query, 3).unwrap(), queries.concat());
 

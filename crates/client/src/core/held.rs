@@ -59,6 +59,7 @@ impl Session {
             client: Some(&made.client),
             tickets: &made.value.numbers,
             queries: Arc::new(made.value.queries.concat()),
+            is_short: false,
             limit: lookups::longest(&lengths),
         };
         let answers = match self.send_queries(io, &request).await? {

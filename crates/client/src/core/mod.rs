@@ -30,6 +30,7 @@
 //! | `record`, `storage`, `state_cache`, `identity` | state of registered clients |
 //! | `ready_tickets` | waiting for a client's tickets |
 //! | `session`, `first_version`, `owned`, `lookups`, `held`, `costs` | lookups in one database |
+//! | `outgoing` | queries in their envelopes, or as one short message |
 //! | `server_list`, `servers`, `moving`, `other_pins` | several servers of one database |
 //! | `schedule` | requests of one size at fixed times |
 //! | `psi` | private set intersection |
@@ -55,6 +56,7 @@ mod moving;
 mod oblivious;
 mod operator;
 mod other_pins;
+mod outgoing;
 mod owned;
 mod owner_pin;
 mod pins;

@@ -328,6 +328,7 @@ impl IntersectionTask<'_> {
                 client: None,
                 tickets: &[],
                 queries,
+                is_short: false,
                 limit,
             };
 

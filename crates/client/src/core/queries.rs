@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_core::Version;
-use papir_protocol::{code, header};
+use papir_protocol::{code, header, media};
 
 use super::request::{Accepted, Method, Request, Response};
 use super::retries::advised;
@@ -26,8 +26,10 @@ pub(crate) struct QueryRequest<'a> {
     pub(crate) client: Option<&'a str>,
     /// The numbers of the queries, in schemes with tickets.
     pub(crate) tickets: &'a [u64],
-    /// The concatenated queries.
+    /// The concatenated queries, or a short message of them.
     pub(crate) queries: Arc<Vec<u8>>,
+    /// Set for a short message.
+    pub(crate) is_short: bool,
     /// Longest acceptable body of answers, in bytes.
     pub(crate) limit: u64,
 }
@@ -90,7 +92,11 @@ impl Service {
             request = request.with_header(header::TICKET, numbers.join(","));
         }
 
-        request.with_binary(Arc::clone(&query.queries))
+        let media_type = match query.is_short {
+            true => media::SHORT,
+            false => media::BINARY,
+        };
+        request.with_content(media_type, Arc::clone(&query.queries))
     }
 
     fn may_wait(&self, start: Duration) -> bool {

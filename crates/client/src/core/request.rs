@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use papir_checkpoint::GatewayKeys;
-use papir_protocol::{header, limit, media};
+use papir_protocol::{header, limit};
 use zeroize::Zeroizing;
 
 /// Largest length of a body that is read, in bytes: 4 GiB. It holds for any length that the server
@@ -116,8 +116,9 @@ impl Request {
         self
     }
 
-    pub(crate) fn with_binary(self, body: Arc<Vec<u8>>) -> Self {
-        self.with_header(header::CONTENT_TYPE, media::BINARY.to_owned())
+    /// Adds a body of this media type.
+    pub(crate) fn with_content(self, media_type: &str, body: Arc<Vec<u8>>) -> Self {
+        self.with_header(header::CONTENT_TYPE, media_type.to_owned())
             .with_body(body)
     }
 

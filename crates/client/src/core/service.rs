@@ -117,6 +117,11 @@ impl Service {
         }
     }
 
+    /// Returns true if requests go to the service directly, and not through a relay.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.relay.is_none()
+    }
+
     /// The other servers of the same database.
     pub(crate) fn others(&self) -> &[Address] {
         &self.others

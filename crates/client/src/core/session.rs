@@ -17,6 +17,7 @@ use super::first_version::{
 };
 use super::key_sender::Context;
 use super::lookups::{self, AnsweredLookups, FoundValue};
+use super::outgoing::Outgoing;
 use super::pins::NamePin;
 use super::queries::{QueryReply, QueryRequest};
 use super::registration::{Registration, StateWork};
@@ -347,11 +348,13 @@ impl Session {
         let LookupBatch { lookups, count } = batch;
         let rest = &wanted[count..];
 
+        let outgoing = self.outgoing(client.as_deref(), lookups.queries())?;
         let request = QueryRequest {
             version: self.lookup.version(),
             client: client.as_deref(),
             tickets: lookups.tickets(),
-            queries: Arc::new(lookups.queries().concat()),
+            queries: Arc::clone(&outgoing.bytes),
+            is_short: outgoing.is_short(),
             limit: lookups::longest(&lookups.answers()),
         };
         let start = self.service.platform.now();
@@ -367,12 +370,19 @@ impl Session {
             QueryReply::Answers(answers) => {
                 self.costs.answer_bytes += answers.len() as u64;
                 let answered = AnsweredLookups {
+                    answers: outgoing.restore(answers, lookups.queries().len())?,
                     pending: lookups,
-                    answers,
                 };
                 Exchanged::Done(answered, rest)
             }
         })
+    }
+
+    /// The queries as they are sent: a short message of a registered client, if the service takes
+    /// it. Not through a relay, whose messages have one length.
+    fn outgoing(&self, client: Option<&str>, queries: &[Vec<u8>]) -> Result<Outgoing> {
+        let is_short = self.info.short_messages && self.service.is_direct();
+        Outgoing::new(queries, client.filter(|_| is_short))
     }
 
     /// Makes queries once the service has their tickets. While there are held keys, it makes only
