@@ -46,6 +46,8 @@ pub(crate) fn message(slot: &str, action: &StoreAction) -> Option<(Value, Body)>
         | StoreAction::Write(_)
         | StoreAction::Forget
         | StoreAction::KeepKeys(_)
+        | StoreAction::Version
+        | StoreAction::KeepVersion(_)
         | StoreAction::Keys(_)
         | StoreAction::DropKeys => return None,
     };

@@ -42,11 +42,12 @@ mod transport;
 
 #[cfg(feature = "blocking")]
 pub use blocking::{
-    Connection, HttpReceived, HttpSender, Probe, Registrations, detail, fetch_log, probe, ready,
+    Connection, HttpReceived, HttpSender, Probe, Registrations, detail, extract_message, fetch_log,
+    probe, ready,
 };
 pub use core::{
-    Awaited, CheckpointSettings, Costs, DownloadLimit, Freshness, Pin, Rotation, Schedule,
-    Scheduled, Schemes, ShownLog, Token, Watcher,
+    Awaited, CheckpointSettings, Costs, DownloadLimit, Freshness, KnownVersion, OwnedWanted, Pin,
+    Rotation, Schedule, Scheduled, Schemes, ShownLog, Token, Watcher,
 };
 pub use error::{Error, ErrorGroup, Result, ServerFailure};
 pub use failure::{FinalFailure, RelayFailure};

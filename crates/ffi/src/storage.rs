@@ -31,7 +31,7 @@ impl From<uniffi::UnexpectedUniFFICallbackError> for StorageError {
 
 /// Storage of client state. A slot has the entries of one database or of one service; its name is
 /// 32 hexadecimal digits and does not reveal the service. Calls come from several threads. `state`,
-/// `keys`, `root`, `owner`, `name` and `tokens` are changed with the slot's lock held; everything
+/// `keys`, `root`, `owner`, `name`, `tokens` and `version` are changed with the slot's lock held; everything
 /// may be read, and `public` replaced, without it.
 ///
 /// A registered client must never use a part of its state twice, so an earlier state must not come
@@ -45,7 +45,7 @@ pub trait Storage: Send + Sync {
     fn unlock(&self, slot: String) -> Result<(), StorageError>;
 
     /// Reads an entry; none if it is missing. Its name is one of `state`, `keys`, `root`, `owner`,
-    /// `name`, `tokens`, `filter` and `public`.
+    /// `name`, `tokens`, `version`, `filter` and `public`.
     fn read(&self, slot: String, entry: String) -> Result<Option<Vec<u8>>, StorageError>;
 
     /// Stores an entry, or replaces it as a whole. It must be durable on return, except for

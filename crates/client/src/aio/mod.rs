@@ -31,7 +31,7 @@ mod shared;
 mod threads;
 mod transport;
 
-pub use connection::{Connection, detail, fetch_log, ready};
+pub use connection::{Connection, detail, extract_message, fetch_log, ready};
 pub use forwarding::Forwarding;
 pub use registrations::Registrations;
 pub use shared::SharedConnection;

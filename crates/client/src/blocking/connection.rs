@@ -8,7 +8,7 @@ use papir_protocol::{DatabaseDetail, DatabaseInfo};
 
 use super::transport::Transport;
 use crate::core::{
-    self, Address, Costs, FoundValue, ServerSearch, Session, ShownLog, Task, wait_for,
+    self, Address, Costs, FoundValue, OwnedWanted, ServerSearch, Session, ShownLog, Task, wait_for,
 };
 use crate::error::{Error, Result};
 use crate::transport::call::share;
@@ -34,6 +34,19 @@ impl Connection {
     /// The costs since the connection was opened.
     pub fn costs(&self) -> Costs {
         self.session.costs()
+    }
+
+    /// Makes the query of one lookup as a short message, which any channel may carry to the
+    /// operator of the database. [`extract_message`] decodes the answer, also in another process.
+    /// Needs options with a [`KnownVersion`](crate::KnownVersion) that is kept. With a kept version
+    /// it sends nothing.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Parameters`] for a scheme whose clients do not register keys, or use
+    /// tickets; [`papir_core::Error::Malformed`] without a kept version of the database, and if 64
+    /// lookups wait; errors of the network and of client state.
+    pub fn query_message(&mut self, wanted: OwnedWanted) -> Result<Vec<u8>> {
+        self.transport.run(self.session.query_message(wanted))
     }
 
     /// A clone with its own sockets. Fails if the files of certificates or the proxy in the options

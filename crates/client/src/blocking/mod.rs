@@ -24,7 +24,7 @@ mod transport;
 #[cfg(unix)]
 mod unix;
 
-pub use connection::{Connection, detail, fetch_log, ready};
+pub use connection::{Connection, detail, extract_message, fetch_log, ready};
 pub use probe::{Probe, probe};
 pub use registrations::Registrations;
 pub use sender::{HttpReceived, HttpSender};

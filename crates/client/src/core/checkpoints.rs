@@ -16,7 +16,7 @@ use super::other_pins::{OtherPins, not_pinned};
 use super::owner_pin::PinnedOwner;
 use super::proofs::fetch_proof;
 use super::service::Service;
-use super::settings::{Pin, Settings};
+use super::settings::{CheckpointSettings, Pin, Settings};
 use super::storage::SlotStorage;
 use super::task::Io;
 use crate::error::{Error, Result, refused_checkpoint};
@@ -149,6 +149,36 @@ impl OwnerTrust {
     /// refused.
     pub(crate) fn is_signed(&self) -> bool {
         self.known || self.accepted.is_some()
+    }
+
+    /// The owner's pin, which changes with every newer version that the client sees; `None` for an
+    /// unsigned database.
+    pub(crate) fn pinned(&self) -> Option<&PinnedOwner> {
+        self.pin.as_ref()
+    }
+
+    /// Returns true if a version that was kept under the pin with the text `kept` may be used
+    /// without a checkpoint: the pin is still the same, and the settings require no more than it
+    /// tells.
+    pub(crate) fn allows_kept(&self, settings: &Settings, kept: &str) -> bool {
+        let CheckpointSettings {
+            owner,
+            max_age,
+            sequence,
+            cosignatures,
+            ..
+        } = &settings.checkpoint;
+        if max_age.is_some() || sequence.is_some() || *cosignatures > 0 {
+            return false;
+        }
+
+        let is_owner = match (owner, &self.pin) {
+            (Some(given), Some(pin)) => pin.first.same_key(given) || pin.key.same_key(given),
+            (given, None) => given.is_none(),
+            (None, Some(_)) => true,
+        };
+        let pinned = self.pin.as_ref().map(PinnedOwner::encode);
+        is_owner && pinned.unwrap_or_default() == kept
     }
 
     /// Returns true if the accepted checkpoint has become older than the settings allow.

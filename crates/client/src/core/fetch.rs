@@ -122,7 +122,7 @@ async fn fetch_both(
         settings,
         ..
     } = from;
-    let cache = PublicCache::new(io, service, name, !settings.no_cache);
+    let cache = PublicCache::new(io, service, name, settings);
     let mut wanted = from.acceptable(current);
 
     for attempt in 0..MAX_FETCHES {
@@ -396,6 +396,26 @@ impl PublicPart<'_> {
         }
         Ok(lookup)
     }
+}
+
+/// The lookup client of a kept version, whose signature was verified when it was fetched. Sends
+/// nothing. Fails if the version does not fit the settings, which may be others by now.
+pub(crate) fn of_kept(
+    service: &Service,
+    settings: &Settings,
+    info: &DatabaseInfo,
+    bundle: &[u8],
+) -> Result<Lookup> {
+    settings.schemes.check_name(&info.scheme)?;
+    let url = service.url(&path::public(&info.name));
+    let part = PublicPart {
+        url: &url,
+        info,
+        accepted: None,
+        settings,
+        rooted: settings.root.is_some(),
+    };
+    part.check(bundle)
 }
 
 /// Fetches the description and the checkpoint of the newest version, or the description of the

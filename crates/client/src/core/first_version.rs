@@ -113,7 +113,7 @@ pub(crate) async fn first_version(
 /// A root that the trusted owner has signed needs no pin, because the next version has another
 /// root. But a root that was pinned before any key stays pinned. Otherwise a service could replace
 /// it by a root under a key of its own.
-async fn check_root(
+pub(super) async fn check_root(
     io: &Io,
     from: Origin<'_>,
     found: Option<Root>,

@@ -31,6 +31,8 @@
 //! | `ready_tickets` | waiting for a client's tickets |
 //! | `session`, `first_version`, `owned`, `lookups`, `held`, `costs` | lookups in one database |
 //! | `outgoing` | queries in their envelopes, or as one short message |
+//! | `kept`, `known` | kept versions, with which sessions begin without a request |
+//! | `messages` | queries and answers in files |
 //! | `server_list`, `servers`, `moving`, `other_pins` | several servers of one database |
 //! | `schedule` | requests of one size at fixed times |
 //! | `psi` | private set intersection |
@@ -48,9 +50,12 @@ mod foreign;
 mod gateways;
 mod held;
 mod identity;
+mod kept;
 mod key_sender;
+mod known;
 mod logs;
 mod lookups;
+mod messages;
 mod moving;
 #[cfg(feature = "relay")]
 mod oblivious;
@@ -94,6 +99,7 @@ pub use gateways::ServiceRelay;
 pub use identity::Place;
 pub use logs::{ShownLog, fetch_log};
 pub use lookups::FoundValue;
+pub use messages::extract_message;
 #[cfg(feature = "transport")]
 pub(crate) use oblivious::relay_address;
 #[cfg(feature = "relay")]
@@ -122,9 +128,9 @@ pub use service::Service;
 pub use service_tokens::{PaidRequest, ServiceTokens, check_issuer, check_no_demand};
 pub use session::Session;
 pub use settings::{
-    CheckpointSettings, DownloadLimit, Freshness, Pin, Rotation, Schemes, Settings, Token, Watcher,
+    CheckpointSettings, DownloadLimit, Freshness, KnownVersion, Pin, Rotation, Schemes, Settings, Token, Watcher,
 };
-pub use store::{SavedTokens, StoreAction, StoreLock, StoreRequest, Stored};
+pub use store::{SavedTokens, SavedVersion, StoreAction, StoreLock, StoreRequest, Stored};
 pub use task::{AfterSend, AfterStore, AfterWait, Step, Task};
 #[cfg(feature = "tokens")]
 pub use wallet::TokenRefill;

@@ -5,6 +5,7 @@
 //! this client has fetched this version before, directly or through the same relay.
 
 use super::service::Service;
+use super::settings::{KnownVersion, Settings};
 use super::storage::SlotStorage;
 use super::task::Io;
 
@@ -17,21 +18,27 @@ pub(crate) struct PublicCache<'a> {
     io: &'a Io,
     /// The storage slot; `None` if copies are disabled.
     slot: Option<String>,
+    /// Shortest public part that is stored, in bytes.
+    least: u64,
 }
 
 impl<'a> PublicCache<'a> {
-    /// The stored copy for the database `name`. If `stores` is false, it reads and stores nothing.
-    pub(crate) fn new(io: &'a Io, service: &Service, name: &str, stores: bool) -> Self {
+    /// The stored copy for the database `name`. If copies are disabled, it reads and stores
+    /// nothing. A version is kept with its public part, which is then stored whatever its length.
+    pub(crate) fn new(io: &'a Io, service: &Service, name: &str, settings: &Settings) -> Self {
+        let keeps = settings.known != KnownVersion::Ask;
+        let stores = keeps || !settings.no_cache;
         let slot = stores.then(|| service.address.identity(name));
         Self {
             io,
             slot: slot.map(|slot| service.unlinked_slot(slot)),
+            least: if keeps { 0 } else { MIN_BYTES },
         }
     }
 
     /// Reads the public part of this version and length; `None` if it is not stored.
     pub(crate) async fn read(&self, version: &str, length: u64) -> Option<Vec<u8>> {
-        let slot = self.slot.as_ref().filter(|_| length >= MIN_BYTES)?;
+        let slot = self.slot.as_ref().filter(|_| length >= self.least)?;
         let limit = length.saturating_add(version.len() as u64);
         let mut bytes = SlotStorage::new(self.io, slot)
             .public_part(limit)
@@ -51,7 +58,7 @@ impl<'a> PublicCache<'a> {
         let Some(slot) = &self.slot else {
             return;
         };
-        if bytes.len() as u64 >= MIN_BYTES {
+        if bytes.len() as u64 >= self.least {
             let _ = SlotStorage::new(self.io, slot)
                 .keep_public_part([version.as_bytes(), bytes].concat())
                 .await;

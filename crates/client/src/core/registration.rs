@@ -105,8 +105,15 @@ impl Registration {
             return Ok(None);
         }
 
+        let registration = Self::unopened(context, name, settings);
+        registration.resume_or_register(context).await?;
+        Ok(Some(registration))
+    }
+
+    /// The registration with a database, which was neither resumed nor made yet.
+    fn unopened(context: Context<'_>, name: &str, settings: &Settings) -> Self {
         let identity = context.service.address.identity(name);
-        let registration = Self {
+        Self {
             slot: context.service.unlinked_slot(identity),
             clients: path::clients(name),
             ready: ReadyTickets::default(),
@@ -114,9 +121,30 @@ impl Registration {
             cache: StateCache::default(),
             watcher: settings.watcher.clone(),
             sent: Arc::default(),
+        }
+    }
+
+    /// Opens the saved registration without a request; `None` if it is missing, incomplete, due for
+    /// new keys or not for this version, or if the scheme has no client keys or uses tickets. The
+    /// service may have removed the client meanwhile, and then refuses its queries.
+    pub(crate) async fn open_saved(
+        context: Context<'_>,
+        name: &str,
+        settings: &Settings,
+    ) -> Result<Option<Self>> {
+        let limits = context.lookup.describe().limits;
+        if !limits.client_keys || limits.tickets {
+            return Ok(None);
+        }
+
+        let registration = Self::unopened(context, name, settings);
+        let saved = registration.lock(context).await?.read().await?;
+        let Some(saved) = saved.filter(|saved| !saved.uploading) else {
+            return Ok(None);
         };
-        registration.resume_or_register(context).await?;
-        Ok(Some(registration))
+        let fits = context.registered()?.load_state(&saved.state).is_ok();
+        let is_usable = fits && !registration.is_due(context, &saved);
+        Ok(is_usable.then_some(registration))
     }
 
     /// Resumes the saved registration if it is valid for this version of the database, else

@@ -15,6 +15,7 @@ use super::fetch::{self, Fetched, Origin};
 use super::first_version::{
     ChosenDatabase, FirstVersion, MAX_CHANGES, choose_database, first_version,
 };
+use super::kept::{self, NewVersion};
 use super::key_sender::Context;
 use super::lookups::{self, AnsweredLookups, FoundValue};
 use super::outgoing::Outgoing;
@@ -117,7 +118,18 @@ impl Session {
         let pin = NamePin::of_service(io, &session.service, &session.settings);
         session.keep_name(&pin).await?;
         session.named = session.protects_name();
+        session.keep_version(io).await?;
         Ok(session)
+    }
+
+    /// Keeps the version for later sessions, if the settings say so.
+    async fn keep_version(&self, io: &Io) -> Result<()> {
+        let version = NewVersion {
+            name: &self.name,
+            info: &self.info,
+            owner: self.trust.pinned(),
+        };
+        kept::keep(io, &self.service, &self.settings, version).await
     }
 
     /// Checks the database's name against the pinned one. Pins it if a signature or a root depends
@@ -563,7 +575,7 @@ impl Session {
                 self.named = true;
             }
         }
-        Ok(())
+        self.keep_version(io).await
     }
 
     /// Fetches the version that a refusal names, or the newest one. Fetches again if another

@@ -31,6 +31,8 @@ pub struct Settings {
     pub checkpoint: CheckpointSettings,
     /// Disables stored copies of the public part.
     pub no_cache: bool,
+    /// The use of a version that the client keeps.
+    pub known: KnownVersion,
     /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
     /// Maximum age of a version, for databases with frequent changes.
@@ -56,6 +58,23 @@ pub enum Pin {
     /// The owner's key as above, and the root of a verifiable database. If the database is not
     /// signed, every update is refused until the caller gives the new root.
     OwnerAndRoot,
+}
+
+/// The use of a version of the database that a client keeps: its public part and description.
+///
+/// A kept version was verified when it was fetched. A session that begins with it does not learn of
+/// a newer one until the service refuses the old one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KnownVersion {
+    /// Each session asks the service for the newest version. None is kept.
+    #[default]
+    Ask,
+    /// A session begins with the kept version, without a request. Without a kept version it fetches
+    /// the newest one, and keeps it.
+    Use,
+    /// A session fetches the newest version, and keeps it in place of an earlier one. Lookups that
+    /// wait for answers from the earlier one are dropped.
+    Renew,
 }
 
 /// Limits after which a registered client replaces its keys. It registers anew before its next

@@ -9,7 +9,7 @@ use super::owner_pin::PinnedOwner;
 use super::record::SavedRegistration;
 #[cfg(feature = "tokens")]
 use super::store::SavedTokens;
-use super::store::{StoreAction, StoreLock, StoreRequest, Stored};
+use super::store::{SavedVersion, StoreAction, StoreLock, StoreRequest, Stored};
 use super::task::Io;
 use crate::error::{Error, Result, unexpected};
 
@@ -68,6 +68,14 @@ impl<'a> SlotStorage<'a> {
                 .trim_end_matches('\n')
                 .to_owned()
         }))
+    }
+
+    /// Reads the kept version; `None` if no version is kept.
+    pub(crate) async fn version(self) -> Result<Option<SavedVersion>> {
+        match self.perform(StoreAction::Version).await? {
+            Stored::Version(version) => Ok(version),
+            _ => Err(self.mismatched()),
+        }
     }
 
     /// Reads at most `limit` bytes of the stored filter; `None` if there is no filter.
@@ -220,6 +228,16 @@ impl Locked<'_> {
         self.storage
             .change(StoreAction::KeepName(name.to_owned()))
             .await
+    }
+
+    /// Reads the kept version; `None` if no version is kept.
+    pub(crate) async fn version(&self) -> Result<Option<SavedVersion>> {
+        self.storage.version().await
+    }
+
+    /// Keeps a version in place of an earlier one. It is durable on return.
+    pub(crate) async fn keep_version(&self, version: SavedVersion) -> Result<()> {
+        self.storage.change(StoreAction::KeepVersion(version)).await
     }
 
     /// Pins a root. It is durable on return.

@@ -37,6 +37,17 @@ impl fmt::Debug for SavedTokens {
     }
 }
 
+/// The encoded version of a database that a client keeps, with the lookups that wait for answers.
+/// It is secret, and `Debug` does not show it.
+#[derive(Clone)]
+pub struct SavedVersion(pub Zeroizing<Vec<u8>>);
+
+impl fmt::Debug for SavedVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SavedVersion")
+    }
+}
+
 /// An action on a slot. The core performs the actions from `Read` to `Pin` with the lock held,
 /// except `HasRoot`.
 #[derive(Debug)]
@@ -78,6 +89,11 @@ pub enum StoreAction {
     /// Stores the tokens that are not spent in place of earlier ones. The core performs it with the
     /// lock held, and sends a token only once the tokens without it are durable.
     KeepTokens(SavedTokens),
+    /// Reads the kept version, without creating the slot. The reply is [`Stored::Version`].
+    Version,
+    /// Keeps a version in place of an earlier one. The core performs it with the lock held, and a
+    /// query in a file leaves the client only once the version with its lookup is durable.
+    KeepVersion(SavedVersion),
     /// Reads at most this number of bytes of a set's filter. The reply is [`Stored::Bytes`].
     Filter(u64),
     /// Stores the filter of a set in place of an earlier one. The storage takes the lock itself.
@@ -115,6 +131,8 @@ pub enum Stored {
     Owner(Option<PinnedOwner>),
     /// The tokens that are not spent; `None` if the slot never had any.
     Tokens(Option<SavedTokens>),
+    /// The kept version; `None` if no version is kept.
+    Version(Option<SavedVersion>),
     /// True if a root is pinned.
     Found(bool),
 }

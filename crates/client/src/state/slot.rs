@@ -8,7 +8,9 @@ use zeroize::Zeroizing;
 
 use super::sealed::{self, MAX_BYTES, OpenError, ParsedFile, Passphrase};
 use super::storage::{StateEntry, StateStorage};
-use crate::core::{PinnedOwner, SavedRegistration, SavedTokens, StoreAction, StoreLock, Stored};
+use crate::core::{
+    PinnedOwner, SavedRegistration, SavedTokens, SavedVersion, StoreAction, StoreLock, Stored,
+};
 use crate::error::{Error, Result};
 
 /// Maximum number of bytes read from the entry of a pinned root.
@@ -71,6 +73,7 @@ impl<'a> StateSlot<'a> {
             StoreAction::Owner => return Ok(Stored::Owner(self.owner()?)),
             StoreAction::Name => return self.stored_bytes(StateEntry::Name, NAME_BYTES),
             StoreAction::Tokens => return Ok(Stored::Tokens(self.tokens()?)),
+            StoreAction::Version => return Ok(Stored::Version(self.version()?)),
             StoreAction::Filter(limit) => return self.stored_bytes(StateEntry::Filter, limit),
             StoreAction::PublicPart(limit) => {
                 return self.stored_bytes(StateEntry::PublicPart, limit);
@@ -92,6 +95,10 @@ impl<'a> StateSlot<'a> {
             StoreAction::KeepTokens(SavedTokens(record)) => {
                 let file = sealed::seal(&record, &self.name, self.passphrase)?;
                 self.replace(StateEntry::Tokens, &file)?;
+            }
+            StoreAction::KeepVersion(SavedVersion(record)) => {
+                let file = sealed::seal(&record, &self.name, self.passphrase)?;
+                self.replace(StateEntry::Version, &file)?;
             }
             StoreAction::KeepFilter(bytes) => {
                 // Without the lock, two writers could share one partial file.
@@ -183,6 +190,18 @@ impl<'a> StateSlot<'a> {
         let path = self.storage.location(&self.name, StateEntry::Tokens);
         match sealed::open(&bytes, &self.name, self.passphrase) {
             Ok(opened) => Ok(Some(SavedTokens(opened.record))),
+            Err(error) => Err(not_opened(path, error)),
+        }
+    }
+
+    /// Reads the kept version, which is encrypted as registrations are.
+    fn version(&self) -> Result<Option<SavedVersion>> {
+        let Some(bytes) = self.read(StateEntry::Version, MAX_BYTES)? else {
+            return Ok(None);
+        };
+        let path = self.storage.location(&self.name, StateEntry::Version);
+        match sealed::open(&bytes, &self.name, self.passphrase) {
+            Ok(opened) => Ok(Some(SavedVersion(opened.record))),
             Err(error) => Err(not_opened(path, error)),
         }
     }

@@ -24,6 +24,8 @@ pub enum StateEntry {
     Name,
     /// The tokens of an issuer that are not spent.
     Tokens,
+    /// The kept version, with lookups that wait for answers in files.
+    Version,
     /// The filter of a set.
     Filter,
     /// A copy of the public part. It may be lost at any time.
@@ -40,6 +42,7 @@ impl StateEntry {
             Self::Owner => "owner",
             Self::Name => "name",
             Self::Tokens => "tokens",
+            Self::Version => "version",
             Self::Filter => "filter",
             Self::PublicPart => "public",
         }
@@ -49,8 +52,8 @@ impl StateEntry {
 /// A storage of client state. An application may provide its own. A slot has the entries of one
 /// database or of one service. Its name has 32 hexadecimal digits and does not reveal the service.
 ///
-/// Registrations, client keys, roots, owner's keys, names, tokens and filters change only under the
-/// slot's lock. Every entry may be read without the lock. A public part may also be replaced
+/// Registrations, client keys, roots, owner's keys, names, tokens, versions and filters change only
+/// under the slot's lock. Every entry may be read without the lock. A public part may also be replaced
 /// without it, by several threads at once.
 ///
 /// A registered client must never use a part of its state twice, and nobody a token. A copy of an

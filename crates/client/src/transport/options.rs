@@ -14,8 +14,8 @@ use super::proxy::ProxySetting;
 use super::relay::Relay;
 use super::retry_observer::RetryObserver;
 use crate::core::{
-    Address, CheckpointSettings, DownloadLimit, Freshness, PATIENCE, Pin, Rotation, Schemes,
-    Service, ServiceRelay, Settings, Token, Watcher, relay_address,
+    Address, CheckpointSettings, DownloadLimit, Freshness, KnownVersion, PATIENCE, Pin, Rotation,
+    Schemes, Service, ServiceRelay, Settings, Token, Watcher, relay_address,
 };
 use crate::error::{Error, Result};
 use crate::state::{ClientState, Passphrase, StateStorage};
@@ -84,6 +84,8 @@ pub struct Options {
     /// Disables stored copies of the public part. By default a public part of 16 KiB or more is
     /// stored in the directory of client state, and fetched again only when the database changes.
     pub no_cache: bool,
+    /// The use of a version that the client keeps in the directory of client state.
+    pub known: KnownVersion,
     /// The passphrase that encrypts registrations in the storage; `None` relies on the files'
     /// permissions.
     pub passphrase: Option<Passphrase>,
@@ -237,6 +239,7 @@ impl Options {
             owner_key: self.owner_key.clone(),
             checkpoint: self.checkpoint.clone(),
             no_cache: self.no_cache,
+            known: self.known,
             rotation: self.rotation,
             freshness: self.freshness,
             download_limit: self.download_limit,

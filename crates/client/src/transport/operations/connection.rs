@@ -50,6 +50,24 @@ macro_rules! define_connection {
             transport.run(core::fetch_log(service, options.settings()))$($await)*
         }
 
+        /// Decodes the answer to a query of a message, which was stored with the client state, and
+        /// removes its lookup before. Returns the value; `None` for an absent key. Sends nothing.
+        ///
+        /// # Errors
+        /// [`papir_core::Error::Malformed`] if no lookup waits for this answer: it is of another
+        /// client, version or query, is damaged, or was decoded before. The lookups that wait are
+        /// then unchanged. Errors of client state, and of answers that do not decode.
+        pub $($async)? fn extract_message(
+            url: &str,
+            options: &Options,
+            answer: Vec<u8>,
+        ) -> Result<Option<Vec<u8>>> {
+            let service = options.session_service(url)?;
+            let transport = Transport::new(service.address(), options)?;
+            let extracting = core::extract_message(service, options.settings(), answer);
+            transport.run(extracting)$($await)*
+        }
+
         impl Connection {
             /// Connects to a database and fetches its public part. The database is the one named by
             /// `database`, else by `url`, else the service's only one.
@@ -83,7 +101,8 @@ macro_rules! define_connection {
                 Self::open_with(url, &options)$($await)*
             }
 
-            /// Like [`Connection::open`], with options.
+            /// Like [`Connection::open`], with options. With a kept version of the database
+            /// ([`KnownVersion::Use`](crate::KnownVersion::Use)) it sends nothing.
             ///
             /// # Errors
             /// The errors of [`Connection::open`]; errors of the options: `TokenInClear`, `BadCa`,
@@ -92,7 +111,7 @@ macro_rules! define_connection {
             pub $($async)? fn open_with(url: &str, options: &Options) -> Result<Self> {
                 let service = options.session_service(url)?;
                 let transport = Transport::new(service.address(), options)?;
-                let opening = Session::open(service, options.settings());
+                let opening = Session::open_known(service, options.settings());
                 let session = transport.run(opening)$($await)*?;
                 Ok(Self::opened(session, transport, options))
             }
