@@ -5,6 +5,7 @@ mod commands;
 mod describe;
 mod failure;
 mod lines;
+mod message_file;
 mod progress;
 mod relayed_sizes;
 mod service;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use papir_client::{Connection, Costs, Options, Pin, Watcher};
+use papir_client::{Connection, Costs, KnownVersion, Options, Pin, Watcher};
 use papir_lookup::Root;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -50,6 +50,11 @@ pub(crate) struct Arguments {
     batch: Option<PathBuf>,
     #[command(flatten)]
     connecting: Connecting,
+    /// Use the version of the database that this client knows, without asking for the newest one: a
+    /// lookup is then one request. The first lookup keeps the version with the client's state. A
+    /// newer version is fetched once the server refuses the known one.
+    #[arg(long)]
+    known: bool,
     /// Print JSON even for a single key.
     #[arg(long)]
     json: bool,
@@ -75,6 +80,7 @@ const EXAMPLES: &str = "Examples:
   papir get http://127.0.0.1:7470 apple pear --database fruit -v
   papir get http://127.0.0.1:7470/v1/databases/numbers --index 7 8
   papir get https://a.example --also https://b.example apple
+  papir get http://127.0.0.1:7470 apple --known
   papir get http://127.0.0.1:7470 --batch words.txt";
 
 /// The result of one lookup.
@@ -143,6 +149,10 @@ fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
     let options = connecting::quiet_for(arguments.json, options);
     let options = Options {
         root: arguments.root,
+        known: match arguments.known {
+            true => KnownVersion::Use,
+            false => KnownVersion::Ask,
+        },
         // Somebody who looks things up relies on the answers. Commands that only look at a service
         // pin nothing.
         pin: Pin::OwnerAndRoot,

@@ -2,6 +2,7 @@
 //!
 //! In each, `Arguments` is the command line and `run` executes it.
 
+mod answer;
 mod append;
 mod attack;
 mod bench;
@@ -11,6 +12,7 @@ mod clients;
 mod completions;
 mod demo;
 mod doctor;
+mod extract;
 mod follow;
 mod get;
 mod hold;
@@ -23,6 +25,7 @@ mod plan;
 mod psi;
 mod pull;
 mod push;
+mod query;
 mod relay;
 mod rollback;
 mod serve;
@@ -54,6 +57,9 @@ pub(crate) enum Command {
     Tokens(tokens::Arguments),
     Get(Box<get::Arguments>),
     Hold(hold::Arguments),
+    Query(Box<query::Arguments>),
+    Answer(answer::Arguments),
+    Extract(Box<extract::Arguments>),
     Pin(pin::Arguments),
     Inspect(inspect::Arguments),
     Doctor(Box<doctor::Arguments>),
@@ -87,6 +93,9 @@ impl Command {
             Self::Tokens(arguments) => tokens::run(arguments),
             Self::Get(arguments) => get::run(&arguments),
             Self::Hold(arguments) => hold::run(&arguments),
+            Self::Query(arguments) => query::run(&arguments),
+            Self::Answer(arguments) => answer::run(&arguments),
+            Self::Extract(arguments) => extract::run(&arguments),
             Self::Pin(arguments) => pin::run(arguments),
             Self::Inspect(arguments) => inspect::run(&arguments),
             Self::Doctor(arguments) => doctor::run(&arguments),
