@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use papir_server::{Database, answer_message};
+use papir_server::{Database, DatabaseConfig, answer_message};
 use papir_store::OpenOptions;
 
 use crate::arguments::network::NetworkArguments;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::message_file;
 use crate::service::config::registry_place;
 
@@ -49,23 +49,14 @@ const EXAMPLES: &str = "Examples:
   papir answer fruit.papir q.bin --registry postgres://papir@db/papir --out a.bin";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let name = name(arguments)?;
+    let DatabaseConfig { name, path } =
+        DatabaseConfig::new(&arguments.file, arguments.name.clone());
     let place = registry_place(&arguments.registry, &arguments.network.setting())?;
     let query = message_file::read(&arguments.query)?;
 
-    let database = Database::open_with(&name, &arguments.file, OpenOptions::default())?;
+    let database = Database::open_with(&name, &path, OpenOptions::default())?;
     let answer = answer_message(&database, place, arguments.client.as_deref(), &query)?;
 
     message_file::write(&arguments.out, &answer)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The name of the database in the registry.
-fn name(arguments: &Arguments) -> Result<String, Failure> {
-    let of_file = arguments.file.file_stem().and_then(|stem| stem.to_str());
-    let name = arguments.name.as_deref().or(of_file);
-    name.map(str::to_owned).ok_or_else(|| {
-        let reason = "the file's name is not UTF-8: give the name of the database (--name)";
-        Failure::at(&arguments.file, reason)
-    })
 }

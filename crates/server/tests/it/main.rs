@@ -41,6 +41,7 @@ mod replacing;
 mod several;
 mod several_sets;
 mod shared_registry;
+mod short_messages;
 mod signed;
 mod stateful_client;
 mod support;
