@@ -27,6 +27,7 @@ mod long_values;
 mod manual;
 #[cfg(target_os = "linux")]
 mod many_databases;
+mod messages;
 mod monitoring;
 mod newton;
 #[cfg(target_os = "linux")]
