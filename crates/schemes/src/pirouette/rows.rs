@@ -7,7 +7,7 @@ use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, Sui
 impl ListedScheme for Pirouette<Standard> {
     const ROWS: SchemeRows = SchemeRows {
         paper: "Pirouette (Kang, Schild)",
-        purpose: "Queries of 36 bytes in an envelope of 32, for radios, sensors and satellites: \
+        purpose: "Queries of 36 bytes, and 4 around them, for radios, sensors and satellites: \
             clients register 108 MiB of keys once, and a lookup in 256 MiB takes the server one to \
             two seconds of a core",
         assumption: "ring-LWE over R_q with a ternary secret, and over the response ring with a secret \
