@@ -24,6 +24,9 @@ class ConnectOptions(TypedDict, total=False):
         state: The directory of registered clients, pins and copies of public parts.
         passphrase: The passphrase that encrypts registrations in this directory.
         cache: True if public parts are kept in this directory; True by default.
+        known: True if the version that an earlier connection kept in this directory is used without asking for the
+            newest one. A lookup is then one request, and a newer version is fetched once the service refuses the
+            known one. False by default.
         owner_key: The key of an encrypted database: the line in its file.
         allow_not_private: True if a scheme that hides nothing is allowed; False by default.
         proxy: The proxy, as `socks5://HOST:PORT` or `http://NAME:PASSWORD@HOST:PORT`, or `none` for direct
@@ -58,6 +61,7 @@ class ConnectOptions(TypedDict, total=False):
     state: str | os.PathLike[str] | None
     passphrase: str | None
     cache: bool
+    known: bool
     owner_key: str | None
     allow_not_private: bool
     proxy: str | None

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use papir_client::aio::{Connection, SharedConnection};
 use papir_client::{
-    DownloadLimit, Freshness, Issuer, Options, Passphrase, Pin, Relay, Token, VerifyingKey,
+    DownloadLimit, Freshness, Issuer, KnownVersion, Options, Passphrase, Pin, Relay, Token,
+    VerifyingKey,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -61,6 +62,8 @@ pub(crate) fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options
                 options.owner_key = Some(text.parse().map_err(of_core)?);
             }
             "cache" => options.no_cache = !value.extract::<bool>()?,
+            "known" if value.extract()? => options.known = KnownVersion::Use,
+            "known" => options.known = KnownVersion::Ask,
             "insecure_http" => options.insecure_http = value.extract()?,
             "allow_not_private" => options.allow_not_private = value.extract()?,
             "freshness" => options.freshness = Freshness(seconds(&value)?),

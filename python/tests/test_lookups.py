@@ -152,6 +152,7 @@ def test_every_option_is_accepted(tmp_path: Path) -> None:
         "state": tmp_path / "state",
         "passphrase": "secret",
         "cache": False,
+        "known": True,
         "owner_key": "papir-owner-key-1-" + "00" * 32,
         "allow_not_private": True,
         "proxy": "none",
@@ -171,6 +172,20 @@ def test_every_option_is_accepted(tmp_path: Path) -> None:
     with pytest.raises(pypapir.Error) as refused:
         pypapir.connect("https://127.0.0.1:9", ca=tmp_path / "none.pem")
     assert refused.value.code == "bad_ca"
+
+
+def test_a_known_version_is_used_without_a_request(tmp_path: Path) -> None:
+    pypapir.build(WORDS, tmp_path / "words.papir", scheme="simple")
+    options: pypapir.ConnectOptions = {"known": True, "state": tmp_path / "state"}
+    with pypapir.serve(tmp_path / "words.papir") as service:
+        url = service.url
+        with pypapir.connect(url, **options):
+            pass
+    # Nobody answers any more, and nothing is asked.
+    with pypapir.connect(url, **options):
+        pass
+    with pytest.raises(pypapir.NetworkError):
+        pypapir.connect(url, state=tmp_path / "state", patience=0)
 
 
 def test_every_setting_is_accepted(tmp_path: Path) -> None:

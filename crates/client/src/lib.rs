@@ -144,6 +144,30 @@ pub mod parsers {
         crate::core::wallet::reencoded(record)
     }
 
+    /// Decodes a kept version with its waiting lookups, and encodes it again. Another layout of the
+    /// same JSON becomes the same bytes.
+    ///
+    /// # Errors
+    /// The decoder's error.
+    pub fn kept_version(record: &[u8]) -> papir_core::Result<Vec<u8>> {
+        crate::core::reencoded_version(record)
+    }
+
+    /// Encodes a kept version of a database with this description in JSON.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Malformed`] for another text.
+    pub fn encoded_version(info: &str) -> papir_core::Result<Vec<u8>> {
+        let parts: [&[u8]; 4] = [b"words", info.as_bytes(), b"", b"bundle"];
+        let mut record = vec![1];
+        for part in parts {
+            record.extend_from_slice(&(part.len() as u64).to_le_bytes());
+            record.extend_from_slice(part);
+        }
+        record.push(0);
+        kept_version(&record)
+    }
+
     /// Parses a file of client state and encodes it again.
     ///
     /// # Errors

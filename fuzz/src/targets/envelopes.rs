@@ -2,6 +2,7 @@
 
 use papir_core::Version;
 use papir_core::envelope::{self, Header, Kind};
+use papir_core::short::Binding;
 use papir_lookup::Bundle;
 use papir_lookup::delta::{DeltaChanges, DeltaPart};
 
@@ -46,6 +47,25 @@ pub(super) fn envelope() -> Target {
         });
 
         format!("{} {}", outcome(&opened[0]), of_repaired.concat())
+    })
+}
+
+/// Short messages, as queries with their own handle and as answers.
+pub(super) fn short() -> Target {
+    let binding = Binding::new(&"0".repeat(32), 14, Version([7; 8]));
+    let mut query = binding.handle().to_vec();
+    query.extend_from_slice(b"two payloads");
+
+    Target::new(vec![query], move |input| {
+        let restored = binding.restore_queries(input, 6);
+        if let Ok(queries) = &restored {
+            let parts = envelope::split(queries).unwrap_or_default();
+            let again = binding.shorten_queries(&parts);
+            assert_eq!(again.ok().as_deref(), Some(input));
+        }
+
+        let answered = binding.restore_answers(b"query", input, 2);
+        format!("{} {}", outcome(&restored), outcome(&answered))
     })
 }
 

@@ -21,6 +21,7 @@ pub type Make = fn() -> Target;
 /// All targets by name.
 pub const ALL: &[(&str, Make)] = &[
     ("envelope", envelopes::envelope),
+    ("short", envelopes::short),
     ("bundle", envelopes::bundle),
     ("delta", envelopes::delta),
     ("layout", layouts::layout),
@@ -35,6 +36,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("changes", rows::changes),
     ("tokens", secrets::tokens),
     ("state", secrets::state),
+    ("kept", secrets::kept),
     ("address", address::address),
     ("info", address::info),
     ("public", schemes::public),

@@ -73,6 +73,32 @@ pub(super) fn tokens() -> Target {
     ])
 }
 
+/// Kept versions. What parses is encoded to bytes that parse.
+pub(super) fn kept() -> Target {
+    let info = r#"{"name":"a","scheme":"plain","version":"0102030405060708","records":5,
+        "record_bits":8,"keyed":true,"lookups_per_key":1,"max_batch":64,"private":false,
+        "sizes":{"bundle":1,"public":2,"hint":3,"keys":4,"query":5,"answer":6,"database":7,
+        "material":8},"security_bits":null,"security_source":null,"failure_log2":null,
+        "parameters":{}}"#;
+    let empty = parsers::encoded_version(info).unwrap();
+
+    // One lookup of an index, of which everything is as short as it can be.
+    let mut waiting = empty.clone();
+    waiting.pop();
+    waiting.push(1);
+    waiting.extend([7; 32]);
+    waiting.extend([1, 8, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
+    waiting.extend([0; 24]);
+
+    Target::new(vec![empty, waiting], |input| {
+        let parsed = parsers::kept_version(input);
+        if let Ok(again) = &parsed {
+            assert!(parsers::kept_version(again).is_ok());
+        }
+        outcome(&parsed)
+    })
+}
+
 /// Client state files, unchanged and with a repaired checksum.
 pub(super) fn state() -> Target {
     let seeds = [(false, &b"some state"[..]), (true, b"")];

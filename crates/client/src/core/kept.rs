@@ -241,6 +241,12 @@ fn too_many(count: usize) -> CoreError {
     CoreError::malformed("a kept version", format!("{count} waiting lookups"), expected)
 }
 
+/// Decodes a version and encodes it again, for fuzzing.
+#[cfg(feature = "files")]
+pub(crate) fn reencoded(record: &[u8]) -> CoreResult<Vec<u8>> {
+    Ok(KeptVersion::decode(record)?.encode()?.to_vec())
+}
+
 /// The slot of the kept version: of the database that the caller names, or else of the service.
 pub(crate) fn slot(service: &Service, settings: &Settings) -> String {
     let named = service.named(settings).map_or("", String::as_str);

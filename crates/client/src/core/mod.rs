@@ -97,6 +97,8 @@ pub(crate) use address::{Endpoint, is_loopback};
 pub use costs::Costs;
 pub use gateways::ServiceRelay;
 pub use identity::Place;
+#[cfg(feature = "files")]
+pub(crate) use kept::reencoded as reencoded_version;
 pub use logs::{ShownLog, fetch_log};
 pub use lookups::FoundValue;
 pub use messages::extract_message;
