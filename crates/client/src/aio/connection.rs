@@ -36,6 +36,21 @@ impl Connection {
         self.session.costs()
     }
 
+    /// Makes the query of one lookup as a short message, which any channel may carry to the
+    /// operator of the database. [`extract_message`] decodes the answer, also in another process.
+    /// Needs options with a [`KnownVersion`](crate::KnownVersion) that is kept. With a kept version
+    /// it sends nothing.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Parameters`] for a scheme whose clients do not register keys, or use
+    /// tickets; [`papir_core::Error::Malformed`] without a kept version of the database, and if 64
+    /// lookups wait; errors of the network and of client state.
+    pub async fn query_message(&mut self, wanted: OwnedWanted) -> Result<Vec<u8>> {
+        let transport = self.transport.clone();
+        let task = self.session.clone().query_message_owned(wanted);
+        self.run_over(&transport, task).await
+    }
+
     /// Sets the time at which later calls end, in place of an earlier deadline.
     pub(super) fn end_by(&mut self, deadline: Option<Instant>) {
         self.transport.calls.end_by(deadline);

@@ -30,6 +30,13 @@ struct MadeQuery {
     queries: Vec<Vec<u8>>,
 }
 
+/// A lookup that waits no longer.
+struct Taken {
+    pending: Pending,
+    /// The answers in their envelopes.
+    answers: Vec<Vec<u8>>,
+}
+
 /// A waiting lookup whose query was made again.
 struct Remade {
     pending: Pending,
@@ -47,6 +54,17 @@ impl Session {
     /// wait; errors of the network and of client state.
     pub fn query_message(&mut self, wanted: OwnedWanted) -> Task<'_, Result<Vec<u8>>> {
         Task::new(move |io| async move { self.make_message(&io, &wanted).await })
+    }
+
+    /// Like [`Session::query_message`], for an owned session.
+    pub fn query_message_owned(
+        mut self,
+        wanted: OwnedWanted,
+    ) -> Task<'static, (Self, Result<Vec<u8>>)> {
+        Task::new(move |io| async move {
+            let made = self.make_message(&io, &wanted).await;
+            (self, made)
+        })
     }
 
     async fn make_message(&mut self, io: &Io, wanted: &OwnedWanted) -> Result<Vec<u8>> {
@@ -124,18 +142,18 @@ pub fn extract_message(
         let taken = kept::change(&io, &service, &settings, |kept| {
             take(&service, &settings, kept, &answer)
         });
-        let (pending, answers) = taken.await?;
+        let Taken { pending, answers } = taken.await?;
         Ok(pending.finish(&answers)?)
     })
 }
 
-/// Takes the lookup that waits for an answer. Returns it with the answers in their envelopes.
+/// Takes the lookup that waits for an answer.
 fn take(
     service: &Service,
     settings: &Settings,
     kept: &mut KeptVersion,
     answer: &[u8],
-) -> Result<(Pending, Vec<Vec<u8>>)> {
+) -> Result<Taken> {
     let lookup = fetch::of_kept(service, settings, &kept.info, &kept.bundle)?;
 
     for position in 0..kept.waiting.len() {
@@ -150,7 +168,7 @@ fn take(
         let answers = envelope::split(&answers).unwrap_or_default();
         let answers = answers.into_iter().map(<[u8]>::to_vec).collect();
         kept.waiting.remove(position);
-        return Ok((pending, answers));
+        return Ok(Taken { pending, answers });
     }
 
     let waiting = kept.waiting.len();

@@ -255,6 +255,14 @@ pub(crate) struct ChosenVersion {
     pub(crate) newest: Version,
 }
 
+/// The queries of a short message.
+pub(crate) struct BoundQueries {
+    /// What the message and its answers are bound to.
+    pub(crate) binding: Binding,
+    /// Concatenated queries in their envelopes.
+    pub(crate) queries: Vec<u8>,
+}
+
 impl Candidates {
     /// The candidates among these versions; `None` if there are no versions.
     pub(crate) fn new(views: Vec<VersionView>) -> Option<Self> {
@@ -315,20 +323,20 @@ impl Candidates {
         }
     }
 
-    /// The enveloped queries of a client's short message, and what its answers are bound to. Fails
-    /// with [`QueryError::WrongVersion`] if the message is bound to none of these versions.
+    /// The queries of a client's short message, for the version that it is bound to. Fails with
+    /// [`QueryError::WrongVersion`] if it is bound to none of these versions.
     pub(crate) fn restore(
         &self,
         client: &str,
         message: &[u8],
-    ) -> Result<(Binding, Vec<u8>), QueryError> {
+    ) -> Result<BoundQueries, QueryError> {
         let handle = handle_of(message).map_err(rejected)?;
         for database in &self.databases {
             let bound = database.binding(client);
             if let Some(binding) = bound.filter(|binding| binding.handle() == handle) {
                 let each = database.payload_bytes();
-                let queries = binding.restore_queries(message, each);
-                return Ok((binding, queries.map_err(rejected)?));
+                let queries = binding.restore_queries(message, each).map_err(rejected)?;
+                return Ok(BoundQueries { binding, queries });
             }
         }
         Err(self.gone())

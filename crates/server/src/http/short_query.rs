@@ -3,7 +3,7 @@
 use papir_core::short::Binding;
 
 use super::problem::Problem;
-use crate::catalog::Candidates;
+use crate::catalog::{BoundQueries, Candidates};
 use crate::clients::{ClientError, Credentials};
 use crate::service::Answered;
 
@@ -29,7 +29,8 @@ impl ShortQuery {
         message: Vec<u8>,
     ) -> Result<Received, Problem> {
         let client = credentials.client.ok_or(ClientError::NoClient)?;
-        let (binding, queries) = candidates.restore(&client.to_string(), &message)?;
+        let BoundQueries { binding, queries } =
+            candidates.restore(&client.to_string(), &message)?;
 
         Ok(Received {
             queries,
