@@ -31,8 +31,8 @@ impl From<uniffi::UnexpectedUniFFICallbackError> for StorageError {
 
 /// Storage of client state. A slot has the entries of one database or of one service; its name is
 /// 32 hexadecimal digits and does not reveal the service. Calls come from several threads. `state`,
-/// `keys`, `root`, `owner`, `name`, `tokens` and `version` are changed with the slot's lock held; everything
-/// may be read, and `public` replaced, without it.
+/// `keys`, `root`, `owner`, `name`, `tokens` and `version` are changed with the slot's lock held;
+/// everything may be read, and `public` replaced, without it.
 ///
 /// A registered client must never use a part of its state twice, so an earlier state must not come
 /// back: keep the storage out of backups and synchronization.

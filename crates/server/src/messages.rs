@@ -30,17 +30,17 @@ pub fn answer_message(
         ..RegistryConfig::new("")
     })?;
 
-    let sender = Sender::of(&registry, database, client, message)?;
+    let sender = MessageSender::of(&registry, database, client, message)?;
     sender.answered(&registry, database, message)
 }
 
 /// The client that sent a message.
-struct Sender {
+struct MessageSender {
     id: ClientId,
     binding: Binding,
 }
 
-impl Sender {
+impl MessageSender {
     /// Finds the client by the message's handle.
     fn of(
         registry: &Registry,

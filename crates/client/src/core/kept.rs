@@ -42,7 +42,7 @@ const KEY: u8 = 0;
 const INDEX: u8 = 1;
 
 /// A kept version of a database, with the lookups that wait for answers from it.
-pub(crate) struct KeptVersion {
+pub(crate) struct VersionRecord {
     pub(crate) name: String,
     pub(crate) info: DatabaseInfo,
     /// The text of the owner's pin when the version was kept; empty for an unsigned database.
@@ -100,13 +100,13 @@ impl KeptWanted {
     }
 }
 
-impl fmt::Debug for KeptVersion {
+impl fmt::Debug for VersionRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeptVersion(…)")
+        f.write_str("VersionRecord(…)")
     }
 }
 
-impl KeptVersion {
+impl VersionRecord {
     /// Encodes the version and the waiting lookups.
     ///
     /// # Errors
@@ -235,16 +235,18 @@ fn bad_description(error: serde_json::Error) -> CoreError {
 }
 
 fn too_many(count: usize) -> CoreError {
+    let found = format!("{count} waiting lookups");
     let expected = format!(
-        "at most {MAX_WAITING}: extract some, or drop all and renew the version (`papir query --renew`)"
+        "at most {MAX_WAITING}: extract some, or drop all and renew the version \
+         (`papir query --renew`)"
     );
-    CoreError::malformed("a kept version", format!("{count} waiting lookups"), expected)
+    CoreError::malformed("a kept version", found, expected)
 }
 
 /// Decodes a version and encodes it again, for fuzzing.
 #[cfg(feature = "files")]
 pub(crate) fn reencoded(record: &[u8]) -> CoreResult<Vec<u8>> {
-    Ok(KeptVersion::decode(record)?.encode()?.to_vec())
+    Ok(VersionRecord::decode(record)?.encode()?.to_vec())
 }
 
 /// The slot of the kept version: of the database that the caller names, or else of the service.
@@ -258,10 +260,10 @@ pub(crate) async fn read(
     io: &Io,
     service: &Service,
     settings: &Settings,
-) -> Result<Option<KeptVersion>> {
+) -> Result<Option<VersionRecord>> {
     let slot = slot(service, settings);
     match SlotStorage::new(io, &slot).version().await? {
-        Some(SavedVersion(bytes)) => Ok(Some(KeptVersion::decode(&bytes)?)),
+        Some(SavedVersion(bytes)) => Ok(Some(VersionRecord::decode(&bytes)?)),
         None => Ok(None),
     }
 }
@@ -272,7 +274,7 @@ pub(crate) async fn change<T>(
     io: &Io,
     service: &Service,
     settings: &Settings,
-    work: impl FnOnce(&mut KeptVersion) -> Result<T>,
+    work: impl FnOnce(&mut VersionRecord) -> Result<T>,
 ) -> Result<T> {
     let slot = slot(service, settings);
     let lock = SlotStorage::new(io, &slot).lock().await?;
@@ -281,7 +283,7 @@ pub(crate) async fn change<T>(
         return Err(CoreError::malformed("a kept version", "none", expected).into());
     };
 
-    let mut kept = KeptVersion::decode(&bytes)?;
+    let mut kept = VersionRecord::decode(&bytes)?;
     let value = work(&mut kept)?;
     lock.keep_version(SavedVersion(kept.encode()?)).await?;
     Ok(value)
@@ -319,14 +321,14 @@ pub(crate) async fn keep(
     if settings.known == KnownVersion::Use
         && let Some(SavedVersion(bytes)) = lock.version().await?
     {
-        let kept = KeptVersion::decode(&bytes)?;
+        let kept = VersionRecord::decode(&bytes)?;
         if kept.info.version != info.version && !kept.waiting.is_empty() {
             return Ok(());
         }
         waiting = kept.waiting;
     }
 
-    let kept = KeptVersion {
+    let kept = VersionRecord {
         name: name.to_owned(),
         info: info.clone(),
         owner: owner.map(PinnedOwner::encode).unwrap_or_default(),
@@ -410,8 +412,8 @@ mod tests {
         }
     }
 
-    fn kept(waiting: Vec<WaitingLookup>) -> KeptVersion {
-        KeptVersion {
+    fn kept(waiting: Vec<WaitingLookup>) -> VersionRecord {
+        VersionRecord {
             name: "words".into(),
             info: info(),
             owner: "pin".into(),
@@ -424,7 +426,7 @@ mod tests {
     fn a_version_is_read_back() {
         let lookups = vec![waiting(Wanted::Key(b"key")), waiting(Wanted::Index(300))];
         let bytes = kept(lookups).encode().unwrap();
-        let again = KeptVersion::decode(&bytes).unwrap();
+        let again = VersionRecord::decode(&bytes).unwrap();
         assert_eq!((again.name.as_str(), again.owner.as_str()), ("words", "pin"));
         assert_eq!((again.info.clone(), &again.bundle[..]), (info(), &b"bundle"[..]));
         assert!(matches!(
@@ -438,10 +440,10 @@ mod tests {
         assert_eq!(*again.encode().unwrap(), *bytes);
 
         for length in 0..bytes.len() {
-            assert!(KeptVersion::decode(&bytes[..length]).is_err(), "{length}");
+            assert!(VersionRecord::decode(&bytes[..length]).is_err(), "{length}");
         }
         let newer = [&[2][..], &bytes[1..]].concat();
-        let refused = KeptVersion::decode(&newer).unwrap_err();
+        let refused = VersionRecord::decode(&newer).unwrap_err();
         assert!(matches!(refused, CoreError::Format { found: 2, .. }));
     }
 
@@ -470,6 +472,6 @@ mod tests {
 
         let of_head = kept(Vec::new()).encode().unwrap().len();
         bytes[of_head - 1] += 1;
-        assert!(KeptVersion::decode(&bytes).is_err());
+        assert!(VersionRecord::decode(&bytes).is_err());
     }
 }

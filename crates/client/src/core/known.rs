@@ -4,7 +4,7 @@ use super::checkpoints::OwnerTrust;
 use super::costs::Costs;
 use super::fetch::{self, Origin};
 use super::first_version::check_root;
-use super::kept::{self, KeptVersion};
+use super::kept::{self, VersionRecord};
 use super::key_sender::Context;
 use super::pins::NamePin;
 use super::registration::Registration;
@@ -46,7 +46,7 @@ impl Session {
         let Some(kept) = kept::read(io, &service, settings).await? else {
             return Ok(None);
         };
-        let KeptVersion {
+        let VersionRecord {
             name,
             info,
             owner,

@@ -15,7 +15,7 @@ use rand_core::Rng;
 use zeroize::Zeroizing;
 
 use super::fetch;
-use super::kept::{self, KeptVersion, KeptWanted, WaitingLookup};
+use super::kept::{self, KeptWanted, VersionRecord, WaitingLookup};
 use super::owned::OwnedWanted;
 use super::registration::StateWork;
 use super::service::Service;
@@ -31,7 +31,7 @@ struct MadeQuery {
 }
 
 /// A lookup that waits no longer.
-struct Taken {
+struct TakenLookup {
     pending: Pending,
     /// The answers in their envelopes.
     answers: Vec<Vec<u8>>,
@@ -142,7 +142,7 @@ pub fn extract_message(
         let taken = kept::change(&io, &service, &settings, |kept| {
             take(&service, &settings, kept, &answer)
         });
-        let Taken { pending, answers } = taken.await?;
+        let TakenLookup { pending, answers } = taken.await?;
         Ok(pending.finish(&answers)?)
     })
 }
@@ -151,9 +151,9 @@ pub fn extract_message(
 fn take(
     service: &Service,
     settings: &Settings,
-    kept: &mut KeptVersion,
+    kept: &mut VersionRecord,
     answer: &[u8],
-) -> Result<Taken> {
+) -> Result<TakenLookup> {
     let lookup = fetch::of_kept(service, settings, &kept.info, &kept.bundle)?;
 
     for position in 0..kept.waiting.len() {
@@ -168,7 +168,7 @@ fn take(
         let answers = envelope::split(&answers).unwrap_or_default();
         let answers = answers.into_iter().map(<[u8]>::to_vec).collect();
         kept.waiting.remove(position);
-        return Ok(Taken { pending, answers });
+        return Ok(TakenLookup { pending, answers });
     }
 
     let waiting = kept.waiting.len();

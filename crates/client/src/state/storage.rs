@@ -53,8 +53,8 @@ impl StateEntry {
 /// database or of one service. Its name has 32 hexadecimal digits and does not reveal the service.
 ///
 /// Registrations, client keys, roots, owner's keys, names, tokens, versions and filters change only
-/// under the slot's lock. Every entry may be read without the lock. A public part may also be replaced
-/// without it, by several threads at once.
+/// under the slot's lock. Every entry may be read without the lock. A public part may also be
+/// replaced without it, by several threads at once.
 ///
 /// A registered client must never use a part of its state twice, and nobody a token. A copy of an
 /// earlier state must therefore not come back: exclude the storage from backups and

@@ -18,7 +18,7 @@ use super::headers::{
 };
 use super::problem::Problem;
 use super::routes::Routes;
-use super::short_query::{Received, ShortQuery};
+use super::short_query::{ReceivedQueries, ShortQuery};
 use super::tracked_body::ResponseMemory;
 use super::unread::response_on;
 use crate::admission::{ClientKey, ClientSlot, Permit, WorkTurns};
@@ -271,9 +271,9 @@ async fn submit(
         activity,
     } = caller;
     let Whole { bytes, held } = receive(app, &candidates, &client, body).await?;
-    let Received { queries, short } = match is_short {
+    let ReceivedQueries { queries, short } = match is_short {
         true => ShortQuery::restore(&candidates, &credentials, bytes)?,
-        false => Received {
+        false => ReceivedQueries {
             queries: bytes,
             short: None,
         },

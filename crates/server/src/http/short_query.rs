@@ -8,7 +8,7 @@ use crate::clients::{ClientError, Credentials};
 use crate::service::Answered;
 
 /// The queries of a request's body.
-pub(super) struct Received {
+pub(super) struct ReceivedQueries {
     /// Concatenated queries in their envelopes.
     pub(super) queries: Vec<u8>,
     /// The short message that they came in; `None` if they came in their envelopes.
@@ -27,12 +27,11 @@ impl ShortQuery {
         candidates: &Candidates,
         credentials: &Credentials,
         message: Vec<u8>,
-    ) -> Result<Received, Problem> {
+    ) -> Result<ReceivedQueries, Problem> {
         let client = credentials.client.ok_or(ClientError::NoClient)?;
-        let BoundQueries { binding, queries } =
-            candidates.restore(&client.to_string(), &message)?;
+        let BoundQueries { binding, queries } = candidates.restore(&client.to_string(), &message)?;
 
-        Ok(Received {
+        Ok(ReceivedQueries {
             queries,
             short: Some(Self { binding, message }),
         })
