@@ -406,6 +406,33 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_kept_version_is_sealed_as_registrations_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = storage(folder.path());
+        let passphrase = Passphrase::new("right");
+        let [own, other] = [IDENTITY, "http://h/b"]
+            .map(|identity| StateSlot::new(&storage, identity, Some(&passphrase)));
+        let _lock = own.lock().unwrap();
+        assert!(own.version().unwrap().is_none());
+
+        let record = Zeroizing::new(b"a key that waits".to_vec());
+        own.perform(StoreAction::KeepVersion(SavedVersion(record.clone())))
+            .unwrap();
+        assert_eq!(own.version().unwrap().unwrap().0, record);
+
+        let file = fs::read(path(&own, StateEntry::Version)).unwrap();
+        assert!(!file.windows(4).any(|part| part == b"that"));
+        fs::write(path(&other, StateEntry::Version), &file).unwrap();
+        for slot in [&other, &StateSlot::new(&storage, IDENTITY, None)] {
+            assert_eq!(slot.version().err().unwrap().code(), "passphrase");
+        }
+
+        // A registration that is forgotten leaves the lookups that wait.
+        own.forget().unwrap();
+        assert!(own.version().unwrap().is_some());
+    }
+
     /// A file of format 1 of this record, without a passphrase.
     fn old_file(saved: &SavedRegistration) -> Vec<u8> {
         let file = [b"PIRSTATE\x01\x00".as_slice(), &saved.encode()].concat();
