@@ -44,6 +44,7 @@ def build(
     separator: str | None = None,
     key_length: int | tuple[int, int] | None = None,
     key_hex: bool = False,
+    key_pattern: str | None = None,
     binary_keys: bool = False,
     scheme: str | None = None,
     clients_may_see: str | None = None,
@@ -73,6 +74,7 @@ def build(
         separator: The text between key and value of pairs; `:` by default.
         key_length: The number of bytes that each key has, or the fewest and the most.
         key_hex: Requires keys of hexadecimal digits, with letters in one case.
+        key_pattern: The regular expression that each key matches as a whole.
         binary_keys: Allows keys of text files that are not UTF-8.
         scheme: The scheme's name; by default one that is chosen by the number and length of the records, or
             `inspire` with `params`. `auto` takes the one that `plan` recommends for this machine.
@@ -107,6 +109,7 @@ def build(
                 separator=separator,
                 key_length=key_length,
                 key_hex=key_hex,
+                key_pattern=key_pattern,
                 binary_keys=binary_keys,
             ),
             key=key,

@@ -157,6 +157,7 @@ def plan(
     separator: str | None = None,
     key_length: int | tuple[int, int] | None = None,
     key_hex: bool = False,
+    key_pattern: str | None = None,
     binary_keys: bool = False,
     uplink: float = 10e6,
     downlink: float = 10e6,
@@ -186,6 +187,7 @@ def plan(
         separator: The text between key and value of pairs.
         key_length: The number of bytes of each key, or the fewest and the most.
         key_hex: Requires keys of hexadecimal digits.
+        key_pattern: The regular expression that each key matches as a whole.
         binary_keys: Allows keys that are not UTF-8.
         uplink: The client's connection to the server, in bits per second.
         downlink: The connection from the server, in bits per second.
@@ -219,6 +221,7 @@ def plan(
             separator=separator,
             key_length=key_length,
             key_hex=key_hex,
+            key_pattern=key_pattern,
             binary_keys=binary_keys,
         ),
         "uplink": uplink,

@@ -45,6 +45,7 @@ def source_form(
     separator: str | None = None,
     key_length: int | tuple[int, int] | None = None,
     key_hex: bool = False,
+    key_pattern: str | None = None,
     binary_keys: bool = False,
 ) -> dict[str, Any]:
     """The form of a source that is a path, as the native part reads it."""
@@ -56,6 +57,7 @@ def source_form(
         "separator": separator,
         "key_length": lengths,
         "key_hex": key_hex,
+        "key_pattern": key_pattern,
         "binary_keys": binary_keys,
     }
 

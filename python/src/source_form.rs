@@ -1,6 +1,6 @@
 //! The form of a source that is a path.
 
-use papir_store::{BuildOptions, Format, KeyForm, TextForm};
+use papir_store::{BuildOptions, Format, KeyForm, KeyPattern, TextForm};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -17,6 +17,7 @@ pub(crate) struct SourceForm {
     /// The fewest and the most bytes of a key.
     key_length: Option<(usize, usize)>,
     key_hex: bool,
+    key_pattern: Option<String>,
     binary_keys: bool,
 }
 
@@ -24,10 +25,16 @@ impl SourceForm {
     /// Adds the form to the options of a build.
     ///
     /// # Errors
-    /// `ValueError` for a delimiter that is not one byte; papir's error for an unknown format.
+    /// `ValueError` for a delimiter that is not one byte; papir's error for an unknown format, and
+    /// for a pattern that is no regular expression.
     pub(crate) fn add_to(&self, options: BuildOptions) -> PyResult<BuildOptions> {
         let format = match &self.format {
             Some(name) => Some(name.parse::<Format>().map_err(of_store)?),
+            None => None,
+        };
+
+        let pattern = match &self.key_pattern {
+            Some(text) => Some(text.parse::<KeyPattern>().map_err(of_store)?),
             None => None,
         };
 
@@ -39,6 +46,7 @@ impl SourceForm {
         let keys = KeyForm {
             bytes: self.key_length.map(|(least, most)| least..=most),
             hex: self.key_hex,
+            pattern,
             binary: self.binary_keys,
         };
 

@@ -165,6 +165,8 @@ def test_forms_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("00ff\n01a\n")
     forms: list[tuple[dict[str, Any], str]] = [
         ({"key_length": 4}, "line 2: the key `01a` has 3 bytes: expected 4"),
+        ({"key_pattern": "[0-9a-f]{4}"}, "line 2: the key `01a` has 3 bytes, and does not match as a whole"),
+        ({"key_pattern": "[0-9"}, "the pattern of keys is malformed: .*unclosed character class"),
         ({"key_hex": True, "format": "csv"}, "without columns"),
         ({"separator": ":"}, "a separator of a list source"),
         ({"format": "xml"}, "xml"),

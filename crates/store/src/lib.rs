@@ -53,8 +53,8 @@ pub use snapshot::{
     SourceSummary, Verifier, division_of, is_database_name, open_shard, parse_timestamp, timestamp,
 };
 pub use source::{
-    Cell, ChangeColumns, ChangeRow, Format, Given, GivenRows, KeyForm, SkippedRow, TextForm,
-    each_csv_row, expand, has_utf_16_mark, read_changes, without_mark,
+    Cell, ChangeColumns, ChangeRow, Format, Given, GivenRows, KeyForm, KeyPattern, SkippedRow,
+    TextForm, each_csv_row, expand, has_utf_16_mark, read_changes, without_mark,
 };
 pub use update::{
     AppendOptions, DeltaReport, Earlier, MergeOptions, Prediction, REBUILD_ROOM,

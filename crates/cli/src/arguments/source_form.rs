@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use papir_store::{BuildOptions, Format, KeyForm, TextForm};
+use papir_store::{BuildOptions, Format, KeyForm, KeyPattern, TextForm};
 
 use crate::failure::Failure;
 
@@ -35,6 +35,10 @@ pub(crate) struct SourceFormArguments {
     /// Require keys of hexadecimal digits, with letters in one case. A row with another key is bad.
     #[arg(long)]
     key_hex: bool,
+    /// The regular expression that each key matches as a whole, as in `\+[1-9][0-9]{6,14}`. A row
+    /// with another key is bad.
+    #[arg(long, value_name = "REGEX")]
+    key_pattern: Option<KeyPattern>,
     /// Allow keys that are not UTF-8 in text sources. Without it, such a key is a bad row: text in
     /// another encoding would be looked up in vain.
     #[arg(long)]
@@ -115,6 +119,7 @@ impl SourceFormArguments {
         KeyForm {
             bytes: self.key_length.clone(),
             hex: self.key_hex,
+            pattern: self.key_pattern.clone(),
             binary: self.binary_keys,
         }
     }

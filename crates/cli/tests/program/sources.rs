@@ -209,12 +209,40 @@ fn keys_of_another_form_are_refused_by_line() {
     refused(&["--key-length", "5..9"], &["line 1", "expected 5 to 9"]);
     refused(&["--key-hex"], &["line 2: the key `01AA`", "another case"]);
     refused(&["--key-length", "9..5"], &["--key-length", "8..64"]);
+    let other = "line 2: the key `01AA` has 4 bytes, and does not match as a whole: expected `[0-9a-f]{4}`";
+    refused(&["--key-pattern", "[0-9a-f]{4}"], &[other]);
+    refused(&["--key-pattern", "[0-9"], &["--key-pattern", "unclosed character class"]);
 
     let plan = ["plan", &source, "--format", "pairs", "--key-length", "4"];
     fails_with(&plan, &[truncated]);
+    let plan = ["plan", &source, "--format", "pairs", "--key-pattern", "[0-9a-f]{4}"];
+    fails_with(&plan, &[other]);
     let records = ["plan", "--records", "9", "--record-bytes", "9"];
     let without_source = [&records[..], &["--key-hex"]].concat();
     fails_with(&without_source, &["the form", "give SOURCE"]);
+}
+
+#[test]
+fn keys_that_do_not_match_count_among_the_skipped_rows() {
+    let folder = Folder::new();
+    let out = folder.path("out.papir");
+    let source = folder.write("phones", "+14155550100:spam\n555:short\n+4420:bank\nmixed:1\n");
+    let build = [
+        &["build", &source, "--out", &out, "--format", "pairs"],
+        &PLAIN[..],
+        &["--key-pattern", r"\+[0-9]{4,}", "--skip-bad"],
+    ]
+    .concat();
+
+    fails_with(
+        &[&build[..], &["1"]].concat(),
+        &["phones, line 4: the key `mixed`", "beyond the 1 bad rows"],
+    );
+    let output = papir(&[&build[..], &["2"]].concat());
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("line 2: the key `555` has 3 bytes"), "{stderr}");
+    assert_eq!(got(&out, &["+4420"]), b"bank");
 }
 
 #[test]

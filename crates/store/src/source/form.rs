@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::encoding::check_text;
+use super::key_pattern::KeyPattern;
 use super::row::Fault;
 
 /// The form of a text source, where its format leaves a choice.
@@ -31,6 +32,8 @@ pub struct KeyForm {
     pub bytes: Option<RangeInclusive<usize>>,
     /// Requires hexadecimal digits, with letters of one case in all keys.
     pub hex: bool,
+    /// The pattern that whole keys match.
+    pub pattern: Option<KeyPattern>,
     /// Allows keys of text that are not UTF-8. Clients then look them up by the same bytes.
     pub binary: bool,
 }
@@ -39,8 +42,12 @@ pub struct KeyForm {
 pub(crate) static ANY_KEY: KeyForm = KeyForm {
     bytes: None,
     hex: false,
+    pattern: None,
     binary: true,
 };
+
+/// Bytes of a key that its fault shows.
+const SHOWN_BYTES: usize = 64;
 
 /// The case of hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -78,7 +85,10 @@ impl<'a> KeyCheck<'a> {
         if self.form.hex {
             self.check_hex(key)?;
         }
-        Ok(())
+        match &self.form.pattern {
+            Some(pattern) => check_pattern(key, pattern),
+            None => Ok(()),
+        }
     }
 
     fn check_hex(&mut self, key: &[u8]) -> Result<(), Fault> {
@@ -122,11 +132,24 @@ fn check_length(key: &[u8], lengths: &RangeInclusive<usize>) -> Result<(), Fault
     Err(fault(key, &found))
 }
 
+/// Refuses a key that does not match as a whole.
+fn check_pattern(key: &[u8], pattern: &KeyPattern) -> Result<(), Fault> {
+    if pattern.matches(key) {
+        return Ok(());
+    }
+
+    let found = key.len();
+    let found = format!("has {found} bytes, and does not match as a whole: expected `{pattern}`");
+    Err(fault(key, &found))
+}
+
 /// The fault of a key, which is shown as text and shortened.
 fn fault(key: &[u8], what: &str) -> Fault {
-    let text = String::from_utf8_lossy(&key[..key.len().min(64)]);
+    let begin = &key[..key.len().min(SHOWN_BYTES)];
+    let text = String::from_utf8_lossy(begin);
     let shown = text.escape_debug();
-    Fault::Reason(format!("the key `{shown}` {what}"))
+    let rest = if begin.len() < key.len() { "…" } else { "" };
+    Fault::Reason(format!("the key `{shown}{rest}` {what}"))
 }
 
 #[cfg(test)]
@@ -184,6 +207,27 @@ mod tests {
             format!("the key `` {no_hex}"),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn keys_match_the_pattern_as_a_whole() {
+        let form = KeyForm {
+            pattern: "[a-z]{2}".parse().ok(),
+            ..KeyForm::default()
+        };
+        let expected = ", and does not match as a whole: expected `[a-z]{2}`";
+        let found = faults(&form, &[b"ab", b"abc", b"a\n"]);
+        let other = format!("the key `abc` has 3 bytes{expected}");
+        let control = format!("the key `a\\n` has 2 bytes{expected}");
+        assert_eq!(found, [String::new(), other, control]);
+
+        // Only the beginning of a long key is shown.
+        let shown = "x".repeat(SHOWN_BYTES);
+        let long = faults(&form, &["x".repeat(1 << 16).as_bytes()]);
+        assert_eq!(
+            long,
+            [format!("the key `{shown}…` has 65536 bytes{expected}")]
+        );
     }
 
     #[test]

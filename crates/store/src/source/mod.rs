@@ -85,6 +85,7 @@ mod given;
 mod input;
 mod json;
 mod jsonl;
+mod key_pattern;
 mod lines;
 mod named;
 #[cfg(feature = "parquet")]
@@ -113,6 +114,7 @@ pub(crate) use input::Input;
 pub use input::without_mark;
 #[cfg(feature = "postgres")]
 pub(crate) use json::{json_object, json_string};
+pub use key_pattern::KeyPattern;
 pub use pattern::expand;
 pub(crate) use raw::{
     FileRecords, PackedRecords, is_stream, records as raw_records, shape as raw_shape,
