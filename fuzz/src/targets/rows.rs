@@ -4,7 +4,10 @@ use std::fs;
 
 use papir_core::{Error, NoProgress, Run};
 use papir_lookup::BucketTarget;
-use papir_store::{Build, BuildOptions, ChangeColumns, Format, Preparation, Prepare, read_changes};
+use papir_store::{
+    Build, BuildOptions, ChangeColumns, Format, KeyForm, Preparation, Prepare, TextForm,
+    read_changes,
+};
 
 use crate::{Target, outcome};
 
@@ -122,6 +125,8 @@ pub(super) fn changes() -> Target {
                 ("csv", None),
                 ("jsonl", None),
                 ("jsonl", Some("gone")),
+                ("tsv", Some("gone")),
+                ("txt", None),
             ];
 
             let outcomes = sources.map(|(extension, delete)| {
@@ -132,6 +137,8 @@ pub(super) fn changes() -> Target {
                     key: "k".to_owned(),
                     values: vec!["v".to_owned()],
                     delete: delete.map(str::to_owned),
+                    text: TextForm::default(),
+                    keys: KeyForm::default(),
                     longest_value: 100,
                 };
                 let changes = read_changes(&source, None, &columns, &NoProgress);

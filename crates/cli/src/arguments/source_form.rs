@@ -8,14 +8,9 @@ use papir_store::{BuildOptions, Format, KeyForm, KeyPattern, TextForm};
 
 use crate::failure::Failure;
 
-/// Options of commands that read a source of records.
-#[derive(Args)]
-pub(crate) struct SourceFormArguments {
-    /// The source's format [default: from the extension .csv, .tsv, .tab, .jsonl, .ndjson, .txt
-    /// (list), .parquet, .sqlite, .sqlite3 or .db, else from the first bytes]. Text may be
-    /// compressed by gzip or zstd (.csv.gz), and so may raw records in a file named .gz or .zst.
-    #[arg(long)]
-    format: Option<SourceFormat>,
+/// Options for the form of a text, where its format leaves a choice.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TextArguments {
     /// The byte between the fields of a csv or tsv source, as in `;` or `tab` [default: a comma, in
     /// tsv a tab].
     #[arg(long, value_name = "BYTE", value_parser = parse_delimiter)]
@@ -28,6 +23,11 @@ pub(crate) struct SourceFormArguments {
     /// colon].
     #[arg(long, value_name = "TEXT")]
     separator: Option<String>,
+}
+
+/// Options for the form that all keys must have.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct KeyFormArguments {
     /// The number of bytes that each key has, or the fewest and the most. A row with another key is
     /// bad, as in a truncated file.
     #[arg(long, value_name = "N|MIN..MAX", value_parser = parse_lengths)]
@@ -39,6 +39,83 @@ pub(crate) struct SourceFormArguments {
     /// with another key is bad.
     #[arg(long, value_name = "REGEX")]
     key_pattern: Option<KeyPattern>,
+}
+
+impl TextArguments {
+    /// The form of a text.
+    pub(crate) fn form(&self) -> TextForm {
+        TextForm {
+            delimiter: self.delimiter,
+            no_header: self.no_header,
+            separator: self.separator.clone().map(String::into_bytes),
+        }
+    }
+
+    /// The options, and whether each is given.
+    pub(crate) fn given(&self) -> [(&'static str, bool); 3] {
+        [
+            ("--delimiter", self.delimiter.is_some()),
+            ("--no-header", self.no_header),
+            ("--separator", self.separator.is_some()),
+        ]
+    }
+}
+
+impl KeyFormArguments {
+    /// The form of keys, which may be `binary`.
+    pub(crate) fn form(&self, binary: bool) -> KeyForm {
+        KeyForm {
+            bytes: self.key_length.clone(),
+            hex: self.key_hex,
+            pattern: self.key_pattern.clone(),
+            binary,
+        }
+    }
+
+    /// The options, and whether each is given.
+    pub(crate) fn given(&self) -> [(&'static str, bool); 3] {
+        [
+            ("--key-length", self.key_length.is_some()),
+            ("--key-hex", self.key_hex),
+            ("--key-pattern", self.key_pattern.is_some()),
+        ]
+    }
+}
+
+/// The files of a source, in order.
+pub(crate) struct SourceFiles {
+    pub(crate) first: PathBuf,
+    pub(crate) more: Vec<PathBuf>,
+}
+
+impl SourceFiles {
+    /// The files that paths and patterns name.
+    pub(crate) fn named(paths: &[PathBuf]) -> Result<Self, Failure> {
+        let mut found = Vec::new();
+        for path in paths {
+            found.extend(papir_store::expand(path)?);
+        }
+
+        let mut found = found.into_iter();
+        Ok(Self {
+            first: found.next().unwrap_or_default(),
+            more: found.collect(),
+        })
+    }
+}
+
+/// Options of commands that read a source of records.
+#[derive(Args)]
+pub(crate) struct SourceFormArguments {
+    /// The source's format [default: from the extension .csv, .tsv, .tab, .jsonl, .ndjson, .txt
+    /// (list), .parquet, .sqlite, .sqlite3 or .db, else from the first bytes]. Text may be
+    /// compressed by gzip or zstd (.csv.gz), and so may raw records in a file named .gz or .zst.
+    #[arg(long)]
+    format: Option<SourceFormat>,
+    #[command(flatten)]
+    text: TextArguments,
+    #[command(flatten)]
+    keys: KeyFormArguments,
     /// Allow keys that are not UTF-8 in text sources. Without it, such a key is a bad row: text in
     /// another encoding would be looked up in vain.
     #[arg(long)]
@@ -88,17 +165,11 @@ impl SourceFormArguments {
         record_bytes: Option<u64>,
         out: &Path,
     ) -> Result<BuildOptions, Failure> {
-        let mut found = Vec::new();
-        for file in files {
-            found.extend(papir_store::expand(file)?);
-        }
-
-        let mut found = found.into_iter();
-        let first = found.next().unwrap_or_default();
+        let SourceFiles { first, more } = SourceFiles::named(files)?;
         let mut options = BuildOptions {
-            more: found.collect(),
+            more,
             format: self.format.map(Format::from),
-            text: self.text(),
+            text: self.text.form(),
             keys: self.keys(),
             record_bytes,
             ..BuildOptions::new(first, out)
@@ -107,27 +178,14 @@ impl SourceFormArguments {
         Ok(options)
     }
 
-    fn text(&self) -> TextForm {
-        TextForm {
-            delimiter: self.delimiter,
-            no_header: self.no_header,
-            separator: self.separator.clone().map(String::into_bytes),
-        }
-    }
-
     fn keys(&self) -> KeyForm {
-        KeyForm {
-            bytes: self.key_length.clone(),
-            hex: self.key_hex,
-            pattern: self.key_pattern.clone(),
-            binary: self.binary_keys,
-        }
+        self.keys.form(self.binary_keys)
     }
 
     /// Returns whether any of the options is given.
     pub(crate) fn is_given(&self) -> bool {
         self.format.is_some()
-            || self.text() != TextForm::default()
+            || self.text.form() != TextForm::default()
             || self.keys() != KeyForm::default()
     }
 }

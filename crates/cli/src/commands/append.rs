@@ -10,6 +10,7 @@ use papir_store::{AppendOptions, Format};
 
 use super::update;
 use crate::arguments::sign::KeyArguments;
+use crate::arguments::source_form::{SourceFiles, TextArguments};
 use crate::failure::Outcome;
 use crate::progress::Bars;
 
@@ -24,13 +25,15 @@ pub(crate) struct Arguments {
     /// The prepared database.
     file: PathBuf,
     /// The records: raw ones of the database's length, or a source with columns; - for standard
-    /// input.
-    #[arg(value_name = "SOURCE")]
-    source: PathBuf,
+    /// input. Several files with columns, and a pattern with * or ?, are read in order.
+    #[arg(value_name = "SOURCE", required = true)]
+    sources: Vec<PathBuf>,
     /// Format of the source: csv, tsv, jsonl, parquet, sqlite or raw [default: from the extension,
     /// else raw].
     #[arg(long)]
     format: Option<Format>,
+    #[command(flatten)]
+    text: TextArguments,
     /// The columns or fields of the values, separated by commas [default: those of the database's
     /// source].
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
@@ -57,19 +60,23 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let sign = arguments.key.sign()?;
     let Arguments {
         file,
-        source,
+        sources,
         format,
+        text,
         value: values,
         delta_bytes: most,
         json,
         ..
     } = arguments;
+    let SourceFiles { first, more } = SourceFiles::named(&sources)?;
     let options = AppendOptions {
+        more,
         format,
+        text: text.form(),
         values,
         sign,
         most,
-        ..AppendOptions::new(file, source)
+        ..AppendOptions::new(file, first)
     };
 
     let start = Instant::now();

@@ -23,8 +23,8 @@ use crate::service::follow_loop::{Event, Following};
 
 /// Publish the changes of a source as they arrive.
 ///
-/// The source is a CSV or JSON Lines file that grows, or standard input, with rows like those of
-/// `papir update`, or the table of a publication in PostgreSQL, by a replication slot. Each new
+/// The source is a text file that grows, or standard input, with rows like those of `papir update`,
+/// or the table of a publication in PostgreSQL, by a replication slot. Each new
 /// version is a delta beside the prepared database. It states how far the source was followed:
 /// after a restart, every change of a file or a slot is in exactly once. What a process took from
 /// standard input and did not publish is lost with it. Run it on the machine of the database's
@@ -33,8 +33,9 @@ use crate::service::follow_loop::{Event, Following};
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The source: a .csv, .jsonl or .ndjson file that grows, - for standard input, or
-    /// postgres://USER@HOST/DATABASE for a replication slot (with PGPASSWORD or PGPASSFILE).
+    /// The source: a .csv, .tsv, .jsonl, .ndjson or .txt file that grows, or a text of another name
+    /// with --format; - for standard input, or postgres://USER@HOST/DATABASE for a replication slot
+    /// (with PGPASSWORD or PGPASSFILE).
     source: PathBuf,
     /// The prepared database to change.
     #[arg(long, value_name = "FILE")]

@@ -55,9 +55,8 @@ pub(crate) struct Arguments {
     check_config: bool,
     #[command(flatten)]
     settings: Settings,
-    /// Follow this source of changes as `papir follow` does, and serve its versions: a .csv, .jsonl
-    /// or .ndjson file that grows, - for standard input, or postgres://… for a slot (for a single
-    /// FILE).
+    /// Follow this source of changes as `papir follow` does, and serve its versions: a text file
+    /// that grows, - for standard input, or postgres://… for a slot (for a single FILE).
     #[arg(long, value_name = "SOURCE", conflicts_with = "until_stdin_ends")]
     follow: Option<PathBuf>,
     #[command(flatten)]

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::arguments::changes::ChangeArguments;
 use crate::arguments::owner_key;
 use crate::arguments::sign::{self, SignArguments};
+use crate::arguments::source_form::SourceFiles;
 use crate::describe;
 use crate::failure::{Failure, Outcome};
 use crate::progress::Bars;
@@ -35,9 +36,10 @@ use crate::progress::Bars;
 pub(crate) struct Arguments {
     /// The prepared database, as written by `papir build`.
     file: PathBuf,
-    /// The change file; - for standard input.
-    #[arg(long, value_name = "CHANGES")]
-    from: PathBuf,
+    /// The change file; - for standard input. May be given several times, and be a pattern with *
+    /// or ?: the files then follow each other.
+    #[arg(long, value_name = "CHANGES", required = true)]
+    from: Vec<PathBuf>,
     #[command(flatten)]
     columns: ChangeArguments,
     /// Write the new version here, and leave FILE unchanged.
@@ -74,6 +76,8 @@ const EXAMPLES: &str = "Examples:
   papir update words.papir --from changes.csv --delete-column gone --keep 3
   papir update people.papir --from changes.jsonl --out people-next.papir
   papir update hashes.papir --from changes.csv --key index --value hash
+  papir update blocked.papir --from more.txt
+  papir update hashes.papir --from 'new/*.txt.zst' --format pairs --key-length 40 --key-hex
   papir update words.papir --from changes.csv --delta
   papir update secret.papir --from changes.csv --encrypt secret.key
   papir update words.papir --from changes.csv --sign owner.key
@@ -84,8 +88,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // again.
     papir_research::register()?;
 
+    let SourceFiles { first, more } = SourceFiles::named(&arguments.from)?;
     if let Some(out) = &arguments.out {
-        let mut inputs = vec![arguments.from.as_path()];
+        let mut inputs = vec![first.as_path()];
+        inputs.extend(more.iter().map(PathBuf::as_path));
         inputs.extend(arguments.encrypt.as_deref());
         inputs.extend(arguments.signing.files());
         // The database itself is updated in place.
@@ -93,6 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 
     let options = UpdateOptions {
+        more,
         out: arguments.out.clone(),
         force: arguments.force,
         keep: arguments.keep,
@@ -103,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         encrypt: owner_key::read(arguments.encrypt.as_deref())?,
         ..arguments
             .columns
-            .set(UpdateOptions::new(&arguments.file, &arguments.from))
+            .set(UpdateOptions::new(&arguments.file, first))
     };
 
     // Timed after the key files have been read: a passphrase or a slow disk is no time of the

@@ -187,6 +187,33 @@ fn empty_and_invalid_updates_leave_the_file_unchanged() {
 }
 
 #[test]
+fn changes_are_read_from_other_text_and_several_files() {
+    let folder = Folder::new();
+    let words = build(&folder, &["--scheme", "plain", "--insecure-plain"]);
+    folder.write("new1.csv", "word 1;one\n");
+    folder.write("new2.csv", "new;two\n");
+    let pattern = folder.path("new?.csv");
+    let update = ["update", &words, "--from", &pattern, "--no-header"];
+    let columns = ["--delimiter", ";", "--key", "1", "--value", "2"];
+    let all = [&update[..], &columns].concat();
+    succeeds(&all);
+
+    let checked = [&all[..], &["--key-pattern", "word [0-9]+"]].concat();
+    fails_with(&checked, &["new2.csv, line 1: the key `new` has 3 bytes"]);
+    let list = folder.write("more.txt", "a\nb\n");
+    fails_with(
+        &["update", &words, "--from", &list],
+        &["a list source for a database with values"],
+    );
+    let pairs = folder.write("more.txt", "word 1\tthree\n");
+    let update = ["update", &words, "--from", &pairs, "--format", "pairs"];
+    succeeds(&[&update[..], &["--separator", "\t"]].concat());
+    let service = Service::start(&[&words], &[OPEN]);
+    let get = |key: &str| succeeds(&["get", &service.url, OPEN, key]);
+    assert_eq!((get("word 1").as_str(), get("new").as_str()), ("three", "two"));
+}
+
+#[test]
 fn changes_go_beside_the_file_and_are_merged_under_a_running_service() {
     let folder = Folder::new();
     let words = build(&folder, &["--scheme", "inspire"]);

@@ -18,7 +18,8 @@ use crate::file::{is_standard_input, stem_of};
 use crate::publish::check_output;
 use crate::snapshot::{Sign, Signing, check_name};
 use crate::source::{
-    Columns, Deletes, Format, Given, KeyForm, RowsRequest, Selection, TextForm, format_of_content,
+    Columns, Deletes, Format, Given, KeyForm, RowsRequest, Selection, TextForm, check_files,
+    format_of_content,
 };
 use crate::versions::{log_to_continue, refuse_published, stored_log};
 
@@ -390,20 +391,7 @@ impl BuildOptions {
             ));
         }
 
-        for file in self.files() {
-            let found = if is_standard_input(file) {
-                "standard input"
-            } else if self.format.is_none() && Format::of(file) != format {
-                Format::of(file).name()
-            } else {
-                continue;
-            };
-            return Err(Error::options(
-                format!("{} among several files: {found}", file.display()),
-                format!("{} files", format.name()),
-            ));
-        }
-        Ok(())
+        check_files(self.files(), self.format, format)
     }
 
     /// Refuses options that contradict each other.
@@ -420,7 +408,7 @@ impl BuildOptions {
         let format = self.format();
         self.check_files(format)?;
         self.check_source(format)?;
-        self.check_text(format)?;
+        self.text.check(format)?;
         self.check_table()?;
         self.check_record_bytes(format)?;
         self.check_selection(format)
@@ -452,38 +440,6 @@ impl BuildOptions {
             ));
         }
         Ok(())
-    }
-
-    /// Refuses a form of text that the format does not have.
-    fn check_text(&self, format: Format) -> Result<()> {
-        let TextForm {
-            delimiter,
-            no_header,
-            ref separator,
-        } = self.text;
-        if (delimiter.is_some() || no_header) && !format.has_fields() {
-            return Err(Error::options(
-                format!("delimiter or header of a {} source", format.name()),
-                "csv or tsv",
-            ));
-        }
-        if separator.is_some() && format != Format::Pairs {
-            return Err(Error::options(
-                format!("a separator of a {} source", format.name()),
-                "pairs",
-            ));
-        }
-        if separator.as_ref().is_some_and(Vec::is_empty) {
-            return Err(Error::options("an empty separator", "at least a byte"));
-        }
-
-        match delimiter {
-            Some(b'"' | b'\r' | b'\n') => Err(Error::options(
-                "a quote or a line end between fields",
-                "another delimiter",
-            )),
-            _ => Ok(()),
-        }
     }
 
     /// Refuses options of a keyed table without keys, and of the scheme's tables without tables.

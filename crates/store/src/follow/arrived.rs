@@ -8,7 +8,7 @@ pub(super) const REPLACED: &str = "the database was replaced by one without the 
 
 /// Whole rows of a source, and the place after them.
 pub(super) struct Arrived {
-    /// The header of CSV; empty for JSON Lines.
+    /// The first row of CSV and TSV; otherwise empty.
     pub(super) header: Vec<u8>,
     pub(super) rows: Vec<u8>,
     /// Number of lines before the rows.

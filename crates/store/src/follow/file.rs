@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use super::arrived::{Arrived, TornRow};
-use super::rows::{GrowingText, MAX_ROW, too_long};
+use super::rows::{GrowingForm, GrowingText, MAX_ROW, too_long};
 use crate::error::{Error, Result};
 use crate::file::open_regular;
 use crate::snapshot::Followed;
-use crate::source::{Format, count_lines};
+use crate::source::count_lines;
 
 /// Number of bytes before a place that identify the source.
 const BEFORE: u64 = 4096;
@@ -53,7 +53,7 @@ pub(super) enum TextAfter {
 /// the one that the place is in is refused, and so is a row longer than [`MAX_ROW`].
 pub(super) fn arrived(
     path: &Path,
-    format: Format,
+    form: GrowingForm,
     from: Option<&Followed>,
     most: usize,
 ) -> Result<TextAfter> {
@@ -65,17 +65,19 @@ pub(super) fn arrived(
         source.check(from)?;
     }
 
-    let Some(header) = source.header(format)? else {
+    let Some(header) = source.header(form)? else {
         return Ok(TextAfter::Waiting(TornRow::of(source.length, 1)));
     };
     let (start, before) = match from {
         Some(from) => (from.bytes, from.lines),
+        // The first row is a row like the others.
+        None if !form.has_header() => (0, 0),
         None => (header.len() as u64, count_lines(&header)),
     };
 
     // At most the longest row: memory is bounded however far the source is ahead.
     let mut rows = source.part(start, MAX_ROW as u64)?;
-    let whole = growing(format, &rows).rows_within(most);
+    let whole = growing(form, &rows).rows_within(most);
     if whole == 0 && rows.len() == MAX_ROW {
         return Err(too_long(path, before + 1));
     }
@@ -102,9 +104,9 @@ pub(super) fn arrived(
 }
 
 /// A part of a file, to which more may be appended.
-fn growing(format: Format, text: &[u8]) -> GrowingText<'_> {
+fn growing(form: GrowingForm, text: &[u8]) -> GrowingText<'_> {
     GrowingText {
-        format,
+        form,
         text,
         ended: false,
     }
@@ -135,15 +137,15 @@ impl<'a> GrowingFile<'a> {
         read.map(|_| bytes).map_err(Error::io("reading", self.path))
     }
 
-    /// The header, empty for JSON Lines; `None` if it is not complete yet.
-    fn header(&mut self, format: Format) -> Result<Option<Vec<u8>>> {
-        if format != Format::Csv {
+    /// The first row of CSV and TSV, otherwise nothing; `None` if it is not complete yet.
+    fn header(&mut self, form: GrowingForm) -> Result<Option<Vec<u8>>> {
+        if !form.has_first_row() {
             return Ok(Some(Vec::new()));
         }
 
         // Read at each look: a source that was emptied or replaced has another one.
         let begin = self.part(0, self.length.min(MAX_ROW as u64))?;
-        match growing(format, &begin).first_row() {
+        match growing(form, &begin).first_row() {
             Some(end) => Ok(Some(begin[..end].to_vec())),
             None if begin.len() == MAX_ROW => Err(too_long(self.path, 1)),
             None => Ok(None),

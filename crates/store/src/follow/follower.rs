@@ -8,13 +8,17 @@ use super::arrived::{Arrived, REPLACED, TornRow};
 use super::file::{self, FileState, TextAfter};
 use super::options::{FollowOptions, OnBadRow, SlotOptions};
 use super::pipe::Pipe;
+use super::rows::GrowingForm;
 #[cfg(feature = "postgres")]
 use super::slot::{Peeked, ReplicationSlot};
 use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
 use crate::file::is_standard_input;
 use crate::snapshot::Followed;
-use crate::source::{Format, PartOfSource, SkippedRow, changes_in, format_of_changes};
+use crate::source::{
+    Format, KeyForm, PartOfSource, SkippedRow, TextForm, changes_in, format_of_changes,
+    has_packed_name,
+};
 use crate::update::{DeltaReport, Draft};
 
 /// Maximum number of bytes of a file or of standard input that become one version: 1 MiB.
@@ -38,7 +42,7 @@ pub struct Step {
 /// Follows one source.
 pub struct Follower {
     options: FollowOptions,
-    format: Format,
+    form: GrowingForm,
     source: ChangeSource,
     /// Maximum number of bytes of a file or of standard input that become one version.
     at_once: usize,
@@ -99,21 +103,55 @@ fn slot_source(_: &FollowOptions, slot: &SlotOptions) -> Result<ChangeSource> {
     })
 }
 
+/// Refuses a form of text or keys for a slot, whose rows have columns.
+fn check_slot(options: &FollowOptions) -> Result<()> {
+    let any_key = KeyForm {
+        binary: true,
+        ..KeyForm::default()
+    };
+    let update = &options.update;
+    if update.text == TextForm::default() && update.keys == any_key {
+        return Ok(());
+    }
+    Err(Error::options(
+        "a form of text or keys for a replication slot",
+        "a file or standard input",
+    ))
+}
+
+/// Refuses text that cannot grow row by row, or has another form than its format.
+fn check_text(options: &FollowOptions, format: Format) -> Result<()> {
+    let update = &options.update;
+    update.text.check(format)?;
+    if !update.more.is_empty() {
+        return Err(Error::options("several files to follow", "one"));
+    }
+
+    if has_packed_name(&update.changes) {
+        let reason = "a compressed file: expected text, to which rows are appended \
+                      (`papir update --delta` reads compressed files)";
+        return Err(Error::unreadable(&update.changes, reason));
+    }
+    Ok(())
+}
+
 impl Follower {
     /// Prepares to follow a source.
     ///
     /// # Errors
-    /// [`crate::Error::Options`] for a source that is neither CSV nor JSON Lines. For a slot,
-    /// errors of the database, of the connection to the server, and of a slot that does not
-    /// continue the database.
+    /// [`crate::Error::Options`] for a source that is no text, or not one file, and
+    /// [`crate::Error::Unreadable`] for a compressed file. For a slot, errors of the database, of
+    /// the connection to the server, and of a slot that does not continue the database.
     pub fn new(options: FollowOptions) -> Result<Self> {
         let path = &options.update.changes;
         if let Some(slot) = &options.slot {
+            check_slot(&options)?;
             let source = slot_source(&options, slot)?;
             return Ok(Self::of(options, Format::JsonLines, source));
         }
 
         let format = format_of_changes(path, options.update.format)?;
+        check_text(&options, format)?;
         let source = if is_standard_input(path) {
             ChangeSource::Pipe(Pipe::new(stdin()))
         } else {
@@ -124,8 +162,8 @@ impl Follower {
 
     fn of(options: FollowOptions, format: Format, source: ChangeSource) -> Self {
         Self {
+            form: GrowingForm::new(format, &options.update.text),
             options,
-            format,
             source,
             at_once: MOST_AT_ONCE,
             passed: None,
@@ -245,7 +283,7 @@ impl Follower {
                 Ok(is_new.then_some(Taken::Changed(state)))
             }
             ChangeSource::Pipe(pipe) => Ok(pipe
-                .arrived(self.format, self.at_once)?
+                .arrived(self.form, self.at_once)?
                 .map(Taken::FromPipe)),
             #[cfg(feature = "postgres")]
             ChangeSource::Slot(slot) => Ok(slot.peek()?.map(Taken::FromSlot)),
@@ -268,7 +306,7 @@ impl Follower {
                 }
                 places.stated = now;
 
-                match file::arrived(path, self.format, from, self.at_once)? {
+                match file::arrived(path, self.form, from, self.at_once)? {
                     TextAfter::Rows(arrived) => {
                         places.waiting = None;
                         Ok(Some(arrived))
@@ -283,10 +321,9 @@ impl Follower {
             (Taken::FromPipe(arrived), _) => Ok(Some(arrived)),
             #[cfg(feature = "postgres")]
             (Taken::FromSlot(peeked), ChangeSource::Slot(slot)) => {
-                let columns = self
-                    .options
-                    .update
-                    .columns(draft.metadata(), draft.longest())?;
+                let FollowOptions { update, .. } = &self.options;
+                let format = self.form.format;
+                let columns = update.columns(format, draft.metadata(), draft.longest())?;
                 slot.accept(&peeked, from, stated, &columns)
             }
             _ => Ok(None),
@@ -342,7 +379,8 @@ impl Follower {
     /// Adds the rows that have arrived. Returns the skipped rows.
     fn add(&self, draft: &mut Draft, arrived: &Arrived) -> Result<Vec<SkippedRow>> {
         let FollowOptions { update, on_bad, .. } = &self.options;
-        let columns = update.columns(draft.metadata(), draft.longest())?;
+        let format = self.form.format;
+        let columns = update.columns(format, draft.metadata(), draft.longest())?;
 
         let Arrived {
             header,
@@ -352,7 +390,7 @@ impl Follower {
         } = arrived;
         let part = PartOfSource {
             path: &update.changes,
-            format: self.format,
+            format,
             header,
             rows,
             lines: *lines,

@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
 use super::arrived::{Arrived, TornRow};
-use super::rows::{GrowingText, MAX_ROW, too_long};
+use super::rows::{GrowingForm, GrowingText, MAX_ROW, too_long};
 use crate::error::Result;
-use crate::source::{Format, count_lines};
+use crate::source::count_lines;
 
 /// Bytes of one read.
 const READ: usize = 1 << 16;
@@ -52,19 +52,24 @@ impl Pipe {
     /// The next whole rows that have arrived, one or at most `most` bytes of them; `None` if there
     /// are none yet. The last row of a stream that has ended is whole without a line end. A row
     /// longer than [`MAX_ROW`] is an error.
-    pub(super) fn arrived(&mut self, format: Format, most: usize) -> Result<Option<Arrived>> {
+    pub(super) fn arrived(&mut self, form: GrowingForm, most: usize) -> Result<Option<Arrived>> {
         self.take_parts()?;
 
         if self.header.is_none() {
-            let end = match format {
-                Format::Csv => self.whole(format, 0)?,
-                _ => Some(0),
+            let end = if form.has_first_row() {
+                self.whole(form, 0)?
+            } else {
+                Some(0)
             };
-            self.header = end.map(|end| self.pass(end));
+            // A first row that is no header is published with the others.
+            self.header = end.map(|end| match form.has_header() {
+                true => self.pass(end),
+                false => self.text[..end].to_vec(),
+            });
         }
 
         // The rows stay in the text until they are passed: they are not published yet.
-        let (Some(header), Some(end)) = (self.header.clone(), self.whole(format, most)?) else {
+        let (Some(header), Some(end)) = (self.header.clone(), self.whole(form, most)?) else {
             return Ok(None);
         };
         Ok(Some(Arrived {
@@ -85,11 +90,11 @@ impl Pipe {
 
     /// Length of the first row, or of at most `most` bytes of whole rows; `None` if there are none
     /// yet.
-    fn whole(&self, format: Format, most: usize) -> Result<Option<usize>> {
+    fn whole(&self, form: GrowingForm, most: usize) -> Result<Option<usize>> {
         // At most the longest row: more would be scanned again at each look.
         let begin = &self.text[..self.text.len().min(MAX_ROW)];
         let text = GrowingText {
-            format,
+            form,
             text: begin,
             ended: self.ended && begin.len() == self.text.len(),
         };
@@ -145,6 +150,12 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::source::{Format, TextForm};
+
+    /// The form of a format without choices.
+    fn form(format: Format) -> GrowingForm {
+        GrowingForm::new(format, &TextForm::default())
+    }
 
     /// The rows of a stream in parts of at most `most` bytes, and the lines before each part.
     fn parts(text: impl Into<Vec<u8>>, most: usize) -> Result<Vec<(u64, String)>> {
@@ -158,11 +169,11 @@ mod tests {
                 rows,
                 lines,
                 ..
-            }) = pipe.arrived(Format::Csv, most)?
+            }) = pipe.arrived(form(Format::Csv), most)?
             {
                 assert_eq!(header, b"k,v\n");
 
-                let again = pipe.arrived(Format::Csv, most)?.unwrap();
+                let again = pipe.arrived(form(Format::Csv), most)?.unwrap();
                 assert_eq!(
                     (&again.rows, again.lines),
                     (&rows, lines),
@@ -205,10 +216,10 @@ mod tests {
         let begin = Instant::now();
         while pipe.text.len() < MAX_ROW {
             assert!(begin.elapsed() < Duration::from_secs(60));
-            drop(pipe.arrived(Format::JsonLines, MAX_ROW));
+            drop(pipe.arrived(form(Format::JsonLines), MAX_ROW));
         }
         assert!(
-            pipe.arrived(Format::JsonLines, MAX_ROW).is_err() && pipe.text.len() < MAX_ROW + READ
+            pipe.arrived(form(Format::JsonLines), MAX_ROW).is_err() && pipe.text.len() < MAX_ROW + READ
         );
     }
 }

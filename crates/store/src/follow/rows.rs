@@ -4,15 +4,45 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::file::name_of;
-use crate::source::{Format, RowScanner, Scanned, StrayQuote, is_line_end, line_end};
+use crate::source::{Format, RowScanner, Scanned, StrayQuote, TextForm, is_line_end, line_end};
 
 /// Maximum length of a row, and of the header of CSV, in bytes.
 pub(super) const MAX_ROW: usize = 1 << 20;
 
+/// The form of a text that grows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GrowingForm {
+    pub(super) format: Format,
+    /// The byte between fields, in formats with fields.
+    delimiter: u8,
+    no_header: bool,
+}
+
+impl GrowingForm {
+    /// The form of a format of text.
+    pub(super) fn new(format: Format, text: &TextForm) -> Self {
+        Self {
+            format,
+            delimiter: text.delimiter_in(format),
+            no_header: text.no_header,
+        }
+    }
+
+    /// Returns whether the first row tells the number of columns of all rows.
+    pub(super) fn has_first_row(self) -> bool {
+        self.format.has_fields()
+    }
+
+    /// Returns whether this row names the columns, and is no row of the database.
+    pub(super) fn has_header(self) -> bool {
+        self.has_first_row() && !self.no_header
+    }
+}
+
 /// The beginning of a text that grows, at the beginning of a row.
 #[derive(Clone, Copy)]
 pub(super) struct GrowingText<'a> {
-    pub(super) format: Format,
+    pub(super) form: GrowingForm,
     pub(super) text: &'a [u8],
     /// Set if nothing follows: the last row is whole without a line end.
     pub(super) ended: bool,
@@ -47,7 +77,7 @@ impl<'a> GrowingText<'a> {
     fn ends(self) -> Ends<'a> {
         Ends {
             text: self,
-            scanner: RowScanner::new(MAX_ROW, b','),
+            scanner: RowScanner::new(MAX_ROW, self.form.delimiter),
             begin: 0,
         }
     }
@@ -64,18 +94,14 @@ impl Iterator for Ends<'_> {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
-        let GrowingText {
-            format,
-            text,
-            ended,
-        } = self.text;
+        let GrowingText { form, text, ended } = self.text;
         let rest = &text[self.begin..];
         let first = rest.first()?;
 
-        let length = if format != Format::Csv {
+        let length = if form.format == Format::JsonLines {
             let end = rest.iter().position(|&byte| byte == b'\n');
             end.map(|end| end + 1).or(ended.then_some(rest.len()))
-        } else if is_line_end(first) {
+        } else if !form.has_first_row() || is_line_end(first) {
             line_end(rest, 0, ended)
         } else {
             match self.scanner.scan(rest, ended) {
@@ -114,7 +140,7 @@ mod tests {
 
     fn growing(format: Format, text: &[u8]) -> GrowingText<'_> {
         GrowingText {
-            format,
+            form: GrowingForm::new(format, &TextForm::default()),
             text,
             ended: false,
         }
@@ -179,6 +205,12 @@ mod tests {
 
         let json = b"{\"a\":\"\\\"\"}\n{\"b\"";
         assert_eq!(growing(Format::JsonLines, json).rows_within(MAX_ROW), 11);
+
+        // Other text than JSON may also end its lines by carriage returns.
+        let list = growing(Format::List, b"a\rb\r\n\"c\n\"d\r");
+        assert_eq!(list.ends().collect::<Vec<_>>(), [2, 5, 8]);
+        let tsv = growing(Format::Tsv, b"a\t\"b\nc\"\nd,\"e\n");
+        assert_eq!(tsv.ends().collect::<Vec<_>>(), [8, 13]);
 
         let torn = growing(Format::Csv, b"torn");
         let end = GrowingText {

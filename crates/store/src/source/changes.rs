@@ -4,34 +4,38 @@
 //! column that [`ChangeColumns::delete`] names or, in JSON Lines, in the field `_delete`. The marks
 //! `1`, `true` and `yes`, in upper or lower case, mean a deletion. The marks `0`, `false`, `no` and
 //! an empty field do not; in JSON, neither do `null` and an absent field. Any other mark is an
-//! error. The value columns of a deletion are ignored, and in JSON Lines they may be absent.
+//! error. The value columns of a deletion are ignored, and in JSON Lines they may be absent. Lists,
+//! pairs and hosts files have no deletions.
 
 use std::io::Cursor;
 use std::path::Path;
 
 use papir_core::{NoProgress, Progress};
 
-use super::csv::FieldForm;
+use super::csv::{count_lines, is_line_end};
 use super::filter::RowFilter;
-use super::form::{ANY_KEY, DEFAULT_TEXT};
+use super::form::{KeyForm, TextForm};
 use super::format::Format;
-use super::input::Input;
-use super::read::read;
+use super::input::{Input, is_packed, without_mark};
+use super::read::{read, read_text};
 use super::request::{Columns, Deletes, RowsRequest, Selection};
 use super::row::{Position, SkippedRow};
-use super::{csv, jsonl};
 use crate::error::{Error, Result};
 use crate::file::name_of;
 
-/// The columns of a file of changes.
+/// The columns of a file of changes, and the form of its text and keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeColumns {
-    /// The key column.
+    /// The key column. Without effect in lists, pairs and hosts files, whose lines have keys.
     pub key: String,
     /// The value columns; several become one JSON object, none an empty value.
     pub values: Vec<String>,
     /// The column that marks deletions. Without one, a CSV file has no deletions.
     pub delete: Option<String>,
+    /// The form of the text.
+    pub text: TextForm,
+    /// The form that all keys must have.
+    pub keys: KeyForm,
     /// Maximum length of a value in bytes; longer ones are errors that name the line.
     pub longest_value: u64,
 }
@@ -53,8 +57,8 @@ pub struct ChangeRow {
 /// `path` may be `-` for standard input. A `format` of `None` is detected by the file's extension.
 ///
 /// # Errors
-/// [`Error::Options`] for a source that is neither CSV nor JSON Lines, [`Error::MissingColumn`],
-/// [`Error::Line`] for a bad row, or [`papir_core::Error::Io`].
+/// [`Error::Options`] for a source that is no text, [`Error::MissingColumn`], [`Error::Line`] for a
+/// bad row, or [`papir_core::Error::Io`].
 pub fn read_changes(
     path: &Path,
     format: Option<Format>,
@@ -79,16 +83,16 @@ pub fn read_changes(
     Ok(changes)
 }
 
-/// The format of changes: CSV or JSON Lines. Another format is an error.
+/// The format of changes, which is one of text. Another format is an error.
 pub(crate) fn format_of_changes(path: &Path, format: Option<Format>) -> Result<Format> {
     let format = format.unwrap_or_else(|| Format::of(path));
-    if matches!(format, Format::Csv | Format::JsonLines) {
+    if format.is_text() || format == Format::JsonLines {
         return Ok(format);
     }
 
     Err(Error::options(
         format!("changes from a {} source", format.name()),
-        "csv or jsonl",
+        "csv, tsv, jsonl, list, pairs or hosts",
     ))
 }
 
@@ -97,7 +101,7 @@ pub(crate) struct PartOfSource<'a> {
     /// The source, for errors.
     pub(crate) path: &'a Path,
     pub(crate) format: Format,
-    /// The header of CSV, with its line's end; empty for JSON Lines.
+    /// The first row of CSV and TSV with its line's end, also if it is no header; otherwise empty.
     pub(crate) header: &'a [u8],
     pub(crate) rows: &'a [u8],
     /// Number of lines before the rows.
@@ -117,15 +121,35 @@ pub(crate) fn changes_in(
         rows,
         lines,
     } = *part;
-    let request = request(path, format, columns, if skips { u64::MAX } else { 0 });
+    let begin = if header.is_empty() { rows } else { header };
+    if is_packed(begin) {
+        let reason = "compressed by gzip or zstd: expected text, to which rows are appended \
+                      (`papir update --delta` reads compressed files)";
+        return Err(Error::unreadable(path, reason));
+    }
 
-    // The parser counts the header, which is not in front of these rows.
-    // Only of a file of another version, or a damaged one, does it have more lines than are before.
-    let before = lines.saturating_sub(csv::count_lines(header));
+    // With the first row in front, so that the same reader finds the same columns as in the whole
+    // source. That of a stream which ends with it may have no line end.
+    let mut text = header.to_vec();
+    if text.last().is_some_and(|byte| !is_line_end(byte)) {
+        text.push(b'\n');
+    }
+    let header_lines = count_lines(&text);
+    // A byte order mark would be in the middle of the text.
+    text.extend_from_slice(if lines == 0 { without_mark(rows) } else { rows });
+
+    let request = request(path, format, columns, if skips { u64::MAX } else { 0 });
     let mut filter = RowFilter::new(&request);
     let mut changes = Vec::new();
     let mut on_row = |position: Position<'_>, row| {
-        let line = before + position.number(0);
+        let number = position.number(0);
+        // A first row that is no header is among the rows as well, or in a part before them.
+        if number <= header_lines {
+            return Ok(());
+        }
+        // Only of a file of another version, or a damaged one, does the header have more lines than
+        // are before.
+        let line = (lines + number).saturating_sub(header_lines);
         if let Some(row) = filter.keep(Position::Line(line), row)? {
             changes.push(ChangeRow {
                 key: row.key,
@@ -136,17 +160,8 @@ pub(crate) fn changes_in(
         Ok(())
     };
 
-    // With the header in front, so that the same reader finds the same columns as in the whole
-    // source.
-    let text = Box::new(Cursor::new([header, rows].concat()));
-    let input = Input::of(name_of(path), text, &NoProgress);
-    match format {
-        Format::Csv => {
-            let form = FieldForm::new(format, request.text);
-            csv::rows(path, input, form, request.columns, &mut on_row)?
-        }
-        _ => jsonl::rows(path, input, request.columns, &mut on_row)?,
-    };
+    let input = Input::of(name_of(path), Box::new(Cursor::new(text)), &NoProgress);
+    read_text(&request, input, &mut on_row)?;
     Ok((changes, filter.skipped))
 }
 
@@ -160,11 +175,13 @@ fn request<'a>(
         key,
         values,
         delete,
+        text,
+        keys,
         longest_value,
     } = columns;
 
     let columns = Columns {
-        key: Some(key),
+        key: (!format.has_keys()).then_some(key.as_str()),
         values,
         deletes: Deletes::Marked(delete.as_deref()),
     };
@@ -173,9 +190,9 @@ fn request<'a>(
         path,
         more: &[],
         format,
-        text: &DEFAULT_TEXT,
+        text,
         columns,
-        keys: &ANY_KEY,
+        keys,
         selection: Selection::Whole,
         given: None,
         out: None,
@@ -189,14 +206,21 @@ fn request<'a>(
 mod tests {
     use super::*;
 
+    /// Columns of keys and values with these names.
+    fn columns_named(key: &str, value: &str) -> ChangeColumns {
+        ChangeColumns {
+            key: key.to_owned(),
+            values: vec![value.to_owned()],
+            delete: None,
+            text: TextForm::default(),
+            keys: KeyForm::default(),
+            longest_value: 10,
+        }
+    }
+
     #[test]
     fn a_place_with_fewer_lines_than_the_header_has_rows() {
-        let columns = ChangeColumns {
-            key: "k".to_owned(),
-            values: vec!["v".to_owned()],
-            delete: None,
-            longest_value: 10,
-        };
+        let columns = columns_named("k", "v");
         let part = PartOfSource {
             path: Path::new("a.csv"),
             format: Format::Csv,
@@ -208,5 +232,50 @@ mod tests {
         let (changes, skipped) = changes_in(&part, &columns, false).unwrap();
         assert_eq!(changes[0].key, b"a");
         assert!(changes.len() == 1 && skipped.is_empty());
+    }
+
+    #[test]
+    fn a_first_row_without_a_header_counts_once() {
+        let columns = ChangeColumns {
+            text: TextForm {
+                no_header: true,
+                ..TextForm::default()
+            },
+            ..columns_named("1", "2")
+        };
+        let found = |header: &[u8], rows: &[u8], lines| {
+            let part = PartOfSource {
+                path: Path::new("a.csv"),
+                format: Format::Csv,
+                header,
+                rows,
+                lines,
+            };
+            let (changes, _) = changes_in(&part, &columns, false).unwrap();
+            let rows = changes.into_iter().map(|row| (row.key, row.line));
+            rows.collect::<Vec<_>>()
+        };
+
+        let first = "\u{feff}a,1\n";
+        let whole = format!("{first}b,2\n");
+        let both = [(b"a".to_vec(), 1), (b"b".to_vec(), 2)];
+        assert_eq!(found(first.as_bytes(), whole.as_bytes(), 0), both);
+        assert_eq!(found(first.as_bytes(), b"b,2\n", 1), both[1..]);
+        assert_eq!(found(b"a,1", b"a,1", 0), both[..1], "no line end");
+    }
+
+    #[test]
+    fn a_part_of_a_compressed_source_is_refused() {
+        for begin in [&b"\x1f\x8b\x08\n"[..], b"\x28\xb5\x2f\xfd\n"] {
+            let part = PartOfSource {
+                path: Path::new("a.jsonl"),
+                format: Format::JsonLines,
+                header: b"",
+                rows: begin,
+                lines: 0,
+            };
+            let error = changes_in(&part, &columns_named("k", "v"), true).unwrap_err();
+            assert!(error.to_string().contains("expected text"), "{error}");
+        }
     }
 }

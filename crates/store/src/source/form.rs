@@ -3,8 +3,10 @@
 use std::ops::RangeInclusive;
 
 use super::encoding::check_text;
+use super::format::Format;
 use super::key_pattern::KeyPattern;
 use super::row::Fault;
+use crate::error::{Error, Result as StoreResult};
 
 /// The form of a text source, where its format leaves a choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +18,46 @@ pub struct TextForm {
     pub no_header: bool,
     /// The text between key and value of pairs, at least a byte; `None` for a colon.
     pub separator: Option<Vec<u8>>,
+}
+
+impl TextForm {
+    /// The byte between the fields of CSV or TSV.
+    pub(crate) fn delimiter_in(&self, format: Format) -> u8 {
+        let default = if format == Format::Tsv { b'\t' } else { b',' };
+        self.delimiter.unwrap_or(default)
+    }
+
+    /// Refuses a form that the format does not have.
+    pub(crate) fn check(&self, format: Format) -> StoreResult<()> {
+        let Self {
+            delimiter,
+            no_header,
+            separator,
+        } = self;
+        if (delimiter.is_some() || *no_header) && !format.has_fields() {
+            return Err(Error::options(
+                format!("delimiter or header of a {} source", format.name()),
+                "csv or tsv",
+            ));
+        }
+        if separator.is_some() && format != Format::Pairs {
+            return Err(Error::options(
+                format!("a separator of a {} source", format.name()),
+                "pairs",
+            ));
+        }
+        if separator.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Error::options("an empty separator", "at least a byte"));
+        }
+
+        match delimiter {
+            Some(b'"' | b'\r' | b'\n') => Err(Error::options(
+                "a quote or a line end between fields",
+                "another delimiter",
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The form without choices.

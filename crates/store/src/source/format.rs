@@ -6,6 +6,7 @@ use std::str::FromStr;
 use papir_core::Error as CoreError;
 
 use crate::error::Error;
+use crate::file::is_standard_input;
 
 /// The format of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,8 +156,31 @@ impl Format {
     }
 }
 
+/// Refuses files that are not one source: standard input among several, and a name that tells
+/// another format than `format`, unless that is given.
+pub(crate) fn check_files<'a>(
+    files: impl IntoIterator<Item = &'a Path>,
+    given: Option<Format>,
+    format: Format,
+) -> Result<(), Error> {
+    for file in files {
+        let found = if is_standard_input(file) {
+            "standard input"
+        } else if given.is_none() && Format::of(file) != format {
+            Format::of(file).name()
+        } else {
+            continue;
+        };
+        return Err(Error::options(
+            format!("{} among several files: {found}", file.display()),
+            format!("{} files", format.name()),
+        ));
+    }
+    Ok(())
+}
+
 /// Returns whether the name of a file says that it is compressed.
-pub(super) fn has_packed_name(path: &Path) -> bool {
+pub(crate) fn has_packed_name(path: &Path) -> bool {
     matches!(lower_extension(path).as_deref(), Some("gz" | "zst"))
 }
 

@@ -90,6 +90,11 @@ impl<'a> Input<'a> {
     }
 }
 
+/// Returns whether a stream that begins with these bytes is compressed.
+pub(super) fn is_packed(begin: &[u8]) -> bool {
+    begin.starts_with(&GZIP) || begin.starts_with(&ZSTD)
+}
+
 /// Decompresses the frames of a zstd stream.
 #[cfg(feature = "zstd")]
 fn unpack_zstd(path: &Path, packed: impl Read + 'static) -> Result<Box<dyn Read>> {

@@ -109,6 +109,7 @@ pub use encoding::has_utf_16_mark;
 pub(crate) use form::{ANY_KEY, DEFAULT_TEXT};
 pub use form::{KeyForm, TextForm};
 pub use format::Format;
+pub(crate) use format::{check_files, has_packed_name};
 pub use given::{Given, GivenRows};
 pub(crate) use input::Input;
 pub use input::without_mark;

@@ -153,28 +153,23 @@ fn read_file(
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
     let path = request.path;
-    let columns = request.columns;
 
     match format {
-        Format::Csv | Format::Tsv => {
-            let form = FieldForm::new(format, request.text);
+        Format::Csv
+        | Format::Tsv
+        | Format::List
+        | Format::Pairs
+        | Format::Hosts
+        | Format::JsonLines => {
             let input = Input::open_unpacked(path, progress)?;
-            csv::rows(path, input, form, columns, on_row)
-        }
-        Format::List | Format::Pairs | Format::Hosts => {
-            let rule = LineRule::new(format, request.text);
-            let input = Input::open_unpacked(path, progress)?;
-            lines::rows(path, input, rule, on_row)
-        }
-        Format::JsonLines => {
-            jsonl::rows(path, Input::open_unpacked(path, progress)?, columns, on_row)
+            read_text(request, input, on_row)
         }
         #[cfg(feature = "parquet")]
-        Format::Parquet => parquet::rows(path, columns, progress, on_row),
+        Format::Parquet => parquet::rows(path, request.columns, progress, on_row),
         #[cfg(feature = "sqlite")]
         Format::Sqlite => sqlite::rows(
             path,
-            columns,
+            request.columns,
             request.selection,
             request.longest,
             progress,
@@ -188,6 +183,28 @@ fn read_file(
         )),
         #[cfg(not(all(feature = "parquet", feature = "sqlite")))]
         format => format.check_support(path).map(|()| 0),
+    }
+}
+
+/// Passes every row of a text to `on_row`: of JSON Lines, unless the format is another one of text.
+/// Returns the number of bytes read.
+pub(super) fn read_text(
+    request: &RowsRequest<'_>,
+    input: Input<'_>,
+    on_row: &mut OnRow<'_>,
+) -> Result<u64> {
+    let path = request.path;
+    let columns = request.columns;
+    match request.format {
+        format @ (Format::Csv | Format::Tsv) => {
+            let form = FieldForm::new(format, request.text);
+            csv::rows(path, input, form, columns, on_row)
+        }
+        format @ (Format::List | Format::Pairs | Format::Hosts) => {
+            let rule = LineRule::new(format, request.text);
+            lines::rows(path, input, rule, on_row)
+        }
+        _ => jsonl::rows(path, input, columns, on_row),
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct RowOfFile {
 
 impl RowOfFile {
     /// The row as one number: in the order of the files, and for the first file the row itself.
-    pub(super) fn to_number(self) -> u64 {
+    pub(crate) fn to_number(self) -> u64 {
         let file = (self.file as u64) << ROW_BITS;
         file | self.row
     }

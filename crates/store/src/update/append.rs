@@ -1,6 +1,6 @@
 //! Appends records to a database without keys.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use papir_core::{Progress, Run};
 use papir_lookup::delta::MAX_DELTA_BYTES;
@@ -11,8 +11,8 @@ use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
 use crate::snapshot::Sign;
 use crate::source::{
-    ANY_KEY, ChangeRow, Columns, DEFAULT_TEXT, Deletes, Format, RowsRequest, Selection,
-    raw_records, rows,
+    ANY_KEY, ChangeRow, Columns, Deletes, Format, RowOfFile, RowsRequest, Selection, TextForm,
+    check_files, raw_records, rows,
 };
 
 /// Options of appending records.
@@ -22,8 +22,12 @@ pub struct AppendOptions {
     pub file: PathBuf,
     /// The records, in order.
     pub source: PathBuf,
+    /// More files of the same format, with the same columns: their records follow in this order.
+    pub more: Vec<PathBuf>,
     /// Their format; `None` detects it by extension.
     pub format: Option<Format>,
+    /// The form of a text source.
+    pub text: TextForm,
     /// The value columns. If empty, the value columns of the database's source.
     pub values: Vec<String>,
     /// Signs the version of a signed database.
@@ -40,7 +44,9 @@ impl AppendOptions {
         Self {
             file,
             source,
+            more: Vec::new(),
             format: None,
+            text: TextForm::default(),
             values: Vec::new(),
             sign: None,
             most: None,
@@ -86,6 +92,34 @@ pub fn append(options: &AppendOptions, run: &mut Run<'_>) -> Result<Option<Delta
     draft.publish(options.most, run)
 }
 
+/// The format of the source. Refuses a source whose lines have keys, a form of text that the format
+/// does not have, and several files that are not one source.
+fn format_of(options: &AppendOptions) -> Result<Format> {
+    let told = Format::of_records(&options.source);
+    let format = options.format.unwrap_or(told);
+    if format.has_lines() {
+        return Err(Error::options(
+            format!("records of a {} source, which has keys", format.name()),
+            "raw records, or a source with columns",
+        ));
+    }
+
+    options.text.check(format)?;
+    if options.more.is_empty() {
+        return Ok(format);
+    }
+    if !format.has_columns() {
+        return Err(Error::options(
+            format!("several {} sources", format.name()),
+            "one, or files with rows",
+        ));
+    }
+    let more = options.more.iter().map(PathBuf::as_path);
+    let files = std::iter::once::<&Path>(&options.source).chain(more);
+    check_files(files, options.format, format)?;
+    Ok(format)
+}
+
 /// A record to append.
 struct Appended {
     /// Its line in the source, or its number from 1 in a raw one.
@@ -95,19 +129,11 @@ struct Appended {
 
 /// Reads the records of the source.
 fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Result<Vec<Appended>> {
-    let format = options
-        .format
-        .unwrap_or_else(|| Format::of_records(&options.source));
+    let format = format_of(options)?;
     let longest = draft.longest();
     if format == Format::Raw {
         let most = options.most.unwrap_or(MAX_DELTA_BYTES);
         return read_raw(options, longest, most, progress);
-    }
-    if format.has_lines() {
-        return Err(Error::options(
-            format!("records of a {} source, which has keys", format.name()),
-            "raw records, or a source with columns",
-        ));
     }
 
     // More of the same source has the same columns.
@@ -123,9 +149,9 @@ fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Resu
     };
     let request = RowsRequest {
         path: &options.source,
-        more: &[],
+        more: &options.more,
         format,
-        text: &DEFAULT_TEXT,
+        text: &options.text,
         columns,
         keys: &ANY_KEY,
         selection: Selection::Whole,
@@ -137,7 +163,7 @@ fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Resu
 
     let rows = rows(&request, progress)?.entries;
     let records = rows.into_iter().map(|row| Appended {
-        line: row.line,
+        line: RowOfFile::of_number(row.line).row,
         value: row.value,
     });
     Ok(records.collect())

@@ -29,9 +29,12 @@ pub fn update_delta(
     let mut draft = Draft::open(&options.file, options.sign.as_ref())?;
 
     // Columns that are not given are those of the source, which the base names.
-    let columns = options.columns(draft.metadata(), draft.longest())?;
-    let rows = read_changes(&options.changes, options.format, &columns, run.progress)?;
-    draft.add(rows, &options.changes)?;
+    let format = options.changes_format()?;
+    let columns = options.columns(format, draft.metadata(), draft.longest())?;
+    for file in options.files() {
+        let rows = read_changes(file, Some(format), &columns, run.progress)?;
+        draft.add(rows, file)?;
+    }
     draft.publish(most, run)
 }
 

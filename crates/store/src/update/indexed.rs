@@ -11,9 +11,8 @@ use super::overlay::Overlay;
 use super::prepare::{Next, apply_changes, set_up};
 use super::report::Way;
 use crate::error::{Error, Result};
-use crate::file::name_of;
 use crate::snapshot::Snapshot;
-use crate::source::{ChangeRow, read_changes};
+use crate::source::ChangeRow;
 
 /// Applies the changes. Returns the next version; `None` if there are no changes.
 pub(super) fn update(
@@ -24,14 +23,13 @@ pub(super) fn update(
     let below = PreparedRecords::new(snapshot.server.as_ref());
     let below = snapshot.records(&below)?;
     let shape = below.shape();
-    let columns = options.columns(&snapshot.metadata, shape.record_bytes() as u64)?;
-    let rows = read_changes(&options.changes, options.format, &columns, run.progress)?;
+    let format = options.changes_format()?;
+    let columns = options.columns(format, &snapshot.metadata, shape.record_bytes() as u64)?;
+    let rows = options.read_rows(format, &columns, run.progress)?;
 
-    let (changes, counts) = resolve(
-        &shape,
-        rows,
-        |bad| Err(bad.named(name_of(&options.changes))),
-    )?;
+    let (changes, counts) = resolve(&shape, rows, |BadLine { line, reason }| {
+        Err(options.bad_row(line, reason))
+    })?;
     if !options.rebuild {
         let inserted = counts.inserted;
         let next = apply(&options.rates, snapshot, &changes, inserted, run)?;

@@ -16,7 +16,7 @@ use super::prepare::{Next, NextKeys, apply_changes, set_up};
 use super::report::Way;
 use crate::error::{Error, Result};
 use crate::snapshot::{KeywordSummary, Snapshot};
-use crate::source::{ChangeColumns, ChangeRow, read_changes};
+use crate::source::{ChangeRow, RowOfFile};
 
 /// The layout of a table and the ids of its keys, which the owner has.
 #[derive(Clone, Copy)]
@@ -35,8 +35,7 @@ pub(super) fn update(
     // Before the changes are read: a file without ids cannot be updated, however small the change.
     let ids = owner_keys(&options.file, snapshot)?;
     let keys = OwnerKeys { layout, ids: &ids };
-    let columns = options.columns(&snapshot.metadata, MAX_VALUE_BYTES as u64)?;
-    let changes = read(options, &columns, keys, run.progress)?;
+    let changes = read(options, snapshot, keys, run.progress)?;
 
     let next = if options.rebuild {
         Some(rebuild_keys(snapshot, keys, &changes, run)?)
@@ -110,15 +109,21 @@ pub(super) fn owner_keys(file: &Path, snapshot: &Snapshot) -> Result<KeyIds> {
 /// Reads the changes, and finds the ids of their keys.
 fn read(
     options: &UpdateOptions,
-    columns: &ChangeColumns,
+    snapshot: &Snapshot,
     keys: OwnerKeys<'_>,
     progress: &dyn Progress,
 ) -> Result<Changes> {
-    let rows = read_changes(&options.changes, options.format, columns, progress)?;
+    let format = options.changes_format()?;
+    let columns = options.columns(format, &snapshot.metadata, MAX_VALUE_BYTES as u64)?;
+    let rows = options.read_rows(format, &columns, progress)?;
     // Keys become ids here, which decide between an insertion and a replacement.
     let changes = rows
         .into_iter()
-        .map(|ChangeRow { key, value, line }| KeyChange { key, value, line });
+        .map(|ChangeRow { key, value, line }| KeyChange {
+            key,
+            value,
+            line: RowOfFile::of_number(line).row,
+        });
 
     Changes::new(keys.layout, keys.ids, changes.collect())
         .map_err(|error| explained(&options.changes, error))

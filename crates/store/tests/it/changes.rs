@@ -4,13 +4,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::{folder, source};
 use papir_core::{NoProgress, Progress};
-use papir_store::{ChangeColumns, ChangeRow, Error, Format, read_changes};
+use papir_store::{ChangeColumns, ChangeRow, Error, Format, KeyForm, TextForm, read_changes};
 
 fn columns(values: &[&str], delete: Option<&str>) -> ChangeColumns {
     ChangeColumns {
         key: "k".to_owned(),
         values: values.iter().map(|&name| name.to_owned()).collect(),
         delete: delete.map(str::to_owned),
+        text: TextForm::default(),
+        keys: KeyForm::default(),
         longest_value: 24,
     }
 }
@@ -197,7 +199,7 @@ fn errors_name_file_and_line() {
         (
             "h.bin",
             "",
-            "changes from a raw source: expected csv or jsonl",
+            "changes from a raw source: expected csv, tsv, jsonl, list, pairs or hosts",
         ),
     ] {
         let error = read(name, bytes, &marked).unwrap_err().to_string();
@@ -210,4 +212,42 @@ fn errors_name_file_and_line() {
         &NoProgress,
     );
     assert_eq!(missing.unwrap_err().code(), "io");
+}
+
+#[test]
+fn changes_have_the_forms_of_other_text() {
+    let numbered = |text: TextForm| ChangeColumns {
+        key: "1".to_owned(),
+        text,
+        ..columns(&["2"], None)
+    };
+    let semicolons = numbered(TextForm {
+        delimiter: Some(b';'),
+        no_header: true,
+        ..TextForm::default()
+    });
+    let expected = [put("a", "1", 1), put("b", "2", 2)];
+    assert_eq!(read("c.csv", "a;1\nb;2\n", &semicolons).unwrap(), expected);
+
+    let plain = columns(&["v"], Some("gone"));
+    let tsv = read("c.tsv", "k\tv\tgone\na\t1\t\nb\t\t1\n", &plain).unwrap();
+    assert_eq!(tsv, [put("a", "1", 2), delete("b", 3)]);
+
+    let none = columns(&[], None);
+    let list = read("c.txt", "# keys\na\n\nb\n", &none).unwrap();
+    assert_eq!(list, [put("a", "", 2), put("b", "", 4)]);
+}
+
+#[test]
+fn keys_of_changes_have_a_form() {
+    let checked = ChangeColumns {
+        keys: KeyForm {
+            pattern: "[a-z]+".parse().ok(),
+            ..KeyForm::default()
+        },
+        ..columns(&["v"], None)
+    };
+    let error = read("c.csv", "k,v\na,1\nB,2\n", &checked).unwrap_err();
+    let expected = "c.csv, line 3: the key `B` has 1 bytes, and does not match as a whole";
+    assert!(error.to_string().contains(expected), "{error}");
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use papir_core::{NoProgress, Progress, Run};
 use papir_lookup::Wanted;
 use papir_store::{
-    AppendOptions, BuildOptions, Delta, DeltaReport, Error, MergeOptions, OpenOptions, Sign,
-    Snapshot, UpdateOptions, Way, append, delta_file, merge, update, update_delta,
+    AppendOptions, BuildOptions, Delta, DeltaReport, Error, Format, MergeOptions, OpenOptions,
+    Sign, Snapshot, UpdateOptions, Way, append, delta_file, merge, update, update_delta,
 };
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
@@ -324,6 +324,20 @@ fn records_are_appended_and_the_snapshot_stays() {
         served.get(Wanted::Index(13)).unwrap_err().code(),
         "index_out_of_range"
     );
+
+    let several = AppendOptions {
+        more: vec![source(folder.path(), "b.tsv", "v\nk\n")],
+        format: Some(Format::Tsv),
+        ..appending("a.tsv", b"v\nh\ni\n")
+    };
+    let report = appended(&several).unwrap().unwrap();
+    assert_eq!((report.rows, report.metadata.records), (3, Some(16)));
+    let several_raw = AppendOptions {
+        more: vec!["b.bin".into()],
+        ..appending("a.bin", b"ab")
+    };
+    let error = appended(&several_raw).unwrap_err().to_string();
+    assert!(error.contains("several raw sources"), "{error}");
 
     assert!(appended(&appending("none.csv", b"v\n")).unwrap().is_none());
     let error = |options: &AppendOptions| appended(options).unwrap_err().to_string();

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use papir_core::{NoProgress, Run};
 use papir_store::{
-    Delta, Earlier, FollowOptions, Follower, MergeOptions, OnBadRow, OpenOptions, RollbackOptions,
-    Snapshot, Step, UpdateOptions, delta_bytes, merge, rollback, update,
+    Delta, Earlier, FollowOptions, Follower, Format, MergeOptions, OnBadRow, OpenOptions,
+    RollbackOptions, Snapshot, Step, TextForm, UpdateOptions, delta_bytes, merge, rollback, update,
 };
 
 use crate::common::{Served, folder, fresh, keyed, options, run, source};
@@ -568,4 +568,67 @@ fn many_rows_that_do_not_fit_are_left_out_at_once() {
         (taken.skipped.len(), taken.published.unwrap().rows),
         (29_990, 1)
     );
+}
+
+#[test]
+fn text_of_other_forms_is_followed() {
+    let without_header = TextForm {
+        delimiter: Some(b';'),
+        no_header: true,
+        ..TextForm::default()
+    };
+    let forms = [
+        (Format::Tsv, TextForm::default(), "word\tmeaning\n", "\t"),
+        (Format::Csv, without_header, "", ";"),
+        (Format::Pairs, TextForm::default(), "", ":"),
+    ];
+
+    for (format, text, header, separator) in forms {
+        let folder = folder();
+        let source = Source::new(folder.path(), "changes");
+        let has_numbers = text.no_header;
+        let update = UpdateOptions {
+            format: Some(format),
+            text,
+            key: has_numbers.then(|| "1".to_owned()),
+            values: if has_numbers {
+                vec!["2".to_owned()]
+            } else {
+                Vec::new()
+            },
+            ..UpdateOptions::new(&source.file, &source.path)
+        };
+        let mut follower = Follower::new(FollowOptions::new(update)).unwrap();
+
+        source.append(&format!("{header}word 1{separator}one\n"));
+        let first = step(&mut follower).unwrap().published.unwrap();
+        assert_eq!(first.rows, 1, "{format:?}");
+        source.append(&format!("word 2{separator}two\nword 3{separator}to"));
+        let second = step(&mut follower).unwrap().published.unwrap();
+        assert_eq!(second.rows, 1, "{format:?}: the last row has no end");
+        let expected = [
+            ("word 1", Some("one")),
+            ("word 2", Some("two")),
+            ("word 3", Some("meaning 3")),
+        ];
+        check(&source, &expected);
+    }
+}
+
+#[test]
+fn compressed_and_several_files_are_not_followed() {
+    let folder = folder();
+    let source = Source::new(folder.path(), "changes.csv.zst");
+    let refused = |update: UpdateOptions| {
+        let error = Follower::new(FollowOptions::new(update)).err().unwrap();
+        error.to_string()
+    };
+    let one = UpdateOptions::new(&source.file, &source.path);
+    assert!(refused(one).contains("changes.csv.zst: a compressed file"));
+
+    let several = UpdateOptions {
+        more: vec!["b.csv".into()],
+        ..UpdateOptions::new(&source.file, "a.csv")
+    };
+    assert!(refused(several).contains("several files to follow"));
 }

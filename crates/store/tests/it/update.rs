@@ -322,7 +322,16 @@ fn invalid_changes_of_keys_are_refused() {
         refused("c.csv", &long)
             .contains("line 2: the value has 262145 bytes: expected at most 262144")
     );
-    assert!(refused("c.txt", "word,meaning\n").contains("expected csv or jsonl"));
+    let list = refused("c.txt", "word,meaning\n");
+    assert!(
+        list.contains("list source for a database with values"),
+        "{list}"
+    );
+    let table = refused("c.parquet", "");
+    assert!(
+        table.contains("expected csv, tsv, jsonl, list, pairs or hosts"),
+        "{table}"
+    );
     let missing = UpdateOptions::new(&file, folder.path().join("missing.csv"));
     assert_eq!(change_with(missing).unwrap_err().code(), "io");
 
@@ -367,6 +376,90 @@ fn a_snapshot_without_ids_can_be_served_but_not_updated() {
     let error = refused(&file, "c.csv", "word,meaning\na,b\n");
     assert!(
         error.contains("without the ids of its keys: expected") && error.contains("build it again"),
+        "{error}"
+    );
+}
+
+#[test]
+fn several_files_of_changes_are_one() {
+    let folder = folder();
+    let rows = |name: &str, rows: &str| {
+        let text = format!("word\tmeaning\n{rows}");
+        source(folder.path(), name, text)
+    };
+    let first = rows("1", "word 1\tone\nword 2\ttwo\n");
+    let second = rows("2", "word 2\t2\nnew\t3\n");
+    let file = built(folder.path(), 30, "plain").out;
+
+    // The content of the first tells the format.
+    let changes = UpdateOptions {
+        more: vec![second],
+        ..UpdateOptions::new(&file, first)
+    };
+    let counts = change_with(changes).unwrap().counts;
+    assert_eq!((counts.inserted, counts.replaced), (1, 2));
+    let after = Snapshot::open(&file).unwrap();
+    let found = ["word 1", "word 2", "new"].map(|key| by_key(&after, key).unwrap());
+    assert_eq!(found, [&b"one"[..], b"2", b"3"]);
+
+    let csv = source(folder.path(), "a.csv", "word,meaning\n");
+    let mixed = UpdateOptions {
+        more: vec![rows("b.tsv", "")],
+        ..UpdateOptions::new(&file, csv)
+    };
+    let error = change_with(mixed).unwrap_err().to_string();
+    assert!(error.contains("b.tsv among several files: tsv"), "{error}");
+}
+
+#[test]
+fn a_bad_record_of_several_files_names_its_file() {
+    let folder = folder();
+    let records = source(folder.path(), "n.csv", "v\naa\nbb\n");
+    let numbers = BuildOptions {
+        values: vec!["v".to_owned()],
+        scheme: "plain".to_owned(),
+        allow_not_private: true,
+        ..BuildOptions::new(&records, folder.path().join("n.papir"))
+    };
+    run(&numbers).unwrap();
+
+    let changes = UpdateOptions {
+        more: vec![source(folder.path(), "2.csv", "index,v\n9,dd\n")],
+        ..UpdateOptions::new(
+            &numbers.out,
+            source(folder.path(), "1.csv", "index,v\n0,cc\n"),
+        )
+    };
+    let error = change_with(changes).unwrap_err().to_string();
+    assert!(error.contains("2.csv, line 2: record 9 is new"), "{error}");
+}
+
+#[test]
+fn lists_are_changes_of_sets() {
+    let folder = folder();
+    let list = source(folder.path(), "a.txt", "a\nb\n");
+    let set = BuildOptions {
+        scheme: "plain".to_owned(),
+        allow_not_private: true,
+        ..BuildOptions::new(&list, folder.path().join("set.papir"))
+    };
+    run(&set).unwrap();
+
+    let more = source(folder.path(), "more.txt", "# more\nc\na\n");
+    let counts = change_with(UpdateOptions::new(&set.out, more.clone()))
+        .unwrap()
+        .counts;
+    assert_eq!(counts.inserted, 1);
+    let after = Snapshot::open(&set.out).unwrap();
+    assert_eq!(by_key(&after, "c").unwrap(), b"");
+
+    let deleting = UpdateOptions {
+        delete: Some("gone".to_owned()),
+        ..UpdateOptions::new(&set.out, more)
+    };
+    let error = change_with(deleting).unwrap_err().to_string();
+    assert!(
+        error.contains("columns of changes from a list source"),
         "{error}"
     );
 }

@@ -37,9 +37,8 @@ impl FieldForm {
 
     /// The form of a CSV or TSV file.
     pub(super) fn new(format: Format, text: &TextForm) -> Self {
-        let default = if format == Format::Tsv { b'\t' } else { b',' };
         Self {
-            delimiter: text.delimiter.unwrap_or(default),
+            delimiter: text.delimiter_in(format),
             no_header: text.no_header,
         }
     }
