@@ -67,8 +67,8 @@ def build(
         key: The column of keys. Without one, records are looked up by index.
         value: The columns of values; several become a JSON object. With a key and without values, the database
             is a set of keys, whose values are empty. Lists, pairs and hosts files have keys without columns.
-        format: The format of a file: `csv`, `tsv`, `jsonl`, `list`, `pairs`, `hosts`, `parquet`, `sqlite`,
-            `folder` or `raw`.
+        format: The format of a file: `csv`, `tsv`, `jsonl`, `list`, `pairs`, `hosts`, `parquet`, `arrow`,
+            `sqlite`, `folder` or `raw`.
         delimiter: The byte between the fields of CSV or TSV.
         header: False if the first row of CSV or TSV is a row; columns are then `"1"`, `"2"` and so on.
         separator: The text between key and value of pairs; `:` by default.

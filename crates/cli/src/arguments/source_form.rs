@@ -108,8 +108,9 @@ impl SourceFiles {
 #[derive(Args)]
 pub(crate) struct SourceFormArguments {
     /// The source's format [default: from the extension .csv, .tsv, .tab, .jsonl, .ndjson, .txt
-    /// (list), .parquet, .sqlite, .sqlite3 or .db, else from the first bytes]. Text may be
-    /// compressed by gzip or zstd (.csv.gz), and so may raw records in a file named .gz or .zst.
+    /// (list), .parquet, .arrow, .arrows, .feather, .sqlite, .sqlite3 or .db, else from the first
+    /// bytes]. Text may be compressed by gzip or zstd (.csv.gz), and so may raw records in a file
+    /// named .gz or .zst.
     #[arg(long)]
     format: Option<SourceFormat>,
     #[command(flatten)]
@@ -134,6 +135,8 @@ enum SourceFormat {
     /// An address and its names on each line, as in /etc/hosts: names are the keys.
     Hosts,
     Parquet,
+    /// Apache Arrow: a file, which Feather version 2 is, or a stream.
+    Arrow,
     Sqlite,
     Folder,
     Raw,
@@ -149,6 +152,7 @@ impl From<SourceFormat> for Format {
             SourceFormat::Pairs => Self::Pairs,
             SourceFormat::Hosts => Self::Hosts,
             SourceFormat::Parquet => Self::Parquet,
+            SourceFormat::Arrow => Self::Arrow,
             SourceFormat::Sqlite => Self::Sqlite,
             SourceFormat::Folder => Self::Folder,
             SourceFormat::Raw => Self::Raw,

@@ -28,8 +28,8 @@ pub(crate) struct Arguments {
     /// input. Several files with columns, and a pattern with * or ?, are read in order.
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
-    /// Format of the source: csv, tsv, jsonl, parquet, sqlite or raw [default: from the extension,
-    /// else raw].
+    /// Format of the source: csv, tsv, jsonl, parquet, arrow, sqlite or raw [default: from the
+    /// extension, else raw].
     #[arg(long)]
     format: Option<Format>,
     #[command(flatten)]

@@ -170,12 +170,15 @@ pub(super) fn read_raw(
 }
 
 /// Converts an error of the keyword table: entries are in one of several files, and in Parquet,
-/// SQLite and given sources they are rows, not lines.
+/// Arrow, SQLite and given sources they are rows, not lines.
 pub(super) fn of_keys(options: &BuildOptions, error: papir_lookup::Error) -> Error {
     use papir_lookup::Error as TableError;
 
     let format = options.format();
-    let has_rows = matches!(format, Format::Parquet | Format::Sqlite | Format::Given);
+    let has_rows = matches!(
+        format,
+        Format::Parquet | Format::Arrow | Format::Sqlite | Format::Given
+    );
     let has_files = !options.more.is_empty();
     let file = name_of(&options.source);
 
@@ -209,7 +212,7 @@ fn place_of(options: &BuildOptions, format: Format, number: u64) -> String {
     let RowOfFile { file, row } = RowOfFile::of_number(number);
     let path = options.files().nth(file).unwrap_or(&options.source);
     let kind = match format {
-        Format::Parquet | Format::Sqlite => "row",
+        Format::Parquet | Format::Arrow | Format::Sqlite => "row",
         _ => "line",
     };
     format!("{}, {kind} {row}", name_of(path))

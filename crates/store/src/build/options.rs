@@ -589,7 +589,7 @@ impl BuildOptions {
         let found = self.format.map_or("no format", Format::name);
         Err(Error::options(
             format!("{found} for standard input"),
-            "csv, tsv, jsonl, list, pairs, hosts or raw",
+            "csv, tsv, jsonl, list, pairs, hosts, arrow or raw",
         ))
     }
 }

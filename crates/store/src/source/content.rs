@@ -16,6 +16,8 @@ use crate::error::{Error, Result};
 const BEGIN_BYTES: u64 = 64 << 10;
 /// The first bytes of a Parquet file.
 const PARQUET: &[u8] = b"PAR1";
+/// The first bytes of an Arrow file.
+const ARROW: &[u8] = b"ARROW1\0\0";
 /// The first bytes of an SQLite database.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
@@ -38,6 +40,9 @@ pub(crate) fn format_of_content(path: &Path) -> Result<Option<Format>> {
 
     if begin.starts_with(PARQUET) {
         return Ok(Some(Format::Parquet));
+    }
+    if begin.starts_with(ARROW) {
+        return Ok(Some(Format::Arrow));
     }
     if begin.starts_with(SQLITE) {
         return Ok(Some(Format::Sqlite));
@@ -191,6 +196,7 @@ mod tests {
         for (bytes, expected) in [
             (&packed[..], Some(Format::Csv)),
             (b"PAR1\x15\x04", Some(Format::Parquet)),
+            (b"ARROW1\0\0\xff\xff\xff\xff", Some(Format::Arrow)),
             (b"SQLite format 3\0\x10\0", Some(Format::Sqlite)),
             (b"\x7fELF\n\0", None),
         ] {

@@ -25,6 +25,8 @@ pub enum Format {
     Hosts,
     /// Apache Parquet.
     Parquet,
+    /// Apache Arrow: a file, which Feather version 2 is, or a stream.
+    Arrow,
     /// A table of an SQLite database, or the result of a query.
     Sqlite,
     /// A folder of files: paths are keys, contents are values.
@@ -37,7 +39,7 @@ pub enum Format {
 
 impl Format {
     /// The formats of files.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Csv,
         Self::Tsv,
         Self::JsonLines,
@@ -45,6 +47,7 @@ impl Format {
         Self::Pairs,
         Self::Hosts,
         Self::Parquet,
+        Self::Arrow,
         Self::Sqlite,
         Self::Folder,
         Self::Raw,
@@ -52,8 +55,8 @@ impl Format {
 
     /// Detects the format of a path. A directory is a folder. A file's format follows from its
     /// extension: `.csv`; `.tsv` or `.tab`; `.jsonl` or `.ndjson`; `.txt` for a list, each also
-    /// with `.gz` or `.zst` after it; `.parquet`; `.sqlite`, `.sqlite3` or `.db`. Any other file is
-    /// raw.
+    /// with `.gz` or `.zst` after it; `.parquet`; `.arrow`, `.arrows` or `.feather`; `.sqlite`,
+    /// `.sqlite3` or `.db`. Any other file is raw.
     pub fn of(path: &Path) -> Self {
         if path.is_dir() {
             return Self::Folder;
@@ -87,6 +90,7 @@ impl Format {
             Some("jsonl" | "ndjson") => Self::JsonLines,
             Some("txt") => Self::List,
             Some("parquet") => Self::Parquet,
+            Some("arrow" | "arrows" | "feather") => Self::Arrow,
             Some("sqlite" | "sqlite3" | "db") => Self::Sqlite,
             _ => Self::Raw,
         }
@@ -102,6 +106,7 @@ impl Format {
             Self::Pairs => "pairs",
             Self::Hosts => "hosts",
             Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
             Self::Sqlite => "sqlite",
             Self::Folder => "folder",
             Self::Raw => "raw",
@@ -113,6 +118,8 @@ impl Format {
     pub(crate) fn check_support(self, path: &Path) -> Result<(), Error> {
         let (kind, support, feature) = match self {
             Self::Parquet if !cfg!(feature = "parquet") => ("a Parquet file", "Parquet", "parquet"),
+            // Columns of both become the same bytes by the same code.
+            Self::Arrow if !cfg!(feature = "parquet") => ("an Arrow file", "Arrow", "parquet"),
             Self::Sqlite if !cfg!(feature = "sqlite") => ("an SQLite database", "SQLite", "sqlite"),
             _ => return Ok(()),
         };
@@ -142,7 +149,7 @@ impl Format {
 
     /// Returns whether the format can be read as a stream.
     pub(crate) fn streams(self) -> bool {
-        self.is_text() || matches!(self, Self::JsonLines | Self::Raw)
+        self.is_text() || matches!(self, Self::JsonLines | Self::Arrow | Self::Raw)
     }
 
     /// Returns whether each row has a key without a key column.

@@ -9,13 +9,14 @@
 //! | pairs | by option | a line | the text before the first separator |
 //! | hosts | by option | a name | the name |
 //! | Parquet | `.parquet` | a row | a column |
+//! | Arrow | `.arrow`, `.arrows`, `.feather` | a row | a column |
 //! | SQLite | `.sqlite`, `.sqlite3`, `.db` | a row of a table or query | a column |
 //! | folder | the path is a directory | a file | its path below the folder, with `/` |
 //! | raw | any other name | `record_bytes` bytes | none |
 //! | given | a program gives it ([`Given`]) | a row | a column |
 //!
-//! The first bytes of a file tell Parquet, SQLite and text with lines, if the name tells nothing
-//! and records have no length.
+//! The first bytes of a file tell Parquet, Arrow, SQLite and text with lines, if the name tells
+//! nothing and records have no length.
 //!
 //! Several files of one format, with the same columns, may be one source.
 //!
@@ -56,9 +57,12 @@
 //! | Parquet map, struct | compact JSON: an object; keys of a map in the form "alone" | the same |
 //! | Parquet or SQLite NULL | nothing as a value, an error as a key | `null` |
 //!
-//! Years before 0 and after 9999 have a sign. A Parquet INTERVAL and a group without members cannot
-//! be converted: requesting them is an error. The SQLite type is the type of the value, not of the
-//! column.
+//! A column of Arrow has the form of the same column in Parquet: dates, times, timestamps (seconds
+//! as milliseconds), decimals, UUIDs, lists, maps and structs, also in dictionaries.
+//!
+//! Years before 0 and after 9999 have a sign. A Parquet INTERVAL, an Arrow duration, interval or
+//! union, and a group without members cannot be converted: requesting them is an error. The SQLite
+//! type is the type of the value, not of the column.
 //!
 //! # Bad rows
 //!
@@ -68,9 +72,11 @@
 //! value that is too long. The next row begins after the line of a stray quote. A file of a folder
 //! is bad if it is too long or not a regular file. A bad row fails with an error that names it,
 //! unless the caller allows bad rows to be skipped. Faults that make the rest of the source
-//! unreadable (a damaged Parquet or SQLite file, a missing column) are always errors. Duplicate
-//! keys are handled by [`papir_lookup::OnDuplicate`].
+//! unreadable (a damaged file of Parquet, Arrow or SQLite, a missing column) are always errors.
+//! Duplicate keys are handled by [`papir_lookup::OnDuplicate`].
 
+#[cfg(feature = "parquet")]
+mod arrow;
 mod cell;
 mod changes;
 mod columns;
@@ -82,6 +88,8 @@ mod folder;
 mod form;
 mod format;
 mod given;
+#[cfg(feature = "parquet")]
+mod guard;
 mod input;
 mod json;
 mod jsonl;
@@ -98,6 +106,8 @@ mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod table;
+#[cfg(feature = "parquet")]
+mod typed;
 
 pub use cell::Cell;
 pub use changes::{ChangeColumns, ChangeRow, read_changes};

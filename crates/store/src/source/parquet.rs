@@ -2,7 +2,6 @@
 
 mod value;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use parquet::record::{Field, Row as Record};
 use parquet::schema::types::{Type, TypePtr};
 
 use super::cell::{self, Cell};
+use super::guard::catch_panic;
 use super::request::Columns;
 use super::row::{Fault, OnRow, Position, SourceRow};
 use crate::error::{Error, Result};
@@ -174,21 +174,6 @@ fn column(path: &Path, schema: &Type, name: &str) -> Result<TypePtr> {
                 "column `{name}` has a type that cannot be converted to bytes: expected another column"
             );
             Err(Error::Unreadable { file, reason })
-        }
-    }
-}
-
-/// Runs a step of the Parquet reader and converts a panic into an error: the reader detects some
-/// damage by assertions.
-fn catch_panic<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(step)) {
-        Ok(result) => result.map_err(|error| error.to_string()),
-        Err(panic) => {
-            let words = panic.downcast_ref::<String>().map(String::as_str);
-            let words = words
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("damaged");
-            Err(format!("damaged: {words}"))
         }
     }
 }

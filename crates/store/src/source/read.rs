@@ -12,7 +12,7 @@ use super::format::Format;
 use super::input::Input;
 use super::lines::LineRule;
 #[cfg(feature = "parquet")]
-use super::parquet;
+use super::{arrow, parquet};
 use super::request::RowsRequest;
 use super::row::{OnRow, RowOfFile, SkippedRow};
 #[cfg(feature = "sqlite")]
@@ -166,6 +166,8 @@ fn read_file(
         }
         #[cfg(feature = "parquet")]
         Format::Parquet => parquet::rows(path, request.columns, progress, on_row),
+        #[cfg(feature = "parquet")]
+        Format::Arrow => arrow::rows(path, request.columns, progress, on_row),
         #[cfg(feature = "sqlite")]
         Format::Sqlite => sqlite::rows(
             path,

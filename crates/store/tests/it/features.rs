@@ -21,6 +21,11 @@ fn missing_features_are_named() {
             "is a Parquet file, and this build of papir has no Parquet support: build with the feature `parquet`",
         ),
         (
+            "words.arrow",
+            b"ARROW1\0\0",
+            "is an Arrow file, and this build of papir has no Arrow support: build with the feature `parquet`",
+        ),
+        (
             "words.db",
             &[],
             "is an SQLite database, and this build of papir has no SQLite support: build with the feature `sqlite`",

@@ -62,8 +62,11 @@ impl GivenRows for Table {
 /// Builds of the rows from text of all formats, a folder and a program.
 fn builds(folder: &Path) -> Vec<BuildOptions> {
     let rows = format!("name,address\n{}", lines("", ",", ""));
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packed.write_all(rows.as_bytes()).unwrap();
+    let packed = |text: &str| {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(text.as_bytes()).unwrap();
+        packed.finish().unwrap()
+    };
 
     let mut numbered = keyed(
         &source(folder, "numbered.csv", lines("x;", ";", ";y")),
@@ -93,7 +96,9 @@ fn builds(folder: &Path) -> Vec<BuildOptions> {
     vec![
         several,
         columns(folder, "rows.csv", &rows),
-        columns(folder, "packed.csv.gz", packed.finish().unwrap()),
+        columns(folder, "packed.csv.gz", packed(&rows)),
+        columns(folder, "packed.tsv.gz", packed(&rows.replace(',', "\t"))),
+        columns(folder, "packed.jsonl.gz", packed(&objects)),
         columns(folder, "tabs.tsv", rows.replace(',', "\t")),
         columns(folder, "objects.jsonl", objects),
         of_format(folder, "a", Format::Pairs, &lines("", ":", "")),
@@ -126,6 +131,28 @@ fn parquet(folder: &Path) -> BuildOptions {
     keyed(&path, "name", &["address"])
 }
 
+/// Builds of the rows from Arrow: a file of two batches, a compressed one, and a stream.
+#[cfg(feature = "parquet")]
+fn arrow(folder: &Path) -> Vec<BuildOptions> {
+    use crate::tables::arrow_file::{texts, write, write_stream};
+    use arrow_ipc::CompressionType;
+
+    let batches = [&ROWS[..1], &ROWS[1..]].map(|rows| {
+        let column = |index: usize| rows.iter().map(|row| row[index]).collect();
+        texts(&[("address", column(1)), ("name", column(0))])
+    });
+    let path = |name: &str| folder.join(name);
+    let lz4 = Some(CompressionType::LZ4_FRAME);
+    let files = [
+        write(&path("batches.arrow"), &batches, None),
+        write(&path("lz4.feather"), &batches, lz4),
+        write_stream(&path("flow.arrows"), &batches),
+    ];
+    files
+        .map(|file| keyed(&file, "name", &["address"]))
+        .to_vec()
+}
+
 /// A build of the rows from SQLite.
 #[cfg(feature = "sqlite")]
 fn sqlite(folder: &Path) -> BuildOptions {
@@ -138,13 +165,22 @@ fn sqlite(folder: &Path) -> BuildOptions {
     keyed(&path, "name", &["address"])
 }
 
-/// A build of the rows from CSV in two frames of zstd.
+/// Builds of the rows from CSV, TSV and pairs in two frames of zstd each.
 #[cfg(feature = "zstd")]
-fn zstd(folder: &Path) -> BuildOptions {
+fn zstd(folder: &Path) -> Vec<BuildOptions> {
     let rows = format!("name,address\n{}", lines("", ",", ""));
-    let (begin, end) = rows.split_at(20);
-    let frames = [begin, end].map(crate::common::zstd_frame).concat();
-    columns(folder, "frames.csv.zst", frames)
+    let framed = |text: &str| {
+        let (begin, end) = text.split_at(20);
+        [begin, end].map(crate::common::zstd_frame).concat()
+    };
+
+    let mut pairs = options(&source(folder, "p", framed(&lines("", ":", ""))));
+    pairs.format = Some(Format::Pairs);
+    vec![
+        columns(folder, "frames.csv.zst", framed(&rows)),
+        columns(folder, "frames.tsv.zst", framed(&rows.replace(',', "\t"))),
+        pairs,
+    ]
 }
 
 #[test]
@@ -152,11 +188,16 @@ fn every_format_gives_the_same_bytes() {
     let folder = folder();
     let builds = builds(folder.path());
     #[cfg(feature = "parquet")]
-    let builds = [builds, vec![parquet(folder.path())]].concat();
+    let builds = [
+        builds,
+        vec![parquet(folder.path())],
+        arrow(folder.path()),
+    ]
+    .concat();
     #[cfg(feature = "sqlite")]
     let builds = [builds, vec![sqlite(folder.path())]].concat();
     #[cfg(feature = "zstd")]
-    let builds = [builds, vec![zstd(folder.path())]].concat();
+    let builds = [builds, zstd(folder.path())].concat();
 
     let mut expected = None;
     for options in builds {

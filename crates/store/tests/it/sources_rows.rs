@@ -435,7 +435,7 @@ fn standard_input_needs_a_streaming_format() {
     for format in [None, Some(Format::Parquet), Some(Format::Sqlite)] {
         options.format = format;
         let error = refusal(&options).to_string();
-        let expected = "standard input: expected csv, tsv, jsonl, list, pairs, hosts or raw";
+        let expected = "standard input: expected csv, tsv, jsonl, list, pairs, hosts, arrow or raw";
         assert!(error.ends_with(expected), "{error}");
     }
 }

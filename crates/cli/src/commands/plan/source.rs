@@ -61,7 +61,8 @@ pub(super) fn survey(
     if options.format() == Format::Raw && record_bytes.is_none() {
         return Err(Failure::at(
             source,
-            "expected .csv, .jsonl, .txt, .parquet, .sqlite or a folder; for raw records give --record-bytes",
+            "expected .csv, .jsonl, .txt, .parquet, .arrow, .sqlite or a folder; for raw records give \
+             --record-bytes",
         ));
     }
 

@@ -1,4 +1,4 @@
-//! Truncated and damaged Parquet and SQLite files.
+//! Truncated and damaged files of Parquet, Arrow and SQLite.
 
 use std::path::Path;
 
@@ -56,6 +56,8 @@ fn many_damaged_files() {
 fn all_survive(rounds: usize) {
     #[cfg(feature = "parquet")]
     damaged_parquet(rounds);
+    #[cfg(feature = "parquet")]
+    damaged_arrow(rounds);
     #[cfg(feature = "sqlite")]
     damaged_sqlite(rounds);
 }
@@ -97,6 +99,24 @@ fn damaged_parquet(rounds: usize) {
     ] {
         parquet_file::write(&path, schema, std::slice::from_ref(&columns), compression);
         survives(&path, &["v", "l"], true, rounds);
+    }
+}
+
+#[cfg(feature = "parquet")]
+fn damaged_arrow(rounds: usize) {
+    use arrow_ipc::CompressionType;
+
+    use super::arrow_file::{texts, write};
+
+    let folder = folder();
+    let keys: Vec<String> = (0..300).map(|i| format!("key-{i}")).collect();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let (first, second) = keys.split_at(200);
+    let batches = [first, second].map(|part| texts(&[("k", part.to_vec()), ("v", part.to_vec())]));
+    let path = folder.path().join("damaged.arrow");
+    for compression in [None, Some(CompressionType::LZ4_FRAME)] {
+        write(&path, &batches, compression);
+        survives(&path, &["v"], true, rounds);
     }
 }
 

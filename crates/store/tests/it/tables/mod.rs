@@ -1,5 +1,7 @@
-//! Parquet and SQLite, from file to lookup: types, errors that name the row, damaged files.
+//! Parquet, Arrow and SQLite, from file to lookup: types, errors that name the row, damaged files.
 
+#[cfg(feature = "parquet")]
+pub(crate) mod arrow_file;
 mod damage;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet_file;
