@@ -4,8 +4,10 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use papir_server::Login;
 use papir_store::{BuildOptions, Format, KeyForm, KeyPattern, TextForm};
 
+use super::network::Network;
 use crate::failure::Failure;
 
 /// Options for the form of a text, where its format leaves a choice.
@@ -89,11 +91,14 @@ pub(crate) struct SourceFiles {
 }
 
 impl SourceFiles {
-    /// The files that paths and patterns name.
+    /// The files that paths and patterns name. The address of a server is no pattern.
     pub(crate) fn named(paths: &[PathBuf]) -> Result<Self, Failure> {
         let mut found = Vec::new();
         for path in paths {
-            found.extend(papir_store::expand(path)?);
+            match address_of(path) {
+                Some(_) => found.push(path.clone()),
+                None => found.extend(papir_store::expand(path)?),
+            }
         }
 
         let mut found = found.into_iter();
@@ -102,6 +107,11 @@ impl SourceFiles {
             more: found.collect(),
         })
     }
+}
+
+/// The address of a PostgreSQL server, if a source is one.
+fn address_of(source: &Path) -> Option<&str> {
+    source.to_str().filter(|source| Login::is_address(source))
 }
 
 /// Options of commands that read a source of records.
@@ -161,17 +171,24 @@ impl From<SourceFormat> for Format {
 }
 
 impl SourceFormArguments {
-    /// Options of a build to `out` from these files, or the files that they name as patterns. The
-    /// format is given, or told by name or content.
+    /// Options of a build to `out` from these files, or the files that they name as patterns, or a
+    /// server, which is connected to over `network`. The format is given, or told by name or
+    /// content.
     pub(crate) fn options(
         &self,
         files: &[PathBuf],
         record_bytes: Option<u64>,
         out: &Path,
+        network: &Network,
     ) -> Result<BuildOptions, Failure> {
         let SourceFiles { first, more } = SourceFiles::named(files)?;
+        let server = match address_of(&first) {
+            Some(address) => Some(network.login(address)?),
+            None => None,
+        };
         let mut options = BuildOptions {
             more,
+            server,
             format: self.format.map(Format::from),
             text: self.text.form(),
             keys: self.keys(),

@@ -381,3 +381,65 @@ fn sqlite_tables_and_queries_are_sources() {
         &["--table and --query", "csv"],
     );
 }
+
+#[cfg(feature = "postgres")]
+#[test]
+fn a_query_of_postgresql_is_a_source() {
+    let server = papir_testkit::postgres::Server::start("fsync = off");
+    server.sql("papir", "CREATE TABLE words (word text, meaning text)");
+    server.sql("papir", "INSERT INTO words VALUES ('tea', '3'), ('bread', '2.5')");
+    let folder = Folder::new();
+    let out = folder.path("out.papir");
+    // The superuser needs no password.
+    let address = server.address("papir").replace("papir@", "postgres@");
+    let build = [&["build", &address, "--out", &out], &PLAIN[..], &KEYED].concat();
+
+    fails_with(&build, &["a PostgreSQL server needs a query", "--query"]);
+    fails_with(
+        &[&build[..], &["--table", "words"]].concat(),
+        &["a PostgreSQL server needs a query"],
+    );
+    let query = ["--query", "SELECT word, meaning FROM words"];
+    succeeds(&[&build[..], &query].concat());
+    assert_eq!(got(&out, &["bread"]), b"2.5");
+    let described = succeeds(&["inspect", &out]);
+    assert!(described.contains("papir (postgres, "), "{described}");
+
+    let other = ["--query", "SELECT 1 AS word; SELECT 2"];
+    fails_with(&[&build[..], &other].concat(), &["multiple commands"]);
+    let delimiter = [&query[..], &["--delimiter", ";"]].concat();
+    fails_with(
+        &[&build[..], &delimiter].concat(),
+        &["delimiter or header of a postgres source"],
+    );
+    let plan = [&["plan", &address][..], &KEYED, &query].concat();
+    assert!(succeeds(&plan).contains("2 entries"));
+    let proxied = [&build[..], &query, &["--proxy", "http://127.0.0.1:1"]].concat();
+    let reached = papir(&proxied);
+    assert_eq!(reached.status.code(), Some(0), "a socket has no proxy");
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn a_server_behind_a_proxy_and_a_password_in_its_address_are_refused() {
+    let folder = Folder::new();
+    let out = folder.path("out.papir");
+    let build = |address: &str, more: &[&str], parts: &[&str]| {
+        let build = ["build", address, "--out", &out, "--query", "SELECT 1 AS word"];
+        let all = [&build[..], &PLAIN, &["--key", "word"], more].concat();
+        let output = papir(&all);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(!stderr.contains("secret"), "{stderr}");
+        assert!(parts.iter().all(|part| stderr.contains(part)), "{stderr}");
+    };
+
+    let proxy = ["--proxy", "http://127.0.0.1:1"];
+    build(
+        "postgres://papir@db.invalid/shop",
+        &proxy,
+        &["go through no proxy", "--proxy none"],
+    );
+    let address = "postgres://papir:secret@127.0.0.1:1/shop";
+    build(address, &[], &["its address contains a password", "PGPASSWORD"]);
+}

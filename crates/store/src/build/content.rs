@@ -177,7 +177,7 @@ pub(super) fn of_keys(options: &BuildOptions, error: papir_lookup::Error) -> Err
     let format = options.format();
     let has_rows = matches!(
         format,
-        Format::Parquet | Format::Arrow | Format::Sqlite | Format::Given
+        Format::Parquet | Format::Arrow | Format::Sqlite | Format::Postgres | Format::Given
     );
     let has_files = !options.more.is_empty();
     let file = name_of(&options.source);

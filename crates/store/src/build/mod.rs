@@ -485,6 +485,10 @@ fn source_of(options: &BuildOptions, content: &Content<'_>) -> SourceSummary {
         Some(name) if !is_standard_input(&options.source) => name.to_string_lossy().into_owned(),
         _ => name_of(&options.source),
     };
+    let file = match &options.server {
+        Some(server) => server.database().to_owned(),
+        None => file,
+    };
     let file = match options.more.len() {
         0 => file,
         more => format!("{file} and {more} more"),

@@ -15,6 +15,7 @@ use super::tasks::TaskOptions;
 use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
 use crate::file::{is_standard_input, stem_of};
+use crate::postgres::Login;
 use crate::publish::check_output;
 use crate::snapshot::{Sign, Signing, check_name};
 use crate::source::{
@@ -48,8 +49,10 @@ pub struct BuildOptions {
     pub text: TextForm,
     /// The table of an SQLite source; optional if it has only one.
     pub table: Option<String>,
-    /// A query of an SQLite source, instead of a table.
+    /// A query of an SQLite source, instead of a table; required for a server.
     pub query: Option<String>,
+    /// The PostgreSQL server that runs the query. `source` is then its address.
+    pub server: Option<Login>,
     /// The key column. Without one, records are looked up by index. Folders have their own keys.
     pub key: Option<String>,
     /// The form that all keys must have.
@@ -131,6 +134,7 @@ impl BuildOptions {
             text: TextForm::default(),
             table: None,
             query: None,
+            server: None,
             key: None,
             keys: KeyForm::default(),
             values: Vec::new(),
@@ -236,6 +240,9 @@ impl BuildOptions {
 
     /// The format of the source: the given one, or by its name.
     pub fn format(&self) -> Format {
+        if self.server.is_some() {
+            return Format::Postgres;
+        }
         match (&self.given, self.format) {
             (Some(_), _) => Format::Given,
             (None, Some(format)) => format,
@@ -334,10 +341,11 @@ impl BuildOptions {
             values: &self.values,
             deletes: Deletes::None,
         };
-        let selection = match (&self.query, &self.table) {
-            (Some(query), _) => Selection::Query(query),
-            (None, Some(table)) => Selection::Table(table),
-            (None, None) => Selection::Whole,
+        let selection = match (&self.server, &self.query, &self.table) {
+            (Some(server), query, _) => Selection::OfServer(server, query.as_deref().unwrap_or("")),
+            (None, Some(query), _) => Selection::Query(query),
+            (None, None, Some(table)) => Selection::Table(table),
+            (None, None, None) => Selection::Whole,
         };
         // A value that is too long is refused as it is read, before it takes memory among the
         // others.
@@ -384,7 +392,10 @@ impl BuildOptions {
         if self.more.is_empty() {
             return Ok(());
         }
-        if matches!(format, Format::Folder | Format::Raw | Format::Given) {
+        if matches!(
+            format,
+            Format::Folder | Format::Raw | Format::Given | Format::Postgres
+        ) {
             return Err(Error::options(
                 format!("several {} sources", format.name()),
                 "one, or files with rows",
@@ -416,6 +427,12 @@ impl BuildOptions {
 
     /// Refuses a source that does not fit its format or its columns.
     fn check_source(&self, format: Format) -> Result<()> {
+        if self.server.is_some() && (self.given.is_some() || self.format.is_some()) {
+            return Err(Error::options(
+                "a format or given rows beside a server",
+                "none: its query has columns",
+            ));
+        }
         if self.given.is_some() && self.format.is_some() {
             return Err(Error::options(
                 "a format of given rows",
@@ -568,11 +585,15 @@ impl BuildOptions {
     fn check_selection(&self, format: Format) -> Result<()> {
         match (&self.table, &self.query) {
             (Some(_), Some(_)) => Err(Error::options("a table and a query", "one of them")),
+            (_, None) if format == Format::Postgres => Err(Error::options(
+                "a PostgreSQL server without a query",
+                "one, as in `SELECT word, meaning FROM words`",
+            )),
             (None, None) => Ok(()),
-            _ if format == Format::Sqlite => Ok(()),
+            _ if matches!(format, Format::Sqlite | Format::Postgres) => Ok(()),
             _ => Err(Error::options(
                 format!("a table or query of a {} source", format.name()),
-                "sqlite",
+                "sqlite, or a PostgreSQL server",
             )),
         }
     }

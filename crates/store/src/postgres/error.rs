@@ -13,3 +13,13 @@ impl Error {
         Self(reason.into())
     }
 }
+
+/// The message of the server or of the connection.
+pub(crate) fn reason(error: &postgres::Error) -> String {
+    use std::error::Error as _;
+    match (error.as_db_error(), error.source()) {
+        (Some(error), _) => error.message().to_owned(),
+        (None, Some(source)) => format!("{error}: {source}"),
+        (None, None) => error.to_string(),
+    }
+}

@@ -68,6 +68,14 @@ impl Login {
         without_passwords(&self.address)
     }
 
+    /// The database that the address names; `postgres` if it names none.
+    pub(crate) fn database(&self) -> &str {
+        let after_scheme = self.address.split("://").nth(1).unwrap_or_default();
+        let path = after_scheme.split_once('/').map(|(_, path)| path);
+        let database = path.and_then(|path| path.split('?').next());
+        database.filter(|name| !name.is_empty()).unwrap_or("postgres")
+    }
+
     /// Returns true if `text` is an address of a PostgreSQL server.
     pub fn is_address(text: &str) -> bool {
         text.starts_with("postgres://") || text.starts_with("postgresql://")
@@ -97,5 +105,26 @@ impl fmt::Debug for Login {
         debug
             .field("root_certificates", root_certificates)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_database_is_told_without_user_and_host() {
+        for (address, expected) in [
+            ("postgres://papir@db/shop", "shop"),
+            ("postgresql://papir@db:5432/shop?sslmode=require", "shop"),
+            ("postgres://papir@db", "postgres"),
+            ("postgres://papir@db/?sslmode=require", "postgres"),
+        ] {
+            let login = Login {
+                address: address.to_owned(),
+                ..Login::default()
+            };
+            assert_eq!(login.database(), expected, "{address}");
+        }
     }
 }

@@ -25,5 +25,7 @@ mod pass_file;
 #[cfg(feature = "postgres")]
 pub use connector::Connector;
 #[cfg(feature = "postgres")]
+pub(crate) use error::reason;
+#[cfg(feature = "postgres")]
 pub use error::{Error, Result};
 pub use login::{Login, TcpHost};

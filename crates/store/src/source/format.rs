@@ -6,7 +6,7 @@ use std::str::FromStr;
 use papir_core::Error as CoreError;
 
 use crate::error::Error;
-use crate::file::is_standard_input;
+use crate::file::{is_standard_input, name_of};
 
 /// The format of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub enum Format {
     Arrow,
     /// A table of an SQLite database, or the result of a query.
     Sqlite,
+    /// The result of a query of a PostgreSQL server.
+    Postgres,
     /// A folder of files: paths are keys, contents are values.
     Folder,
     /// Records of equal length, without gaps.
@@ -108,6 +110,7 @@ impl Format {
             Self::Parquet => "parquet",
             Self::Arrow => "arrow",
             Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
             Self::Folder => "folder",
             Self::Raw => "raw",
             Self::Given => "given",
@@ -120,12 +123,15 @@ impl Format {
             Self::Parquet if !cfg!(feature = "parquet") => ("a Parquet file", "Parquet", "parquet"),
             // Columns of both become the same bytes by the same code.
             Self::Arrow if !cfg!(feature = "parquet") => ("an Arrow file", "Arrow", "parquet"),
+            Self::Postgres if !cfg!(feature = "postgres") => {
+                ("a PostgreSQL server", "PostgreSQL", "postgres")
+            }
             Self::Sqlite if !cfg!(feature = "sqlite") => ("an SQLite database", "SQLite", "sqlite"),
             _ => return Ok(()),
         };
 
         Err(Error::MissingFeature {
-            found: path.display().to_string(),
+            found: name_of(path),
             kind,
             support,
             feature,

@@ -22,7 +22,7 @@ const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 /// A stream that counts its bytes and reports progress.
 pub(crate) struct Input<'a> {
     name: String,
-    reader: Box<dyn Read>,
+    reader: Box<dyn Read + 'a>,
     progress: &'a dyn Progress,
     /// Bytes read so far.
     pub(super) bytes: u64,
@@ -73,7 +73,7 @@ impl<'a> Input<'a> {
     /// Wraps a stream; `name` is for errors.
     pub(super) fn of(
         name: impl Into<String>,
-        reader: Box<dyn Read>,
+        reader: Box<dyn Read + 'a>,
         progress: &'a dyn Progress,
     ) -> Self {
         Self {
@@ -97,7 +97,7 @@ pub(super) fn is_packed(begin: &[u8]) -> bool {
 
 /// Decompresses the frames of a zstd stream.
 #[cfg(feature = "zstd")]
-fn unpack_zstd(path: &Path, packed: impl Read + 'static) -> Result<Box<dyn Read>> {
+fn unpack_zstd<'a>(path: &Path, packed: impl Read + 'a) -> Result<Box<dyn Read + 'a>> {
     // A window of more than 128 MiB, the decoder's limit, is an error as it is read.
     let decoder = zstd::stream::read::Decoder::new(packed);
     Ok(Box::new(decoder.map_err(Error::io("reading", path))?))
@@ -105,7 +105,7 @@ fn unpack_zstd(path: &Path, packed: impl Read + 'static) -> Result<Box<dyn Read>
 
 /// Refuses a zstd stream.
 #[cfg(not(feature = "zstd"))]
-fn unpack_zstd(path: &Path, _: impl Read + 'static) -> Result<Box<dyn Read>> {
+fn unpack_zstd<'a>(path: &Path, _: impl Read + 'a) -> Result<Box<dyn Read + 'a>> {
     Err(Error::MissingFeature {
         found: name_of(path),
         kind: "a zstd file",

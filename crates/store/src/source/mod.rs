@@ -11,6 +11,7 @@
 //! | Parquet | `.parquet` | a row | a column |
 //! | Arrow | `.arrow`, `.arrows`, `.feather` | a row | a column |
 //! | SQLite | `.sqlite`, `.sqlite3`, `.db` | a row of a table or query | a column |
+//! | PostgreSQL | the address of a server | a row of a query | a column |
 //! | folder | the path is a directory | a file | its path below the folder, with `/` |
 //! | raw | any other name | `record_bytes` bytes | none |
 //! | given | a program gives it ([`Given`]) | a row | a column |
@@ -43,6 +44,7 @@
 //! | Parquet INT32, INT64, every INTEGER; SQLite INTEGER | decimal digits | the same |
 //! | Parquet FLOAT16, FLOAT, DOUBLE | the shortest JSON number that reads back | the same |
 //! | SQLite REAL | the shortest JSON number that reads back | the same |
+//! | any type of PostgreSQL | its text, as `COPY` writes it to CSV | a string |
 //! | these numbers if not finite | `NaN`, `Infinity`, `-Infinity` | a string |
 //! | Parquet DECIMAL | digits, as many decimal places as its scale; no point for 0 | a string |
 //! | Parquet STRING, ENUM, JSON; SQLite TEXT | its bytes | a string; must be UTF-8 |
@@ -56,6 +58,7 @@
 //! | Parquet list | compact JSON: an array | the same |
 //! | Parquet map, struct | compact JSON: an object; keys of a map in the form "alone" | the same |
 //! | Parquet or SQLite NULL | nothing as a value, an error as a key | `null` |
+//! | PostgreSQL NULL | nothing as a value, an error as a key | an empty string |
 //!
 //! A column of Arrow has the form of the same column in Parquet: dates, times, timestamps (seconds
 //! as milliseconds), decimals, UUIDs, lists, maps and structs, also in dictionaries.
@@ -99,6 +102,8 @@ mod named;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod pattern;
+#[cfg(feature = "postgres")]
+mod query;
 mod raw;
 mod read;
 mod request;

@@ -13,7 +13,11 @@ use super::input::Input;
 use super::lines::LineRule;
 #[cfg(feature = "parquet")]
 use super::{arrow, parquet};
+#[cfg(feature = "postgres")]
+use super::query;
 use super::request::RowsRequest;
+#[cfg(feature = "postgres")]
+use super::request::Selection;
 use super::row::{OnRow, RowOfFile, SkippedRow};
 #[cfg(feature = "sqlite")]
 use super::sqlite;
@@ -177,13 +181,20 @@ fn read_file(
             progress,
             on_row,
         ),
+        #[cfg(feature = "postgres")]
+        Format::Postgres => match request.selection {
+            Selection::OfServer(login, text) => {
+                query::rows(path, login, text, request.columns, progress, on_row)
+            }
+            _ => Err(Error::options("a PostgreSQL server", "a query of it")),
+        },
         Format::Folder => folder::rows(request, progress, on_row),
         Format::Raw => Err(Error::options("columns of a raw source", "csv or jsonl")),
         Format::Given => Err(Error::options(
             "a table without rows",
             "the rows of the table",
         )),
-        #[cfg(not(all(feature = "parquet", feature = "sqlite")))]
+        #[cfg(not(all(feature = "parquet", feature = "postgres", feature = "sqlite")))]
         format => format.check_support(path).map(|()| 0),
     }
 }

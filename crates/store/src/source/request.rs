@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::form::{KeyForm, TextForm};
 use super::format::Format;
 use super::given::Given;
+use crate::postgres::Login;
 
 /// The columns to read.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +26,7 @@ pub(crate) enum Deletes<'a> {
 
 /// The part of a database to read.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(feature = "sqlite"), allow(dead_code))]
+#[cfg_attr(not(all(feature = "sqlite", feature = "postgres")), allow(dead_code))]
 pub(crate) enum Selection<'a> {
     /// Its only table.
     Whole,
@@ -33,6 +34,8 @@ pub(crate) enum Selection<'a> {
     Table(&'a str),
     /// The result of this query.
     Query(&'a str),
+    /// The result of a query of a server.
+    OfServer(&'a Login, &'a str),
 }
 
 /// A request for the rows of a source.
@@ -45,7 +48,7 @@ pub(crate) struct RowsRequest<'a> {
     pub(crate) text: &'a TextForm,
     pub(crate) columns: Columns<'a>,
     pub(crate) keys: &'a KeyForm,
-    #[cfg_attr(not(feature = "sqlite"), allow(dead_code))]
+    #[cfg_attr(not(any(feature = "sqlite", feature = "postgres")), allow(dead_code))]
     pub(crate) selection: Selection<'a>,
     /// The table of a program, in the format of such tables.
     pub(crate) given: Option<&'a Given>,

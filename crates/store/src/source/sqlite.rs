@@ -106,6 +106,10 @@ fn sql(
         Selection::Query(query) => Ok(query.to_owned()),
         Selection::Table(name) => table_query(path, connection, name, columns),
         Selection::Whole => table_query(path, connection, &only_table(path, connection)?, columns),
+        Selection::OfServer(..) => Err(Error::options(
+            "an SQLite database of a server",
+            "a table or a query of the file",
+        )),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use papir_store::postgres::Login;
 use papir_store::remote::{Location, Settings};
-use papir_store::{FollowOptions, Follower, SlotOptions, UpdateOptions};
+use papir_store::{BuildOptions, FollowOptions, Follower, SlotOptions, UpdateOptions};
 
 use crate::common::{folder, keyed, refusal, source};
 
@@ -53,6 +53,16 @@ fn missing_features_are_named() {
         followed.err().unwrap().to_string(),
         format!("{address} {text}")
     );
+    let queried = BuildOptions {
+        server: Some(Login {
+            address: address.to_owned(),
+            ..Login::default()
+        }),
+        query: Some("SELECT word FROM words".to_owned()),
+        out: folder.path().join("words.pir"),
+        ..keyed(address.as_ref(), "word", &[])
+    };
+    assert_eq!(refusal(&queried).to_string(), format!("{address} {text}"));
     for url in [
         "s3://bucket/words.papir",
         "gs://bucket/words.papir",

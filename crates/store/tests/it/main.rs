@@ -20,6 +20,8 @@ mod killed;
 mod lines;
 mod meanwhile;
 mod outputs;
+#[cfg(all(unix, feature = "postgres"))]
+mod query;
 #[cfg(feature = "cloud")]
 mod remote;
 mod same_bytes;

@@ -16,6 +16,7 @@ use papir_schemes::depir::structure::levels::Steps;
 use papir_schemes::registry;
 use papir_store::{Build, BuildOptions, Format, Preparation, SkippedRow};
 
+use crate::arguments::network::NetworkArguments;
 use crate::arguments::owner_key;
 use crate::arguments::sign::{self, SignArguments};
 use crate::arguments::source_form::SourceFormArguments;
@@ -26,7 +27,8 @@ use papir_plan::auto::{AUTO, Auto};
 use papir_plan::shards::{DEFAULT_NETWORK, Machines};
 use papir_plan::units::parse_bytes;
 
-/// Prepare a database from a file, a folder of files, an SQLite table or query, or standard input.
+/// Prepare a database from files, a folder of files, an SQLite table or query, a query of a
+/// PostgreSQL server, or standard input.
 ///
 /// With --key, records are looked up by key; several --value columns become one JSON object, and
 /// without --value the database is a set of keys. Without --key, records are looked up by number.
@@ -39,7 +41,8 @@ use papir_plan::units::parse_bytes;
 pub(crate) struct Arguments {
     /// The file or folder to read; `-` for standard input, which needs --format and may not be
     /// parquet, sqlite or a folder. Several files of one format, with the same columns, are read in
-    /// order; a pattern with * or ? stands for all files that it matches.
+    /// order; a pattern with * or ? stands for all files that it matches. Or a server with --query:
+    /// postgres://USER@HOST/DATABASE (with PGPASSWORD or PGPASSFILE).
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
     /// The prepared database to write; an existing one is replaced. Written into the source's
@@ -54,7 +57,8 @@ pub(crate) struct Arguments {
     /// The table of an SQLite database; may be left out if there is only one.
     #[arg(long, value_name = "NAME", conflicts_with = "query")]
     table: Option<String>,
-    /// A query to run on an SQLite database, instead of reading a table.
+    /// A query to run on an SQLite database, instead of reading a table, or on a PostgreSQL server:
+    /// a single statement, which may only read.
     #[arg(long, value_name = "SELECT …")]
     query: Option<String>,
     /// The column or field that holds the keys.
@@ -162,6 +166,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEYFILE")]
     encrypt: Option<PathBuf>,
     #[command(flatten)]
+    network: NetworkArguments,
+    #[command(flatten)]
     signing: SignArguments,
     /// The signed snapshot whose log the version continues [default: the file at --out, if it
     /// exists].
@@ -194,6 +200,7 @@ const EXAMPLES: &str = "Examples:
   papir build events.parquet --key id --value time,amount --skip-bad 10 --out events.papir
   papir build shop.db --table prices --key article --value price --out prices.papir
   papir build shop.db --query \"SELECT id, name FROM articles WHERE sold\" --key id --value name --out sold.papir
+  papir build postgres://papir@db/shop --query \"SELECT id, name FROM articles\" --key id --value name --out shop.papir
   papir build pages/ --out pages.papir
   papir build blocked.txt --out blocked.papir
   papir build 'parts/*.csv' --key word --value meaning --out words.papir
@@ -257,10 +264,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
     // Checked first: a refused command line must not leave a new key file.
-    let source =
-        arguments
-            .form
-            .options(&arguments.sources, arguments.record_bytes, &arguments.out)?;
+    let source = arguments.form.options(
+        &arguments.sources,
+        arguments.record_bytes,
+        &arguments.out,
+        &arguments.network.setting(),
+    )?;
     check(arguments, &source)?;
     if arguments.insecure_newton {
         papir_research::register()?;
@@ -390,14 +399,28 @@ fn check(arguments: &Arguments, options: &BuildOptions) -> Result<(), Failure> {
         ));
     }
 
-    if chosen != Format::Sqlite && (arguments.table.is_some() || arguments.query.is_some()) {
-        let name = chosen.name();
-        return Err(Failure::new(format!(
-            "--table and --query need an SQLite database, not a {name} source"
-        )));
-    }
+    check_selection(arguments, chosen)
+}
 
-    Ok(())
+/// Refuses a table or a query of a source that has none, and a server without a query.
+fn check_selection(arguments: &Arguments, chosen: Format) -> Result<(), Failure> {
+    let has_table = arguments.table.is_some();
+    let has_query = arguments.query.is_some();
+    match chosen {
+        Format::Sqlite => Ok(()),
+        Format::Postgres if has_query => Ok(()),
+        Format::Postgres => Err(Failure::new(
+            "a PostgreSQL server needs a query: give --query 'SELECT …'",
+        )),
+        _ if has_table || has_query => {
+            let name = chosen.name();
+            Err(Failure::new(format!(
+                "--table and --query need an SQLite database, or a PostgreSQL server for --query, \
+                 not a {name} source"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks that the other options are compatible with `--encrypt`, before a key file is created.

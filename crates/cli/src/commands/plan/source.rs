@@ -8,6 +8,7 @@ use papir_plan::database::Database;
 use papir_plan::units;
 use papir_store::{BuildOptions, Format, Survey, survey as survey_of};
 
+use crate::arguments::network::Network;
 use crate::arguments::source_form::SourceFormArguments;
 use crate::failure::Failure;
 use crate::progress::Bars;
@@ -21,6 +22,12 @@ pub(super) struct Columns {
     /// The columns or fields of the values [default with the default key: all other columns].
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
     value: Vec<String>,
+    /// The table of an SQLite database; may be left out if there is only one.
+    #[arg(long, value_name = "NAME", conflicts_with = "query")]
+    table: Option<String>,
+    /// A query of an SQLite database, or of the PostgreSQL server at SOURCE.
+    #[arg(long, value_name = "SELECT …")]
+    query: Option<String>,
     #[command(flatten)]
     form: SourceFormArguments,
     /// Room for keys that updates add, in per cent.
@@ -31,11 +38,13 @@ pub(super) struct Columns {
 impl Columns {
     /// Refuses columns without a source.
     pub(super) fn refuse(&self) -> Result<(), Failure> {
-        let is_given =
-            self.key.is_some() || !self.value.is_empty() || self.room > 0 || self.form.is_given();
+        let has_columns = self.key.is_some() || !self.value.is_empty();
+        let is_selected = self.table.is_some() || self.query.is_some();
+        let is_given = has_columns || is_selected || self.room > 0 || self.form.is_given();
         match is_given {
             true => Err(Failure::new(
-                "--key, --value, --room and the form describe a source: give SOURCE",
+                "--key, --value, --table, --query, --room and the form describe a source: give \
+                 SOURCE",
             )),
             false => Ok(()),
         }
@@ -53,8 +62,13 @@ pub(super) fn survey(
     let options = BuildOptions {
         key: columns.key.clone(),
         values: columns.value.clone(),
+        table: columns.table.clone(),
+        query: columns.query.clone(),
         room: columns.room,
-        ..columns.form.options(&files, record_bytes, source)?
+        // A proxy and trusted certificates come from the environment.
+        ..columns
+            .form
+            .options(&files, record_bytes, source, &Network::default())?
     };
 
     // A format that is not told counts as raw, and a plan for the wrong format looks plausible.

@@ -19,7 +19,7 @@ mod server;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::postgres::Connector;
+use crate::postgres::{Connector, reason};
 use papir_core::Error as CoreError;
 use postgres::Client;
 
@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::snapshot::Followed;
 use crate::source::ChangeColumns;
 use passed::Passed;
-use server::{Published, ServerSlot, may_pass, place, reason, slot_of, table_of};
+use server::{Published, ServerSlot, may_pass, place, slot_of, table_of};
 
 /// The slot's plugin.
 const PLUGIN: &str = "pgoutput";

@@ -148,13 +148,3 @@ pub(super) fn may_pass(error: &postgres::Error) -> bool {
     let code = error.code().map(postgres::error::SqlState::code);
     code.is_none_or(|code| CODES.iter().any(|begin| code.starts_with(begin)))
 }
-
-/// The message of the server or of the connection.
-pub(super) fn reason(error: &postgres::Error) -> String {
-    use std::error::Error as _;
-    match (error.as_db_error(), error.source()) {
-        (Some(error), _) => error.message().to_owned(),
-        (None, Some(source)) => format!("{error}: {source}"),
-        (None, None) => error.to_string(),
-    }
-}
