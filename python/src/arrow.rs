@@ -2,15 +2,10 @@
 
 use std::iter;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
-};
-use arrow_array::{Array, RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
 use papir_core::Error as CoreError;
-use papir_store::{Cell, Error, GivenRows, Result};
+use papir_store::{Cell, Error, GivenRows, Result, each_arrow_row};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
@@ -138,7 +133,7 @@ impl GivenRows for YieldedBatches {
 
     fn each(&self, wanted: &[&str], on_row: &mut dyn FnMut(Vec<Cell>) -> Result<()>) -> Result<()> {
         let yielded = self.yielded.take()?;
-        yielded.each(|batch| each_of(batch, wanted, on_row))
+        yielded.each(|batch| each_arrow_row(batch, wanted, on_row))
     }
 }
 
@@ -159,7 +154,7 @@ impl GivenRows for Batches {
     fn each(&self, wanted: &[&str], on_row: &mut dyn FnMut(Vec<Cell>) -> Result<()>) -> Result<()> {
         for batch in self.reader.take()? {
             let batch = batch.map_err(|error| refused(error, "batches of Arrow"))?;
-            each_of(&batch, wanted, on_row)?;
+            each_arrow_row(&batch, wanted, on_row)?;
         }
         Ok(())
     }
@@ -167,93 +162,4 @@ impl GivenRows for Batches {
 
 fn refused(found: impl ToString, expected: impl ToString) -> Error {
     CoreError::malformed("a table", found, expected).into()
-}
-
-fn each_of(
-    batch: &RecordBatch,
-    wanted: &[&str],
-    on_row: &mut dyn FnMut(Vec<Cell>) -> Result<()>,
-) -> Result<()> {
-    let mut columns = Vec::with_capacity(wanted.len());
-    for name in wanted {
-        let array = batch
-            .column_by_name(name)
-            .ok_or_else(|| refused(format!("no column `{name}`"), "one of its columns"))?;
-        columns.push(reader_of(name, array.as_ref())?);
-    }
-
-    (0..batch.num_rows()).try_for_each(|row| on_row(columns.iter().map(|cell| cell(row)).collect()))
-}
-
-/// The cells of an array by row.
-type CellReader<'a> = Box<dyn Fn(usize) -> Cell + 'a>;
-
-/// Reads the cells of a column. The conversions are as for Parquet (`papir_store::source`).
-fn reader_of<'a>(name: &str, array: &'a dyn Array) -> Result<CellReader<'a>> {
-    /// Cells of an array of primitive or variable-length values.
-    macro_rules! cells {
-        ($values:expr, $cell:expr) => {{
-            let values = $values;
-            let cell = $cell;
-            Box::new(move |row| {
-                if values.is_null(row) {
-                    Cell::Null
-                } else {
-                    cell(values.value(row))
-                }
-            })
-        }};
-    }
-
-    macro_rules! integers {
-        ($kind:ty) => {
-            cells!(array.as_primitive::<$kind>(), |value| Cell::Json(
-                ToString::to_string(&value)
-            ))
-        };
-    }
-
-    let bytes = |value: &[u8]| Cell::Bytes(value.to_vec());
-    let text = |value: &str| Cell::text(value);
-
-    Ok(match array.data_type() {
-        DataType::Utf8 => cells!(array.as_string::<i32>(), text),
-        DataType::LargeUtf8 => cells!(array.as_string::<i64>(), text),
-        DataType::Utf8View => cells!(array.as_string_view(), text),
-        DataType::Binary => cells!(array.as_binary::<i32>(), bytes),
-        DataType::LargeBinary => cells!(array.as_binary::<i64>(), bytes),
-        DataType::BinaryView => cells!(array.as_binary_view(), bytes),
-        DataType::FixedSizeBinary(_) => cells!(array.as_fixed_size_binary(), bytes),
-        DataType::Boolean => cells!(array.as_boolean(), |value: bool| Cell::Json(
-            value.to_string()
-        )),
-        DataType::Int8 => integers!(Int8Type),
-        DataType::Int16 => integers!(Int16Type),
-        DataType::Int32 => integers!(Int32Type),
-        DataType::Int64 => integers!(Int64Type),
-        DataType::UInt8 => integers!(UInt8Type),
-        DataType::UInt16 => integers!(UInt16Type),
-        DataType::UInt32 => integers!(UInt32Type),
-        DataType::UInt64 => integers!(UInt64Type),
-        DataType::Float32 => cells!(array.as_primitive::<Float32Type>(), Cell::short_float),
-        DataType::Float64 => cells!(array.as_primitive::<Float64Type>(), Cell::float),
-        DataType::Null => Box::new(|_| Cell::Null),
-        DataType::Dictionary(..) => {
-            let dictionary = array.as_any_dictionary();
-            let values = reader_of(name, dictionary.values().as_ref())?;
-            let keys = dictionary.normalized_keys();
-            Box::new(move |row| {
-                if array.is_null(row) {
-                    Cell::Null
-                } else {
-                    values(keys[row])
-                }
-            })
-        }
-        other => {
-            let found = format!("column `{name}` of type {other}");
-            let expected = "text, bytes, numbers or booleans: convert the column, or write Parquet and build from it";
-            return Err(refused(found, expected));
-        }
-    })
 }

@@ -100,8 +100,8 @@ def test_faults_have_the_texts_of_the_program(tmp_path: Path) -> None:
         pypapir.build(WORDS, tmp_path / "w.papir", scheme="plain")
     with pytest.raises(TypeError, match="expected a path"):
         pypapir.build(7, tmp_path / "w.papir")
-    with pytest.raises(pypapir.Error, match="type Timestamp"):
-        pypapir.build(pa.table({"t": pa.array([0], pa.timestamp("s"))}), tmp_path / "w.papir", key="t")
+    with pytest.raises(pypapir.Error, match="type Duration"):
+        pypapir.build(pa.table({"t": pa.array([0], pa.duration("s"))}), tmp_path / "w.papir", key="t")
     assert not (tmp_path / "w.papir").exists()
 
 

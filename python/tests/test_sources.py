@@ -1,6 +1,7 @@
 """Sources of Python: tables, rows, pairs, and the remedies for others."""
 
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyarrow import feather, ipc, parquet
 
 import pypapir
 
@@ -70,6 +72,30 @@ def test_values_of_rows_are_those_of_columns(tmp_path: Path) -> None:
         pypapir.build(source, tmp_path / "w.papir", key="k", value=columns, scheme="simple")
         values.append(pypapir.open(tmp_path / "w.papir").get("a"))
     assert values[0] == values[1]
+
+
+def test_columns_have_one_form_in_tables_and_files(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "k": ["a", "b"],
+            "t": pa.array([0, 1_600_000_000_123], pa.timestamp("ms", "UTC")),
+            "d": pa.array([0, 18_518], pa.date32()),
+            "m": pa.array([Decimal("0.05"), Decimal("-5.00")], pa.decimal128(9, 2)),
+            "l": [[1, None], []],
+            "s": [{"x": 1}, None],
+            "c": pa.array(["one", "one"]).dictionary_encode(),
+        }
+    )
+    feather.write_feather(table, tmp_path / "lz4.feather")
+    parquet.write_table(table, tmp_path / "table.parquet")
+    with ipc.new_stream(tmp_path / "stream.arrows", table.schema) as stream:
+        stream.write_table(table)
+
+    expected = b'{"t":"2020-09-13T12:26:40.123Z","d":"2020-09-13","m":"-5.00","l":[],"s":null,"c":"one"}'
+    for source in [table, *sorted(tmp_path.iterdir())]:
+        out = tmp_path / "w.papir"
+        pypapir.build(source, out, key="k", value=["t", "d", "m", "l", "s", "c"], scheme="simple")
+        assert pypapir.open(out).get("b") == expected, source
 
 
 def test_a_reader_without_batches_has_columns(tmp_path: Path) -> None:

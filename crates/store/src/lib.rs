@@ -52,6 +52,8 @@ pub use snapshot::{
     BucketSummary, Followed, KeywordSummary, Metadata, OpenOptions, SectionInfo, Sign, Snapshot,
     SourceSummary, Verifier, division_of, is_database_name, open_shard, parse_timestamp, timestamp,
 };
+#[cfg(feature = "parquet")]
+pub use source::each_arrow_row;
 pub use source::{
     Cell, ChangeColumns, ChangeRow, Format, Given, GivenRows, KeyForm, KeyPattern, SkippedRow,
     TextForm, each_csv_row, expand, has_utf_16_mark, read_changes, without_mark,

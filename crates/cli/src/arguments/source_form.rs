@@ -186,6 +186,7 @@ impl SourceFormArguments {
             Some(address) => Some(network.login(address)?),
             None => None,
         };
+
         let mut options = BuildOptions {
             more,
             server,

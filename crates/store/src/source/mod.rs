@@ -114,6 +114,8 @@ mod table;
 #[cfg(feature = "parquet")]
 mod typed;
 
+#[cfg(feature = "parquet")]
+pub use arrow::each_arrow_row;
 pub use cell::Cell;
 pub use changes::{ChangeColumns, ChangeRow, read_changes};
 pub(crate) use changes::{PartOfSource, changes_in, format_of_changes};

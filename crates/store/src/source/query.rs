@@ -42,7 +42,7 @@ pub(super) fn rows(
     let copied = transaction.copy_out(statement.as_str());
     let copied = copied.map_err(|error| failed(path, &error))?;
 
-    let input = Input::of(name_of(path), Box::new(Copied(copied)), progress);
+    let input = Input::of(name_of(path), Box::new(CopiedRows(copied)), progress);
     let form = FieldForm::new(Format::Csv, &DEFAULT_TEXT);
     let has_key = columns.key.is_some();
     let mut number = 0;
@@ -96,9 +96,9 @@ fn failed(path: &Path, error: &postgres::Error) -> Error {
 }
 
 /// The rows that a server sends, with errors in its words.
-struct Copied<R>(R);
+struct CopiedRows<R>(R);
 
-impl<R: Read> Read for Copied<R> {
+impl<R: Read> Read for CopiedRows<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).map_err(|error| {
             let inner = error.get_ref();

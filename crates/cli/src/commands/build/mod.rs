@@ -406,6 +406,7 @@ fn check(arguments: &Arguments, options: &BuildOptions) -> Result<(), Failure> {
 fn check_selection(arguments: &Arguments, chosen: Format) -> Result<(), Failure> {
     let has_table = arguments.table.is_some();
     let has_query = arguments.query.is_some();
+
     match chosen {
         Format::Sqlite => Ok(()),
         Format::Postgres if has_query => Ok(()),

@@ -26,7 +26,7 @@ const MAX_MESSAGE_BYTES: u32 = 64 << 20;
 const MAX_LZ4_RATIO: u64 = 256;
 
 /// The messages of a file or stream.
-pub(super) struct MessageReader<'a> {
+pub(super) struct IpcMessages<'a> {
     path: &'a Path,
     input: BufReader<Chain<Cursor<Vec<u8>>, Input<'a>>>,
     /// Set for a file, which has an end of its own.
@@ -35,7 +35,7 @@ pub(super) struct MessageReader<'a> {
     ended: bool,
 }
 
-impl<'a> MessageReader<'a> {
+impl<'a> IpcMessages<'a> {
     /// Opens a file or stream before its first message.
     pub(super) fn open(path: &'a Path, progress: &'a dyn Progress) -> Result<Self> {
         let mut input = Input::open(path, progress)?;
@@ -197,8 +197,9 @@ fn refuse_beyond_memory(bytes: u64) -> Result<(), String> {
 /// the free memory: the decoder reserves what they state.
 fn check_packed(message: &[u8], body: &[u8]) -> Result<(), String> {
     let message = parsed(message)?;
-    let of_dictionary = || message.header_as_dictionary_batch()?.data();
-    let Some(batch) = message.header_as_record_batch().or_else(of_dictionary) else {
+    let dictionary = message.header_as_dictionary_batch();
+    let of_dictionary = dictionary.and_then(|dictionary| dictionary.data());
+    let Some(batch) = message.header_as_record_batch().or(of_dictionary) else {
         return Ok(());
     };
     let Some(compression) = batch.compression() else {

@@ -11,16 +11,18 @@ use arrow_ipc::reader::StreamDecoder;
 use arrow_schema::{Field, Schema};
 use papir_core::Progress;
 
-use super::cell;
+use super::cell::{self, Cell};
 use super::guard::catch_panic;
 use super::named::index_of;
 use super::request::Columns;
 use super::row::{Fault, OnRow, Position, SourceRow};
 use crate::error::{Error, Result};
 use crate::file::name_of;
-use message::MessageReader;
+use message::IpcMessages;
 use value::CellReader;
 
+/// The name of a table of a program, for errors.
+const TABLE: &str = "the table";
 /// The name by which Arrow's own extension type marks columns of UUIDs.
 const UUID: &str = "arrow.uuid";
 
@@ -32,9 +34,9 @@ pub(super) fn rows(
     progress: &dyn Progress,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
-    let mut messages = MessageReader::open(path, progress)?;
+    let mut messages = IpcMessages::open(path, progress)?;
     let mut decoder = StreamDecoder::new();
-    let mut table = Table {
+    let mut table = ArrowRows {
         path,
         columns,
         indices: None,
@@ -70,7 +72,7 @@ struct ColumnIndices {
 }
 
 /// The rows of a file.
-struct Table<'a> {
+struct ArrowRows<'a> {
     path: &'a Path,
     columns: Columns<'a>,
     /// `None` until the schema is read.
@@ -79,15 +81,14 @@ struct Table<'a> {
     rows: u64,
 }
 
-impl Table<'_> {
+impl ArrowRows<'_> {
     /// Finds the requested columns in the schema, once.
     fn find(&mut self, schema: &Schema) -> Result<()> {
         if self.indices.is_some() {
             return Ok(());
         }
 
-        let fields = schema.fields().iter();
-        let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
+        let names = names_of(schema);
         let key = match self.columns.key {
             Some(name) => Some(index_of(self.path, &names, name)?),
             None => None,
@@ -106,18 +107,18 @@ impl Table<'_> {
             return Ok(());
         };
         let key = match key {
-            Some(index) => Some(self.column(batch, *index)?.1),
+            Some(index) => Some(ArrowColumn::of(self.path, batch, *index)?),
             None => None,
         };
-        let mut readers = Vec::with_capacity(values.len());
+        let mut columns = Vec::with_capacity(values.len());
         for index in values {
-            readers.push(self.column(batch, *index)?);
+            columns.push(ArrowColumn::of(self.path, batch, *index)?);
         }
 
         let mut number = self.rows;
         for row in 0..batch.num_rows() {
             number += 1;
-            let cells = catch_panic(|| Ok::<_, String>(row_of(key.as_ref(), &readers, row)));
+            let cells = catch_panic(|| Ok::<_, String>(row_of(key.as_ref(), &columns, row)));
             // Arrays are validated as they are decoded, so that this is damage nevertheless.
             let cells = cells.map_err(|reason| Error::Row {
                 file: name_of(self.path),
@@ -129,27 +130,75 @@ impl Table<'_> {
         self.rows = number;
         Ok(())
     }
+}
 
-    /// The name of a column of a batch, and the reader of its cells.
-    fn column<'b>(
-        &self,
-        batch: &'b RecordBatch,
-        index: usize,
-    ) -> Result<(&'b str, CellReader<'b>)> {
+/// A column of a batch.
+struct ArrowColumn<'a> {
+    name: &'a str,
+    /// The cell of a row.
+    read: CellReader<'a>,
+}
+
+impl<'a> ArrowColumn<'a> {
+    /// The column at an index. Refuses a type that has no form in bytes; `path` is for the error.
+    fn of(path: &Path, batch: &'a RecordBatch, index: usize) -> Result<Self> {
         let field = batch.schema_ref().field(index);
         let array = batch.column(index);
+        let name = field.name().as_str();
+
         match reader_of(field, array.as_ref()) {
-            Some(reader) => Ok((field.name().as_str(), reader)),
+            Some(read) => Ok(Self { name, read }),
             None => {
-                let name = field.name();
+                let kind = field.data_type();
                 let reason = format!(
-                    "column `{name}` has a type that cannot be converted to bytes: expected \
-                     another column"
+                    "column `{name}` of type {kind} cannot be converted to bytes: expected another \
+                     column, or text"
                 );
-                Err(Error::unreadable(self.path, reason))
+                Err(Error::unreadable(path, reason))
             }
         }
     }
+}
+
+/// Passes the cells of the wanted columns of each row of a batch to `on_row`, in the order of
+/// `wanted`.
+///
+/// # Errors
+/// [`Error::MissingColumn`]; [`Error::Unreadable`] for a column whose type has no form in bytes;
+/// [`Error::Row`] for a value without one; and errors of `on_row`.
+pub fn each_arrow_row(
+    batch: &RecordBatch,
+    wanted: &[&str],
+    on_row: &mut dyn FnMut(Vec<Cell>) -> Result<()>,
+) -> Result<()> {
+    let path = Path::new(TABLE);
+    let schema = batch.schema_ref();
+    let names = names_of(schema);
+    let mut columns = Vec::with_capacity(wanted.len());
+    for name in wanted {
+        let index = index_of(path, &names, name)?;
+        columns.push(ArrowColumn::of(path, batch, index)?);
+    }
+
+    for row in 0..batch.num_rows() {
+        let mut cells = Vec::with_capacity(columns.len());
+        for column in &columns {
+            let cell = (column.read)(row).map_err(|fault| Error::Row {
+                file: TABLE.to_owned(),
+                row: row as u64 + 1,
+                reason: fault.to_string(),
+            })?;
+            cells.push(cell);
+        }
+        on_row(cells)?;
+    }
+    Ok(())
+}
+
+/// The names of all columns.
+fn names_of(schema: &Schema) -> Vec<&str> {
+    let fields = schema.fields().iter();
+    fields.map(|field| field.name().as_str()).collect()
 }
 
 /// The reader of a column's cells; `None` if its type has no form in bytes.
@@ -161,17 +210,17 @@ fn reader_of<'a>(field: &'a Field, array: &'a dyn Array) -> Option<CellReader<'a
 
 /// The row of a batch.
 fn row_of(
-    key: Option<&CellReader<'_>>,
-    values: &[(&str, CellReader<'_>)],
+    key: Option<&ArrowColumn<'_>>,
+    columns: &[ArrowColumn<'_>],
     row: usize,
 ) -> Result<SourceRow, Fault> {
     let key = match key {
-        Some(read) => Some(read(row)?),
+        Some(column) => Some((column.read)(row)?),
         None => None,
     };
-    let mut cells = Vec::with_capacity(values.len());
-    for (name, read) in values {
-        cells.push((*name, read(row)?));
+    let mut values = Vec::with_capacity(columns.len());
+    for ArrowColumn { name, read } in columns {
+        values.push((*name, read(row)?));
     }
-    cell::row(key, cells)
+    cell::row(key, values)
 }

@@ -96,6 +96,7 @@ pub(super) fn reader_of<'a>(column: &'a str, array: &'a dyn Array) -> Option<Cel
         DataType::Map(..) => map(column, array)?,
         _ => return times(array),
     };
+
     Some(reader)
 }
 
@@ -131,22 +132,14 @@ fn times(array: &dyn Array) -> Option<CellReader<'_>> {
         DataType::Timestamp(unit, zone) => timestamps(array, *unit, zone.is_some()),
         _ => return None,
     };
+
     Some(reader)
 }
 
-/// Reads timestamps, which are in UTC if their type has a time zone. Seconds have the form of
-/// milliseconds, as in Parquet, which has no seconds.
+/// Reads timestamps, which are in UTC if their type has a time zone.
 fn timestamps(array: &dyn Array, unit: TimeUnit, is_utc: bool) -> CellReader<'_> {
     match unit {
-        TimeUnit::Second => {
-            let values = array.as_primitive::<TimestampSecondType>();
-            cells!(values, |value| match value.checked_mul(1000) {
-                Some(millis) => Ok(timestamp(millis, MILLIS, is_utc)),
-                None => Err(Fault::Reason(format!(
-                    "a timestamp of {value} s: expected one of 64 bits in milliseconds"
-                ))),
-            })
-        }
+        TimeUnit::Second => seconds(array, is_utc),
         TimeUnit::Millisecond => {
             let values = array.as_primitive::<TimestampMillisecondType>();
             cells!(values, |value| Ok(timestamp(value, MILLIS, is_utc)))
@@ -160,6 +153,18 @@ fn timestamps(array: &dyn Array, unit: TimeUnit, is_utc: bool) -> CellReader<'_>
             cells!(values, |value| Ok(timestamp(value, NANOS, is_utc)))
         }
     }
+}
+
+/// Reads timestamps of seconds. They have the form of milliseconds, as in Parquet, which has no
+/// seconds.
+fn seconds(array: &dyn Array, is_utc: bool) -> CellReader<'_> {
+    let values = array.as_primitive::<TimestampSecondType>();
+    cells!(values, |value| match value.checked_mul(1000) {
+        Some(millis) => Ok(timestamp(millis, MILLIS, is_utc)),
+        None => Err(Fault::Reason(format!(
+            "a timestamp of {value} s: expected one of 64 bits in milliseconds"
+        ))),
+    })
 }
 
 /// A number or a boolean as JSON.
