@@ -210,7 +210,10 @@ fn changes_are_read_from_other_text_and_several_files() {
     succeeds(&[&update[..], &["--separator", "\t"]].concat());
     let service = Service::start(&[&words], &[OPEN]);
     let get = |key: &str| succeeds(&["get", &service.url, OPEN, key]);
-    assert_eq!((get("word 1").as_str(), get("new").as_str()), ("three", "two"));
+    assert_eq!(
+        (get("word 1").as_str(), get("new").as_str()),
+        ("three", "two")
+    );
 }
 
 #[test]

@@ -93,8 +93,7 @@ impl<'a> IpcMessages<'a> {
 
         let body = bytes.len();
         self.append(body_length, &mut bytes)?;
-        check_packed(&bytes[begin..body], &bytes[body..])
-            .map_err(|reason| self.refused(reason))?;
+        check_packed(&bytes[begin..body], &bytes[body..]).map_err(|reason| self.refused(reason))?;
         Ok(Some(bytes))
     }
 
