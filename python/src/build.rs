@@ -57,7 +57,8 @@ pub(crate) fn build<'py>(
     options.scheme = scheme_of(scheme, machines.is_some())?;
     if let Some(allowed) = clients_may_see {
         if options.scheme != DEFAULT || params.is_some() {
-            let message = "clients_may_see= chooses the scheme: expected neither scheme, params nor shards";
+            let message =
+                "clients_may_see= chooses the scheme: expected neither scheme, params nor shards";
             return Err(PyValueError::new_err(message));
         }
         options.clients_may_see = allowed.parse().map_err(of_core)?;

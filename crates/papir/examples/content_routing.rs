@@ -183,8 +183,8 @@ mod tests {
     #[test]
     fn blocks_are_read_and_the_traffic_is_the_same_for_all_names() -> Result<()> {
         let network = Network::new(9)?;
-        let [first, last, none] = [network.blocks[0], network.blocks[8], random_name()]
-            .map(|name| read(&network, &name));
+        let [first, last, none] =
+            [network.blocks[0], network.blocks[8], random_name()].map(|name| read(&network, &name));
         let first = first?;
         let last = last?;
         let none = none?;

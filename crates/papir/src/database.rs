@@ -206,7 +206,9 @@ fn arranged(table: &Estimate) -> CoreResult<ArrangedRecords> {
 
 /// The table of these lengths with the least cost; `None` if no table has one.
 fn least(lengths: &Lengths, cost: &CostOf<'_>) -> Option<ArrangedRecords> {
-    let table = least_table(lengths, BucketTarget::Grow, |table| Ok(cost(arranged(table)?)?));
+    let table = least_table(lengths, BucketTarget::Grow, |table| {
+        Ok(cost(arranged(table)?)?)
+    });
     arranged(&table.ok()?).ok()
 }
 

@@ -41,7 +41,9 @@ pub fn scheme_of_build(
 
 /// The table of these lengths with the least cost; `None` if no table has one.
 fn least(lengths: &Lengths, cost: &CostOf<'_>) -> Option<ArrangedRecords> {
-    let table = least_table(lengths, BucketTarget::Grow, |table| Ok(cost(arranged(table)?)?));
+    let table = least_table(lengths, BucketTarget::Grow, |table| {
+        Ok(cost(arranged(table)?)?)
+    });
     arranged(&table.ok()?).ok()
 }
 
@@ -121,9 +123,8 @@ mod tests {
 
     /// The schemes of both kinds of wishes, with the reasons.
     fn chosen(database: &Database) -> [DefaultScheme; 2] {
-        [ClientsMaySee::Records, ClientsMaySee::All].map(|may_see| {
-            scheme_of_build(database, FailureBound::DEFAULT, may_see).unwrap()
-        })
+        [ClientsMaySee::Records, ClientsMaySee::All]
+            .map(|may_see| scheme_of_build(database, FailureBound::DEFAULT, may_see).unwrap())
     }
 
     #[test]

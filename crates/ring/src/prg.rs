@@ -231,7 +231,10 @@ mod tests {
     #[test]
     fn bytes_of_the_stream_are_added_modulo_2() {
         let stream = bytes(SEED.expand("added", 0), 100);
-        let expected: Vec<u8> = (0..100).zip(&stream[..]).map(|(i, byte)| i ^ byte).collect();
+        let expected: Vec<u8> = (0..100)
+            .zip(&stream[..])
+            .map(|(i, byte)| i ^ byte)
+            .collect();
 
         let mut added: Vec<u8> = (0..100).collect();
         let mut expander = SEED.expand("added", 0);

@@ -336,7 +336,10 @@ mod tests {
             assert_eq!(value.to_string().parse::<ClientsMaySee>().unwrap(), value);
         }
         let error = "none".parse::<ClientsMaySee>().unwrap_err().to_string();
-        assert!(error.contains("none") && error.contains("column"), "{error}");
+        assert!(
+            error.contains("none") && error.contains("column"),
+            "{error}"
+        );
     }
 
     #[test]

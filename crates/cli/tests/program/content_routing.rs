@@ -188,5 +188,8 @@ fn a_small_network_is_read_over_a_service() {
 #[ignore = "long: blocks of 4 GiB, three times that on disk"]
 fn the_network_of_the_paper_is_read_over_a_service() {
     let _machine = loaded_machine();
-    blocks_are_read(&PAPER, &["--goal", "min-communication", "--memory", "16GiB"]);
+    blocks_are_read(
+        &PAPER,
+        &["--goal", "min-communication", "--memory", "16GiB"],
+    );
 }

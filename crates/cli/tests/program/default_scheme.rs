@@ -53,7 +53,10 @@ fn what_clients_may_see_belongs_to_a_scheme_that_is_chosen() {
     let out = folder.path("a.papir");
     let build = [&["build", &source, "--out", &out], &KEYED[..]].concat();
     let refused = |more: &[&str], parts: &[&str]| fails_with(&[&build[..], more].concat(), parts);
-    refused(&["--clients-may-see", "none"], &["none", "records, column or all"]);
+    refused(
+        &["--clients-may-see", "none"],
+        &["none", "records, column or all"],
+    );
     refused(
         &["--clients-may-see", "all", "--scheme", "simple"],
         &["--clients-may-see", "--scheme"],

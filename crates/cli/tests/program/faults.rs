@@ -158,7 +158,11 @@ fn a_store_that_hangs_holds_up_no_other_database() {
     let url = format!("http://{address}");
     let [second, third] = others.each_ref().map(String::as_str);
     let files = ["s3://bucket/first.papir", second, third];
-    let service = serve_from(&store, &address, &[&files[..], &["--cache", &cache]].concat());
+    let service = serve_from(
+        &store,
+        &address,
+        &[&files[..], &["--cache", &cache]].concat(),
+    );
     let list = format!("{url}/v1/databases");
     until("the other databases are loaded", || {
         agent()

@@ -58,13 +58,7 @@ fn costs_are_printed_on_stderr() {
     let output = papir(&["get", &service.url, "key-7", "-v"]);
     assert_eq!(output.stdout, b"value-7");
     let text = String::from_utf8(output.stderr).unwrap();
-    for word in [
-        "words",
-        "inspire",
-        "fetched",
-        "sent",
-        "received",
-    ] {
+    for word in ["words", "inspire", "fetched", "sent", "received"] {
         assert!(text.contains(word), "no `{word}` in {text}");
     }
     let costs = |key| lines(&papir(&["get", &service.url, key, "-v", "--json"]).stderr).remove(0);

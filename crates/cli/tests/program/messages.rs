@@ -179,7 +179,9 @@ fn damaged_queries_and_other_versions_are_refused() {
     let query = fs::read(exchange.path("q1.bin")).unwrap();
     exchange.folder.write("empty.bin", b"");
     exchange.folder.write("handle.bin", &query[..4]);
-    exchange.folder.write("short.bin", &query[..query.len() - 1]);
+    exchange
+        .folder
+        .write("short.bin", &query[..query.len() - 1]);
     let mut other = query.clone();
     other[0] ^= 1;
     exchange.folder.write("other.bin", other);
@@ -249,7 +251,10 @@ fn schemes_without_client_keys_have_no_files() {
     let ask = ["query", &service.url, "--state", &state, "--out", &out];
     fails_with(
         &[&ask[..], &["--index", "7"]].concat(),
-        &["simple", "queries in files are for schemes whose clients register"],
+        &[
+            "simple",
+            "queries in files are for schemes whose clients register",
+        ],
     );
     fails_with(&[&ask[..], &["key"]].concat(), &["--index"]);
 

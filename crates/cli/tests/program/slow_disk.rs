@@ -258,7 +258,10 @@ fn lookups_go_on_while_each_write_to_the_disk_takes_long() {
     println!("{count} lookups during {CLIENTS} registrations");
     assert!(count > 10, "{count}");
     let answered = service.answered("registered");
-    assert!(answered >= (CLIENTS * LOOKUPS_OF_CLIENT) as u64, "{answered}");
+    assert!(
+        answered >= (CLIENTS * LOOKUPS_OF_CLIENT) as u64,
+        "{answered}"
+    );
     assert_intact(&service);
 }
 

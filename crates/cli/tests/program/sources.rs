@@ -209,13 +209,24 @@ fn keys_of_another_form_are_refused_by_line() {
     refused(&["--key-length", "5..9"], &["line 1", "expected 5 to 9"]);
     refused(&["--key-hex"], &["line 2: the key `01AA`", "another case"]);
     refused(&["--key-length", "9..5"], &["--key-length", "8..64"]);
-    let other = "line 2: the key `01AA` has 4 bytes, and does not match as a whole: expected `[0-9a-f]{4}`";
+    let other =
+        "line 2: the key `01AA` has 4 bytes, and does not match as a whole: expected `[0-9a-f]{4}`";
     refused(&["--key-pattern", "[0-9a-f]{4}"], &[other]);
-    refused(&["--key-pattern", "[0-9"], &["--key-pattern", "unclosed character class"]);
+    refused(
+        &["--key-pattern", "[0-9"],
+        &["--key-pattern", "unclosed character class"],
+    );
 
     let plan = ["plan", &source, "--format", "pairs", "--key-length", "4"];
     fails_with(&plan, &[truncated]);
-    let plan = ["plan", &source, "--format", "pairs", "--key-pattern", "[0-9a-f]{4}"];
+    let plan = [
+        "plan",
+        &source,
+        "--format",
+        "pairs",
+        "--key-pattern",
+        "[0-9a-f]{4}",
+    ];
     fails_with(&plan, &[other]);
     let records = ["plan", "--records", "9", "--record-bytes", "9"];
     let without_source = [&records[..], &["--key-hex"]].concat();
@@ -226,7 +237,10 @@ fn keys_of_another_form_are_refused_by_line() {
 fn keys_that_do_not_match_count_among_the_skipped_rows() {
     let folder = Folder::new();
     let out = folder.path("out.papir");
-    let source = folder.write("phones", "+14155550100:spam\n555:short\n+4420:bank\nmixed:1\n");
+    let source = folder.write(
+        "phones",
+        "+14155550100:spam\n555:short\n+4420:bank\nmixed:1\n",
+    );
     let build = [
         &["build", &source, "--out", &out, "--format", "pairs"],
         &PLAIN[..],
@@ -241,7 +255,10 @@ fn keys_that_do_not_match_count_among_the_skipped_rows() {
     let output = papir(&[&build[..], &["2"]].concat());
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{stderr}");
-    assert!(stderr.contains("line 2: the key `555` has 3 bytes"), "{stderr}");
+    assert!(
+        stderr.contains("line 2: the key `555` has 3 bytes"),
+        "{stderr}"
+    );
     assert_eq!(got(&out, &["+4420"]), b"bank");
 }
 
@@ -387,7 +404,10 @@ fn sqlite_tables_and_queries_are_sources() {
 fn a_query_of_postgresql_is_a_source() {
     let server = papir_testkit::postgres::Server::start("fsync = off");
     server.sql("papir", "CREATE TABLE words (word text, meaning text)");
-    server.sql("papir", "INSERT INTO words VALUES ('tea', '3'), ('bread', '2.5')");
+    server.sql(
+        "papir",
+        "INSERT INTO words VALUES ('tea', '3'), ('bread', '2.5')",
+    );
     let folder = Folder::new();
     let out = folder.path("out.papir");
     // The superuser needs no password.
@@ -425,7 +445,14 @@ fn a_server_behind_a_proxy_and_a_password_in_its_address_are_refused() {
     let folder = Folder::new();
     let out = folder.path("out.papir");
     let build = |address: &str, more: &[&str], parts: &[&str]| {
-        let build = ["build", address, "--out", &out, "--query", "SELECT 1 AS word"];
+        let build = [
+            "build",
+            address,
+            "--out",
+            &out,
+            "--query",
+            "SELECT 1 AS word",
+        ];
         let all = [&build[..], &PLAIN, &["--key", "word"], more].concat();
         let output = papir(&all);
         let stderr = String::from_utf8(output.stderr).unwrap();
@@ -441,5 +468,9 @@ fn a_server_behind_a_proxy_and_a_password_in_its_address_are_refused() {
         &["go through no proxy", "--proxy none"],
     );
     let address = "postgres://papir:secret@127.0.0.1:1/shop";
-    build(address, &[], &["its address contains a password", "PGPASSWORD"]);
+    build(
+        address,
+        &[],
+        &["its address contains a password", "PGPASSWORD"],
+    );
 }

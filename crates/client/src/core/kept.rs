@@ -427,8 +427,14 @@ mod tests {
         let lookups = vec![waiting(Wanted::Key(b"key")), waiting(Wanted::Index(300))];
         let bytes = kept(lookups).encode().unwrap();
         let again = VersionRecord::decode(&bytes).unwrap();
-        assert_eq!((again.name.as_str(), again.owner.as_str()), ("words", "pin"));
-        assert_eq!((again.info.clone(), &again.bundle[..]), (info(), &b"bundle"[..]));
+        assert_eq!(
+            (again.name.as_str(), again.owner.as_str()),
+            ("words", "pin")
+        );
+        assert_eq!(
+            (again.info.clone(), &again.bundle[..]),
+            (info(), &b"bundle"[..])
+        );
         assert!(matches!(
             again.waiting[0].wanted.wanted().unwrap(),
             Wanted::Key(b"key")

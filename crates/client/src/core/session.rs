@@ -514,7 +514,12 @@ impl Session {
     }
 
     /// Moves to the new version after a refusal, and registers for it.
-    pub(super) async fn follow_change(&mut self, io: &Io, changes: u32, refusal: &Error) -> Result<()> {
+    pub(super) async fn follow_change(
+        &mut self,
+        io: &Io,
+        changes: u32,
+        refusal: &Error,
+    ) -> Result<()> {
         self.fetch_again(io, changes, refusal.current_version())
             .await?;
         self.ensure_registered(io).await

@@ -214,9 +214,7 @@ impl<W: Work> Executor<W> {
         let shared = Arc::clone(&self.shared);
         let loading = Arc::clone(&self.loading);
         let taking = Arc::clone(&self.taking);
-        Box::new(move |client| {
-            shared.shed(client) || loading.shed(client) || taking.shed(client)
-        })
+        Box::new(move |client| shared.shed(client) || loading.shed(client) || taking.shed(client))
     }
 
     /// Refuses queued requests, which free the memory of their answers. Requests that wait for

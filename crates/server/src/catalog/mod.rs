@@ -49,9 +49,7 @@ use slot::DatabaseSlot;
 pub use sources::Sources;
 pub(crate) use unverified::Unverified;
 use versions::Versions;
-pub(crate) use versions::{
-    BoundQueries, Candidates, ChosenVersion, MAX_PREVIOUS, VersionView,
-};
+pub(crate) use versions::{BoundQueries, Candidates, ChosenVersion, MAX_PREVIOUS, VersionView};
 
 /// Names in a message. An error must not be as long as the list of all databases.
 const MAX_LISTED: usize = 10;

@@ -325,11 +325,7 @@ impl Candidates {
 
     /// The queries of a client's short message, for the version that it is bound to. Fails with
     /// [`QueryError::WrongVersion`] if it is bound to none of these versions.
-    pub(crate) fn restore(
-        &self,
-        client: &str,
-        message: &[u8],
-    ) -> Result<BoundQueries, QueryError> {
+    pub(crate) fn restore(&self, client: &str, message: &[u8]) -> Result<BoundQueries, QueryError> {
         let handle = handle_of(message).map_err(rejected)?;
         for database in &self.databases {
             let bound = database.binding(client);

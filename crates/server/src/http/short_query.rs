@@ -29,7 +29,8 @@ impl ShortQuery {
         message: Vec<u8>,
     ) -> Result<ReceivedQueries, Problem> {
         let client = credentials.client.ok_or(ClientError::NoClient)?;
-        let BoundQueries { binding, queries } = candidates.restore(&client.to_string(), &message)?;
+        let BoundQueries { binding, queries } =
+            candidates.restore(&client.to_string(), &message)?;
 
         Ok(ReceivedQueries {
             queries,

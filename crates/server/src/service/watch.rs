@@ -206,7 +206,10 @@ impl Watch {
 
         let mut names = Vec::new();
         for (name, files) in &self.changed {
-            if before.get(name).is_some_and(|before| files.are_settled(before)) {
+            if before
+                .get(name)
+                .is_some_and(|before| files.are_settled(before))
+            {
                 names.push(name.clone());
             }
         }

@@ -206,7 +206,10 @@ async fn a_lookup_has_few_bytes_in_the_frames_of_a_warm_connection() {
     let answer = (connection.costs().answer_bytes - answers) as usize;
     let response = frames(&received);
     let around = response.iter().map(Frame::bytes).sum::<usize>() - answer;
-    assert!(around <= 250, "{around} bytes beside {answer}: {response:?}");
+    assert!(
+        around <= 250,
+        "{around} bytes beside {answer}: {response:?}"
+    );
     println!("{bytes} bytes sent; {answer} received, and {around} around them");
 
     // The preface and the first frame are where this test expects them.
@@ -330,5 +333,9 @@ fn queries_and_answers_travel_in_files() {
     let other = indexed("table", "pirouette", 60);
     let refused = answer_message(&other, place, None, &asked[0]).unwrap_err();
     assert!(refused.to_string().contains("at version"), "{refused}");
-    assert!(first.refusal(b"1234 no answer").contains("2 waiting queries"));
+    assert!(
+        first
+            .refusal(b"1234 no answer")
+            .contains("2 waiting queries")
+    );
 }

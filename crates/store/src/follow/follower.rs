@@ -282,9 +282,9 @@ impl Follower {
                 let is_new = places.read_up_to.as_ref() != Some(&state);
                 Ok(is_new.then_some(Taken::Changed(state)))
             }
-            ChangeSource::Pipe(pipe) => Ok(pipe
-                .arrived(self.form, self.at_once)?
-                .map(Taken::FromPipe)),
+            ChangeSource::Pipe(pipe) => {
+                Ok(pipe.arrived(self.form, self.at_once)?.map(Taken::FromPipe))
+            }
             #[cfg(feature = "postgres")]
             ChangeSource::Slot(slot) => Ok(slot.peek()?.map(Taken::FromSlot)),
         }

@@ -219,7 +219,8 @@ mod tests {
             drop(pipe.arrived(form(Format::JsonLines), MAX_ROW));
         }
         assert!(
-            pipe.arrived(form(Format::JsonLines), MAX_ROW).is_err() && pipe.text.len() < MAX_ROW + READ
+            pipe.arrived(form(Format::JsonLines), MAX_ROW).is_err()
+                && pipe.text.len() < MAX_ROW + READ
         );
     }
 }

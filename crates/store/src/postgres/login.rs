@@ -73,7 +73,9 @@ impl Login {
         let after_scheme = self.address.split("://").nth(1).unwrap_or_default();
         let path = after_scheme.split_once('/').map(|(_, path)| path);
         let database = path.and_then(|path| path.split('?').next());
-        database.filter(|name| !name.is_empty()).unwrap_or("postgres")
+        database
+            .filter(|name| !name.is_empty())
+            .unwrap_or("postgres")
     }
 
     /// Returns true if `text` is an address of a PostgreSQL server.

@@ -11,8 +11,6 @@ use super::form::TextForm;
 use super::format::Format;
 use super::input::Input;
 use super::lines::LineRule;
-#[cfg(feature = "parquet")]
-use super::{arrow, parquet};
 #[cfg(feature = "postgres")]
 use super::query;
 use super::request::RowsRequest;
@@ -21,6 +19,8 @@ use super::request::Selection;
 use super::row::{OnRow, RowOfFile, SkippedRow};
 #[cfg(feature = "sqlite")]
 use super::sqlite;
+#[cfg(feature = "parquet")]
+use super::{arrow, parquet};
 use super::{csv, folder, jsonl, lines, table};
 use crate::error::{Error, Result};
 use crate::file::{free_memory, name_of};

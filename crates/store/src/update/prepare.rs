@@ -5,11 +5,13 @@ use std::thread::available_parallelism;
 use papir_core::cost::Rates;
 use papir_core::erased::{ErasedScheme, ErasedServer};
 use papir_core::{
-    Candidate, Change, Goal, NotPrivate, PreparedRecords, Records, Result as CoreResult, Run, Shape,
-    Target,
+    Candidate, Change, Goal, NotPrivate, PreparedRecords, Records, Result as CoreResult, Run,
+    Shape, Target,
 };
 use papir_lookup::{Commitment, KeyIds, KeywordLayout};
-use papir_schemes::default_scheme::{ClientsMaySee, SchemeWish, parameters_for, shown_by_reference};
+use papir_schemes::default_scheme::{
+    ClientsMaySee, SchemeWish, parameters_for, shown_by_reference,
+};
 use papir_schemes::registry;
 
 use super::overlay::Overlay;

@@ -47,7 +47,10 @@ fn the_rows_of_a_query_are_those_of_its_csv() {
 
     for (query, values) in [
         ("SELECT * FROM words;", &["meaning"][..]),
-        ("SELECT n, word, meaning FROM words -- all\n", &["meaning", "n"]),
+        (
+            "SELECT n, word, meaning FROM words -- all\n",
+            &["meaning", "n"],
+        ),
         ("SELECT word FROM words", &[]),
     ] {
         let of_server = build(&server, folder.path(), query, values);

@@ -188,12 +188,7 @@ fn every_format_gives_the_same_bytes() {
     let folder = folder();
     let builds = builds(folder.path());
     #[cfg(feature = "parquet")]
-    let builds = [
-        builds,
-        vec![parquet(folder.path())],
-        arrow(folder.path()),
-    ]
-    .concat();
+    let builds = [builds, vec![parquet(folder.path())], arrow(folder.path())].concat();
     #[cfg(feature = "sqlite")]
     let builds = [builds, vec![sqlite(folder.path())]].concat();
     #[cfg(feature = "zstd")]

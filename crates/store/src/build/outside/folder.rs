@@ -373,7 +373,9 @@ fn check_outside(options: &BuildOptions, scratch: &Path) -> Result<()> {
     let source = fs::canonicalize(source).map_err(Error::io("finding", source))?;
     // Before the folder is created, so that a refusal leaves nothing in the source.
     let wanted = std::path::absolute(scratch).map_err(Error::io("finding", scratch))?;
-    let existing = wanted.ancestors().find_map(|path| fs::canonicalize(path).ok());
+    let existing = wanted
+        .ancestors()
+        .find_map(|path| fs::canonicalize(path).ok());
     if existing.is_none_or(|existing| !existing.starts_with(&source)) {
         return Ok(());
     }

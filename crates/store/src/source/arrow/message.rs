@@ -206,7 +206,9 @@ fn check_packed(message: &[u8], body: &[u8]) -> Result<(), String> {
     };
     let codec = compression.codec();
     if codec != CompressionType::LZ4_FRAME {
-        return Err(format!("buffers compressed by {codec:?}: expected lz4, or none"));
+        return Err(format!(
+            "buffers compressed by {codec:?}: expected lz4, or none"
+        ));
     }
 
     let mut stated = 0_u64;
@@ -235,7 +237,9 @@ fn stated_bytes(buffer: &[u8]) -> Result<u64, String> {
         Some(found) => found,
         None => {
             let found = buffer.len();
-            return Err(format!("a compressed buffer of {found} bytes: expected 8 or more"));
+            return Err(format!(
+                "a compressed buffer of {found} bytes: expected 8 or more"
+            ));
         }
     };
 
