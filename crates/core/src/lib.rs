@@ -10,9 +10,10 @@
 //! | `extract` | client | secret (consumed) and answer → records |
 //!
 //! [`scheme`] defines them with types, and [`erased`] with bytes, for servers, command lines and
-//! bindings. [`cost`] predicts their run time, and [`hedge`] makes randomness that does not repeat.
-//! The other modules define the types that they use: [`Shape`], [`Records`], [`Sizes`],
-//! [`Version`], [`envelope`], [`short`], [`Error`].
+//! bindings. [`cost`] predicts their run time, [`hedge`] makes randomness that does not repeat, and
+//! [`hash_tree`] hashes bytes in blocks that can be verified one by one. The other modules define
+//! the types that they use: [`Shape`], [`Records`], [`Sizes`], [`Version`], [`envelope`],
+//! [`short`], [`Error`].
 
 #[cfg(not(target_endian = "little"))]
 compile_error!("papir's formats are little-endian in memory and on the wire");
@@ -31,6 +32,7 @@ mod error;
 mod failure;
 mod file_lock;
 mod formats;
+pub mod hash_tree;
 pub mod hedge;
 mod mix;
 mod owner;

@@ -6,7 +6,7 @@
 //! | `formats` | format numbers of files, written and read |
 //! | `section_names` | names of a snapshot's sections |
 //! | `sections` | the sections of a file, and their verification |
-//! | `chunks` | the hash tree over a section's chunks |
+//! | `chunks` | the values of a section's chunks, and their check |
 //! | `writer` | writes a file section by section |
 //! | `map` | files as bytes: mapped, or read into memory |
 //! | `open` | opens regular files without waiting |

@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use blake3::hazmat::ChainingValue;
 use memmap2::Mmap;
+use papir_core::hash_tree::{self, BlockValue, HashTree};
 use papir_core::sections::SectionSource;
 use papir_core::{Blob, Error, Result};
 use rayon::prelude::*;
 
-use super::chunks::{self, CHUNK, ChunkTree};
+use super::chunks::{self, CHUNK};
 use super::format::{HEADER_BYTES, Header, Section, part};
 use super::section_names::{CHUNKS, SCHEME};
 
@@ -33,7 +33,7 @@ pub(crate) struct Sections {
     header: Header,
     table: Vec<Section>,
     /// The values of each section's chunks, verified against its hash. Empty in files without them.
-    chunks: Vec<Vec<ChainingValue>>,
+    chunks: Vec<Vec<BlockValue>>,
 }
 
 /// A part of a file that is verified at once.
@@ -43,7 +43,7 @@ pub(crate) enum FilePiece<'a> {
     /// A section without chunks.
     Whole(&'a Section),
     /// A chunk of a section, by its index, with the value that it must have.
-    Chunk(&'a Section, usize, &'a ChainingValue),
+    Chunk(&'a Section, usize, &'a BlockValue),
 }
 
 impl Sections {
@@ -160,7 +160,7 @@ impl Sections {
                 format!("the padding before `{next}`"),
             ),
             FilePiece::Whole(section) => (
-                ChunkTree::of(bytes).root == section.hash,
+                HashTree::of(CHUNK, bytes).root == section.hash,
                 format!("section `{}`", section.name),
             ),
             FilePiece::Chunk(section, index, expected) => {
@@ -170,7 +170,7 @@ impl Sections {
                     section.name,
                     start + bytes.len()
                 );
-                (chunks::value(*index, bytes) == **expected, what)
+                (hash_tree::value(CHUNK, *index, bytes) == **expected, what)
             }
         };
 

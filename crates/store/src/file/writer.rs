@@ -3,10 +3,11 @@
 use std::io::{Seek, SeekFrom, Write};
 
 use papir_core::codec::Writer;
+use papir_core::hash_tree::TreeHasher;
 use papir_core::sections::SectionSink;
 use papir_core::{Error, Result};
 
-use super::chunks::TreeHasher;
+use super::chunks::CHUNK;
 use super::format::{ALIGNMENT, Header, Section};
 use super::section_names::CHUNKS;
 
@@ -108,14 +109,14 @@ impl<W: Write + Seek> SectionSink for SnapshotWriter<W> {
 
         // Hashed as it is written, step by step: a section is not in memory as a whole.
         let offset = self.position;
-        let mut hasher = TreeHasher::new();
+        let mut hasher = TreeHasher::new(CHUNK);
         for step in parts.iter().flat_map(|part| part.chunks(STEP)) {
             hasher.update(step);
             self.write(step)?;
         }
         let tree = hasher.finish();
 
-        self.chunks.extend(tree.chunks.iter().flatten());
+        self.chunks.extend(tree.values.iter().flatten());
         self.sections.push(Section {
             name: name.to_owned(),
             offset,
