@@ -10,6 +10,7 @@
 //! | more entries than fit in memory | owner | [`outside::build`] |
 //! | table and changes → changed records | owner | [`update`] |
 //! | public part and layout → one message | owner → client | [`Bundle`] |
+//! | older message and blocks → newer message | client | [`BlockList`] |
 //! | key → queries | client | [`Lookup::prepare_key`] |
 //! | answers → value or "absent" | client | [`Pending::finish`] |
 //! | many keys → few queries, in batches | client | [`Lookup::prepare_batch`] |
@@ -21,6 +22,7 @@
 //! exist.
 
 mod arrange;
+mod blocks;
 mod bucket;
 mod build;
 mod bundle;
@@ -46,6 +48,7 @@ mod table;
 pub mod update;
 mod weights;
 
+pub use blocks::{BLOCK_LIST_FORMATS, BlockList, BlockRanges, MAX_RANGES, block_bytes};
 pub use build::build;
 pub use bundle::{BUNDLE_FORMATS, Bundle};
 pub use commitment::{Commitment, PlainRecords, ProvenRecords, Root, proof_bytes};

@@ -1,6 +1,7 @@
 //! The list of all targets.
 
 mod address;
+mod blocks;
 mod checkpoints;
 mod envelopes;
 mod files;
@@ -24,6 +25,8 @@ pub const ALL: &[(&str, Make)] = &[
     ("short", envelopes::short),
     ("bundle", envelopes::bundle),
     ("delta", envelopes::delta),
+    ("block_list", blocks::list),
+    ("block_ranges", blocks::ranges),
     ("layout", layouts::layout),
     ("filter", layouts::filter),
     ("blinded", secrets::blinded),

@@ -1,6 +1,7 @@
-//! Keyword tables, commitments and updates over schemes.
+//! Keyword tables, commitments, blocks and updates over schemes.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod blocks;
 mod commitment;
 mod common;
 mod delta;

@@ -24,7 +24,7 @@ use papir_core::{
     read_record,
 };
 use papir_lookup::delta::DELTA_FORMATS;
-use papir_lookup::{BUNDLE_FORMATS, Bundle, LAYOUT_FORMATS, Lookup, Pending};
+use papir_lookup::{BLOCK_LIST_FORMATS, BUNDLE_FORMATS, Bundle, LAYOUT_FORMATS, Lookup, Pending};
 use papir_schemes::registry;
 use papir_store::formats::{MANIFEST, SET, SNAPSHOT};
 use papir_store::{Build, BuildOptions, Error, Snapshot};
@@ -278,6 +278,7 @@ fn the_page_lists_the_formats() {
         MANIFEST,
         SET,
         BUNDLE_FORMATS,
+        BLOCK_LIST_FORMATS,
         LAYOUT_FORMATS,
         DELTA_FORMATS,
     ]
