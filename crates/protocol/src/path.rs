@@ -35,6 +35,17 @@ pub fn of_version(path: &str, version: &str) -> String {
     format!("{path}?version={}", escape(version))
 }
 
+/// The path of the hashes of the blocks of a public part, for one version of the database `name`.
+pub fn public_hashes(name: &str, version: &str) -> String {
+    format!("{}/{}/hashes", public(name), escape(version))
+}
+
+/// The path of some blocks of a public part, for one version of the database `name`. The set of
+/// blocks has the text of `papir_lookup::BlockRanges`.
+pub fn public_blocks(name: &str, version: &str, blocks: &str) -> String {
+    format!("{}/{}/blocks/{blocks}", public(name), escape(version))
+}
+
 /// The path of the signed checkpoint of the database `name`.
 pub fn checkpoint(name: &str) -> String {
     database(name) + "/checkpoint"
@@ -138,6 +149,18 @@ mod tests {
         assert_eq!(
             ["%4", "%", "%+4", "%ff"].map(unescape),
             [None, None, None, None]
+        );
+    }
+
+    #[test]
+    fn paths_of_blocks() {
+        assert_eq!(
+            public_hashes("a b", "0123456789abcdef"),
+            "/v1/databases/a%20b/public/0123456789abcdef/hashes"
+        );
+        assert_eq!(
+            public_blocks("words", "0123456789abcdef", "0,17-65"),
+            "/v1/databases/words/public/0123456789abcdef/blocks/0,17-65"
         );
     }
 

@@ -7,6 +7,7 @@
 //! | `GET /v1/databases` | list of databases, JSON |
 //! | `GET /v1/databases/{name}` | one database: shape, scheme, version, sizes, JSON |
 //! | `GET /v1/databases/{name}/public` | public part, binary; its `ETag` is the version |
+//! | `GET …/public/{version}/hashes`, `…/blocks/{ranges}` | blocks of the public part |
 //! | `POST /v1/databases/{name}/query` | answers to 1 to `max_batch` concatenated queries |
 //! | `POST`, `GET /v1/databases/{name}/clients`, … | registered clients: see `docs/formats.md` |
 //! | `GET /v1/psi`, `GET /v1/psi/filter`, `POST /v1/psi/evaluate` | private set intersection |

@@ -351,6 +351,7 @@ mod tests {
             ("/v1/databases", 503),
             ("/v1/databases/words", 503),
             ("/v1/databases/words/public", 503),
+            ("/v1/databases/words/public/0707070707070707/hashes", 503),
             ("/v1/databases/other", 404),
             ("/metrics", 200),
             ("/openapi.json", 200),

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use papir_core::device::Device;
 use papir_core::erased::{Combined, ErasedServer};
 use papir_core::{Description, Version};
-use papir_lookup::{Bundle, KeywordLayout};
+use papir_lookup::{BlockList, Bundle, KeywordLayout};
 use papir_store::{Metadata, OpenOptions, Snapshot, Verifier, parse_timestamp};
 
 use super::checkpoint::{Checkpoint, refused};
@@ -33,6 +33,8 @@ pub(super) struct Base {
     pub(super) max_batch: usize,
     pub(super) query_bytes: usize,
     public_part: OnceLock<Bytes>,
+    /// The blocks of the public part.
+    block_list: OnceLock<BlockList>,
     pub(super) public_part_bytes: u64,
     pub(super) checkpoint: Option<Checkpoint>,
     pub(super) published: Option<SystemTime>,
@@ -109,6 +111,12 @@ impl Base {
             .clone()
     }
 
+    /// The blocks of the public part. Hashed on first use, which is slow for a large hint.
+    pub(super) fn block_list(&self) -> &BlockList {
+        self.block_list
+            .get_or_init(|| BlockList::of(&self.public_part()))
+    }
+
     fn encode_public_part(&self) -> Bytes {
         let bundle = Bundle {
             scheme_public: self.server.public(),
@@ -141,6 +149,7 @@ impl Base {
             version,
             description,
             public_part: OnceLock::new(),
+            block_list: OnceLock::new(),
             checkpoint: None,
             published: None,
             snapshot: 0,

@@ -12,7 +12,7 @@ use papir_core::erased::{
 };
 use papir_core::short::{self, Binding};
 use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version};
-use papir_lookup::KeywordLayout;
+use papir_lookup::{BlockList, KeywordLayout};
 use papir_store::{Delta, OpenOptions, Snapshot, Verify, delta_file};
 
 use super::base::Base;
@@ -331,6 +331,11 @@ impl Database {
     /// The public part that clients download. Encoded on first use, which is slow for a large hint.
     pub(crate) fn public_part(&self) -> Bytes {
         self.base.public_part()
+    }
+
+    /// The blocks of the public part. Hashed on first use, which is slow for a large hint.
+    pub(crate) fn block_list(&self) -> &BlockList {
+        self.base.block_list()
     }
 
     /// Length in bytes of the largest batch of queries.

@@ -200,9 +200,9 @@ fn named(wanted: WantedVersion) -> Result<Option<Version>, Problem> {
 }
 
 /// The refusal of a malformed version.
-fn malformed_version() -> Problem {
+pub(super) fn malformed_version() -> Problem {
     Problem::BadHeader {
-        name: "the parameter `version`",
+        name: "the version",
         expected: "16 hexadecimal digits",
     }
 }

@@ -24,8 +24,13 @@ use crate::listen::Peer;
 use crate::service::App;
 use crate::traces;
 
-/// Routes that read as much as a query or more.
-const DOWNLOADS: [&str; 2] = ["/v1/databases/{name}/public", "/v1/psi/filter"];
+/// Routes that may read as much as a query or more.
+const DOWNLOADS: [&str; 4] = [
+    "/v1/databases/{name}/public",
+    "/v1/databases/{name}/public/{version}/hashes",
+    "/v1/databases/{name}/public/{version}/blocks/{ranges}",
+    "/v1/psi/filter",
+];
 
 /// The end of the route of a proof.
 const PROOF: &str = "/checkpoint/proof";

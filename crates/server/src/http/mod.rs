@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `routes` | route table and OpenAPI document |
-//! | `operations`, `databases`, `checkpoints`, `query`, `clients`, `psi` | handlers |
+//! | `operations`, `databases`, `blocks`, `checkpoints`, `query`, `clients`, `psi` | handlers |
 //! | `problem` | errors as status and problem details |
 //! | `info` | JSON descriptions of databases |
 //! | `short_query` | queries of registered clients without envelopes |
@@ -14,11 +14,13 @@
 //! | `authorization`, `forwarded` | permissions of a request; the client behind a proxy |
 //! | `private_tokens` | requests that cost a private token, and how it is spent |
 //! | `connection`, `tracked_body` | HTTP on one connection |
+//! | `sliced_body` | bodies of slices of shared bytes |
 //! | `oblivious` | the gateway of Oblivious HTTP |
 //! | `sealed_head`, `sealed_body` | heads and bodies within its messages |
 //! | `unread` | memory of responses that their clients have not read |
 
 mod authorization;
+mod blocks;
 mod body;
 mod checkpoints;
 mod clients;
@@ -41,6 +43,7 @@ mod routes;
 mod sealed_body;
 mod sealed_head;
 mod short_query;
+mod sliced_body;
 mod tracked_body;
 mod unread;
 
@@ -62,7 +65,8 @@ use routes::Routes;
 
 /// All routes of a service.
 pub(crate) fn router(app: &Arc<App>) -> Router {
-    let mut routes = query::routes(checkpoints::routes(databases::routes(Routes::new())));
+    let routes = blocks::routes(databases::routes(Routes::new()));
+    let mut routes = query::routes(checkpoints::routes(routes));
     routes = operations::routes(routes, app.show_metrics);
     if app.psi.is_some() {
         routes = psi::routes(routes);

@@ -32,12 +32,15 @@ const JSON: HeaderValue = HeaderValue::from_static(media::JSON);
 const CLIENT_ID: &str = "^[0-9a-fA-F]{32}$";
 /// Form of a database's version.
 const VERSION: &str = "^[0-9a-fA-F]{16}$";
+/// Form of a set of blocks: numbers, and pairs of them with a dash between them.
+const RANGES: &str = "^(0|[1-9][0-9]*)(-[1-9][0-9]*)?(,[1-9][0-9]*(-[1-9][0-9]*)?)*$";
 /// Form of ticket numbers, separated by commas.
 const TICKETS: &str = "^ *(0|[1-9][0-9]*) *(, *(0|[1-9][0-9]*) *)*$";
 
 /// Forms of parameters by name. A request with a value of another form is refused.
-const PATTERNS: [(&str, &str); 5] = [
+const PATTERNS: [(&str, &str); 6] = [
     ("id", CLIENT_ID),
+    ("ranges", RANGES),
     ("version", VERSION),
     (names::CLIENT, CLIENT_ID),
     (names::TICKET, TICKETS),

@@ -49,6 +49,8 @@ impl Default for Protection {
 /// State that checks requests while the service runs.
 pub(crate) struct Guard {
     pub(crate) tls: Option<Arc<Tls>>,
+    /// True if clients without a certificate are refused in the handshake.
+    pub(crate) asks_certificates: bool,
     pub(crate) tokens: Option<Arc<Tokens>>,
     pub(crate) limiter: Arc<ClientLimiter>,
     pub(crate) proxies: TrustedProxies,
@@ -63,6 +65,9 @@ impl Guard {
             Some(files) => Some(Arc::new(Tls::open(files)?)),
             None => None,
         };
+        let files = protection.tls.as_ref();
+        let asks_certificates = files.is_some_and(|files| files.clients.is_some());
+
         // Without sources there is no check at all. A source without tokens refuses everybody.
         let tokens = if protection.tokens.is_empty() {
             None
@@ -72,6 +77,7 @@ impl Guard {
 
         Ok(Self {
             tls,
+            asks_certificates,
             tokens,
             limiter: ClientLimiter::new(protection.limits),
             proxies: protection.proxies.clone(),

@@ -102,6 +102,8 @@ fn refuses_beyond_a_token(server: &Running, all: &str, words: &str, metrics: &st
         ("GET", "/v1/databases/table", words),
         ("GET", "/v1/databases/%74able/public", words),
         ("GET", "/v1/databases/table/public", words),
+        ("GET", "/v1/databases/table/public/7/hashes", words),
+        ("GET", "/v1/databases/table/public/7/blocks/0", words),
         ("POST", "/v1/databases/table/query", words),
         ("GET", "/v1/databases/nowhere", words),
         ("GET", "/v1/databases/%ff", words),

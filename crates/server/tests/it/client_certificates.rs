@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{
     ClientConfig, ClientConnection, HandshakeKind, RootCertStore, StreamOwned,
+    SupportedProtocolVersion,
 };
 
 /// A service's authority and the one of its clients, which sign certificates in one folder.
@@ -244,35 +246,55 @@ fn authorities_are_replaced_on_reload() {
     );
 }
 
+/// TLS of this version for a client with a certificate.
+fn tls_of(
+    world: &World,
+    own: &Identity,
+    version: &'static SupportedProtocolVersion,
+) -> Arc<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_file(world.service.root()).unwrap())
+        .unwrap();
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_protocol_versions(&[version]).unwrap();
+
+    let chain = vec![CertificateDer::from_pem_file(&own.certificate).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(&own.key).unwrap();
+    let config = builder
+        .with_root_certificates(roots)
+        .with_client_auth_cert(chain, key)
+        .unwrap();
+    Arc::new(config)
+}
+
+/// Sends a request over a connection of its own. Returns the connection and the response.
+fn ask(
+    server: &Running,
+    config: &Arc<ClientConfig>,
+    path: &str,
+) -> (StreamOwned<ClientConnection, TcpStream>, String) {
+    let name = ServerName::try_from("localhost").unwrap();
+    let connection = ClientConnection::new(Arc::clone(config), name).unwrap();
+    let mut stream = StreamOwned::new(connection, dial(server.address));
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+
+    let mut reply = Vec::new();
+    stream.read_to_end(&mut reply).unwrap();
+    (stream, String::from_utf8_lossy(&reply).into_owned())
+}
+
 /// A resumed session would skip the check of the certificate, which may have ended meanwhile.
 #[test]
 fn every_connection_presents_its_certificate_again() {
     let world = World::new();
     let server = start(&world.files(false));
     let own = world.client(&world.clients, 1, 2100);
-    let mut roots = RootCertStore::empty();
-    roots
-        .add(CertificateDer::from_pem_file(world.service.root()).unwrap())
-        .unwrap();
     for version in [&TLS13, &TLS12] {
-        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-        let builder = builder.with_protocol_versions(&[version]).unwrap();
-        let chain = vec![CertificateDer::from_pem_file(&own.certificate).unwrap()];
-        let key = PrivateKeyDer::from_pem_file(&own.key).unwrap();
-        let config = builder
-            .with_root_certificates(roots.clone())
-            .with_client_auth_cert(chain, key)
-            .unwrap();
-        let config = Arc::new(config);
+        let config = tls_of(&world, &own, version);
         for _ in 0..3 {
-            let name = ServerName::try_from("localhost").unwrap();
-            let connection = ClientConnection::new(Arc::clone(&config), name).unwrap();
-            let mut stream = StreamOwned::new(connection, dial(server.address));
-            stream
-                .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-                .unwrap();
-            let mut reply = String::new();
-            stream.read_to_string(&mut reply).unwrap();
+            let (stream, reply) = ask(&server, &config, "/healthz");
             assert!(reply.starts_with("HTTP/1.1 200 "), "{reply}");
             assert_eq!(
                 stream.conn.handshake_kind(),
@@ -281,6 +303,22 @@ fn every_connection_presents_its_certificate_again() {
             );
         }
     }
+}
+
+/// Caches that are shared must not show them to clients without a certificate.
+#[test]
+fn blocks_are_for_the_caches_of_their_clients_only() {
+    let world = World::new();
+    let database = indexed("table", "plain", 50);
+    let version = database.version();
+    let server = Running::start(protected(&world.files(false)), vec![database]);
+    let own = world.client(&world.clients, 1, 2100);
+
+    let path = format!("/v1/databases/table/public/{version}/hashes");
+    let (_, reply) = ask(&server, &tls_of(&world, &own, &TLS13), &path);
+    assert!(reply.starts_with("HTTP/1.1 200 "), "{reply}");
+    let control = "cache-control: private, max-age=31536000, immutable\r\n";
+    assert!(reply.contains(control), "{reply}");
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod access;
 mod alerting;
 mod asynchronous;
 mod batching;
+mod blocks;
 mod cached;
 mod cancelled;
 mod client_certificates;

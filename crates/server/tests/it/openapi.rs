@@ -254,6 +254,8 @@ fn the_document_lists_the_routes_of_the_service() {
         "GET /v1/databases",
         "GET /v1/databases/{name}",
         "GET /v1/databases/{name}/public",
+        "GET /v1/databases/{name}/public/{version}/hashes",
+        "GET /v1/databases/{name}/public/{version}/blocks/{ranges}",
         "GET /v1/databases/{name}/checkpoint",
         "GET /v1/databases/{name}/checkpoint/proof",
         "GET /v1/databases/{name}/checkpoint/log",
@@ -364,6 +366,36 @@ fn every_response_is_documented() {
         seen("GET", "/v1/databases/{name}"),
         &BTreeSet::from([200, 404])
     );
+    // The version in the path is malformed here.
+    for path in ["hashes", "blocks/{ranges}"] {
+        let path = format!("/v1/databases/{{name}}/public/{{version}}/{path}");
+        assert_eq!(seen("GET", &path), &BTreeSet::from([400, 404]), "{path}");
+    }
+}
+
+#[test]
+fn responses_of_blocks_are_documented() {
+    let server = Running::start(config(), vec![indexed("table", "plain", 100)]);
+    let mut contract = Contract::of(&server);
+    let public = format!("{}/v1/databases/table/public", server.url());
+    let tag = get(&public).header("etag").unwrap().to_owned();
+    let version = tag.trim_matches('"');
+
+    for (part, route) in [("hashes", "hashes"), ("blocks/0", "blocks/{ranges}")] {
+        let route = format!("/v1/databases/{{name}}/public/{{version}}/{route}");
+        let url = format!("{public}/{version}/{part}");
+        let reply = get(&url);
+        assert_eq!(reply.status, 200, "{url}");
+        contract.check(("GET", &route), &reply, part);
+
+        let again = send("GET", &url, &[("if-none-match", &tag)], b"");
+        assert_eq!((again.status, again.body.len()), (304, 0), "{url}");
+        contract.check(("GET", &route), &again, part);
+
+        let other = get(&format!("{public}/0707070707070707/{part}"));
+        assert_eq!(other.code(), "wrong_version", "{url}");
+        contract.check(("GET", &route), &other, part);
+    }
 }
 
 #[test]
@@ -450,6 +482,7 @@ fn parameters_have_the_patterns_by_which_the_service_refuses() {
         "papir-client",
         "papir-ticket",
         "papir-version",
+        "ranges",
         "version",
     ];
     assert_eq!(named, expected);
@@ -476,6 +509,19 @@ fn parameters_have_the_patterns_by_which_the_service_refuses() {
         let by_header = send("POST", &query, &[("papir-version", value)], b"");
         let is_malformed = by_header.code() == "malformed";
         assert_eq!(is_malformed, !fits("papir-version", value), "{value}");
+    }
+
+    for (value, is_valid) in [
+        ("0", true),
+        ("0,17-65", true),
+        ("7-9,11", true),
+        ("", false),
+        ("07", false),
+        ("1,0", false),
+        ("1-0", false),
+        ("1;2", false),
+    ] {
+        assert_eq!(fits("ranges", value), is_valid, "{value}");
     }
 
     let of_client = "0123456789abcdef".repeat(2);

@@ -174,6 +174,18 @@ fn unknown_paths_and_methods_are_refused() {
         ("POST", "/v2/databases", 404, "unknown_route"),
         ("GET", "/v1/databases/other", 404, "unknown_database"),
         ("GET", "/v1/databases/other/public", 404, "unknown_database"),
+        (
+            "GET",
+            "/v1/databases/other/public/0707070707070707/hashes",
+            404,
+            "unknown_database",
+        ),
+        (
+            "GET",
+            "/v1/databases/table/public/0707070707070707",
+            404,
+            "unknown_route",
+        ),
         ("GET", "/v1/databases/%ff%fe", 404, "unknown_database"),
         ("POST", "/v1/databases/other/query", 404, "unknown_database"),
         ("GET", "/v1/databases/table/query", 405, "wrong_method"),

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use papir_client::{Options, Pin};
 use papir_core::erased::{ErasedServer, scheme_of_public};
 use papir_core::scheme::Goal;
-use papir_core::{NoProgress, NotPrivate, RecordBuffer, Records};
+use papir_core::{Change, Choice, NoProgress, NotPrivate, RecordBuffer, Records};
 use papir_lookup::{Bundle, Entry, KeywordLayout, Lookup, TableOptions};
 use papir_schemes::registry;
 use papir_server::{BoundServer, Database, Error, Listen, ReloadHandle, Server, ServerConfig};
@@ -208,6 +208,25 @@ pub fn record(i: u64) -> Vec<u8> {
 /// Records under `name`.
 pub fn indexed(name: &str, scheme: &str, count: u64) -> Database {
     Database::new(name, prepared(scheme, &records(count)), None)
+}
+
+/// Two versions of 3,000 records in scheme `simple`, ten of them in each of 300 columns. The second
+/// has another first record, so that 24 rows of 240 of the hint differ.
+pub fn two_versions(name: &str) -> [Database; 2] {
+    let scheme = registry::by_name("simple").unwrap();
+    let records = records(3000);
+    let shape = records.shape();
+    let candidate = scheme.candidate(shape, Choice::Columns(300)).unwrap();
+    let first = scheme
+        .setup_candidate(&candidate.parameters, &records, &mut rng(), &NoProgress)
+        .unwrap();
+
+    let change = Change {
+        index: 0,
+        record: record(3000),
+    };
+    let second = first.update(&[change], &mut rng(), &NoProgress).unwrap();
+    [first, second].map(|server| Database::new(name, server, None))
 }
 
 /// Waits until a condition holds, for as long as the slowest machine may take.
