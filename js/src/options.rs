@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use papir_checkpoint::VerifyingKey;
 use papir_client::core::{
-    Address, CheckpointSettings, DownloadLimit, Freshness, Pin, Rotation, Service, Settings, Token,
-    Watcher, check_servers,
+    Address, CheckpointSettings, DownloadLimit, Freshness, Patches, Pin, Rotation, Service,
+    Settings, Token, Watcher, check_servers,
 };
 #[cfg(feature = "relay")]
 use papir_client::core::{GivenKeys, Oblivious, RelayChoice};
@@ -267,6 +267,7 @@ impl Options {
             owner_key: None,
             checkpoint,
             no_cache: !self.cache,
+            patches: Patches::default(),
             rotation: Rotation::default(),
             freshness: self
                 .freshness

@@ -9,11 +9,12 @@ use papir_protocol::{DatabaseInfo, DatabaseList, DeltaInfo, path};
 
 use super::checkpoints::{OwnerTrust, ProvenCheckpoint, Verdict, wait_for_newer};
 use super::costs::Costs;
+use super::patches::BlockPatch;
 use super::pins;
-use super::public_cache::PublicCache;
+use super::public_cache::{CopiedPart, PublicCache};
 use super::retries::{jitter, pause};
 use super::service::{FetchOutcome, Service};
-use super::settings::Settings;
+use super::settings::{Patches, Settings};
 use super::task::Io;
 use crate::error::{Error, Result, refused_checkpoint, unexpected};
 
@@ -76,6 +77,16 @@ pub(crate) struct Origin<'a> {
 }
 
 impl Origin<'_> {
+    /// Returns true if the session's previous version has this public part, which it has from the
+    /// same server.
+    fn holds(&self, version: &str) -> bool {
+        // A session that moved to another server has the version from there.
+        !self.service.is_one_of_several()
+            && self
+                .held
+                .is_some_and(|held| held.base_version().to_string() == version)
+    }
+
     /// The version that a server has named, unless the database is signed: a signed database must
     /// not go back to an older version.
     fn acceptable(&self, named: Option<Version>) -> Option<Version> {
@@ -217,7 +228,7 @@ impl PublicPart<'_> {
             Some(base) => Some(base),
             None => {
                 let path = path::of_version(public, &self.info.version);
-                self.obtain(io, service, &path, cache, public_bytes).await?
+                self.obtain(io, from, &path, cache, public_bytes).await?
             }
         };
 
@@ -230,24 +241,39 @@ impl PublicPart<'_> {
         }
     }
 
-    /// The lookup client of the base: made from the stored copy if the server confirms it, else
-    /// fetched. `None` if the server has another version.
+    /// The lookup client of the base: made from the stored copy if the server confirms it, or from
+    /// an earlier copy and the blocks that it lacks, else fetched. `None` if the server has another
+    /// version.
     async fn obtain(
         &self,
         io: &Io,
-        service: &Service,
+        from: Origin<'_>,
         path: &str,
         cache: &PublicCache<'_>,
         public_bytes: &mut u64,
     ) -> Result<Option<Lookup>> {
+        let service = from.service;
         let version = self.info.version.as_str();
         let length = self.info.sizes.bundle;
         // The service states the length: without a limit it could fill the client's memory.
-        self.settings.download_limit.check(self.url, length)?;
+        let limit = self.settings.download_limit;
+        limit.check(self.url, length)?;
 
-        // A copy that fails a check is not offered, so that the server's reply decides nothing.
-        let stored = cache.read(version, length).await;
-        let fetched = match stored.and_then(|bytes| self.check(&bytes).ok()) {
+        let stored = cache.read_any(length, limit.0).await;
+        let confirmable = match stored {
+            // A copy that fails a check is not offered, so that the server's reply decides nothing.
+            Some(copy) if copy.version == version => self.check(&copy.bytes).ok(),
+            Some(copy) => {
+                let patched = self.patch(io, from, copy, cache, public_bytes).await?;
+                if patched.is_some() {
+                    return Ok(patched);
+                }
+                None
+            }
+            None => None,
+        };
+
+        let fetched = match confirmable {
             Some(lookup) => match service.confirm_or_fetch(io, path, version, length).await? {
                 Some(FetchOutcome::Unchanged) => return Ok(Some(lookup)),
                 Some(FetchOutcome::Fetched(bytes)) => Some(bytes),
@@ -264,6 +290,53 @@ impl PublicPart<'_> {
         let lookup = self.check(&bytes)?;
         cache.keep(version, &bytes).await;
         Ok(Some(lookup))
+    }
+
+    /// The lookup client of the base, made from a copy of another version and the blocks that it
+    /// lacks. `None` if the whole public part is to be fetched.
+    async fn patch(
+        &self,
+        io: &Io,
+        from: Origin<'_>,
+        copy: CopiedPart,
+        cache: &PublicCache<'_>,
+        public_bytes: &mut u64,
+    ) -> Result<Option<Lookup>> {
+        if !self.may_patch(from, &copy.version) {
+            return Ok(None);
+        }
+
+        let patch = BlockPatch {
+            service: from.service,
+            name: from.name,
+            version: &self.info.version,
+            length: self.info.sizes.bundle,
+            signed: self.accepted.map(|accepted| accepted.leaf.public_part),
+        };
+        let Some(bytes) = patch.apply(io, &copy.bytes, public_bytes).await? else {
+            return Ok(None);
+        };
+
+        // A bundle that fails a check is fetched as a whole, whose check decides.
+        let Ok(lookup) = self.check(&bytes) else {
+            return Ok(None);
+        };
+        cache.keep(&self.info.version, &bytes).await;
+        Ok(Some(lookup))
+    }
+
+    /// Returns true if the service may learn that this client has a copy of this version.
+    fn may_patch(&self, from: Origin<'_>, version: &str) -> bool {
+        match self.settings.patches {
+            Patches::Always => true,
+            Patches::Never => false,
+            // All clients have the public part that the owner signed, so that the blocks that a
+            // copy lacks do not tell one client from another of the same version.
+            Patches::Auto => {
+                let is_known = self.accepted.is_some() || from.holds(version);
+                is_known && from.service.is_direct()
+            }
+        }
     }
 
     /// The session's previous client, if this is the same version; `None` otherwise. The client of

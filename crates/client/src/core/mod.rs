@@ -23,7 +23,8 @@
 //! | `service`, `retries`, `queries`, `clients` | single calls, with their retries |
 //! | `foreign` | responses of proxies and other servers |
 //! | `gateways` | relays, and keys of gateways that a session has verified |
-//! | `fetch`, `public_cache`, `pins` | choice and download of a database; stored copies; pins |
+//! | `fetch`, `pins` | choice and download of a database; pins |
+//! | `public_cache`, `patches` | stored copies of public parts, and their patches |
 //! | `checkpoints`, `owner_pin` | signed checkpoints, the pinned owner's key |
 //! | `proofs`, `logs` | requests for proofs and for whole logs |
 //! | `registration`, `key_sender` | registered clients, and the upload of their keys |
@@ -64,6 +65,7 @@ mod other_pins;
 mod outgoing;
 mod owned;
 mod owner_pin;
+mod patches;
 mod pins;
 mod platform;
 mod proofs;
@@ -130,8 +132,7 @@ pub use service::Service;
 pub use service_tokens::{PaidRequest, ServiceTokens, check_issuer, check_no_demand};
 pub use session::Session;
 pub use settings::{
-    CheckpointSettings, DownloadLimit, Freshness, KnownVersion, Pin, Rotation, Schemes, Settings,
-    Token, Watcher,
+    CheckpointSettings, DownloadLimit, Freshness, KnownVersion, Patches, Pin, Rotation, Schemes, Settings, Token, Watcher,
 };
 pub use store::{SavedTokens, SavedVersion, StoreAction, StoreLock, StoreRequest, Stored};
 pub use task::{AfterSend, AfterStore, AfterWait, Step, Task};

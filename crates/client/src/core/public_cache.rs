@@ -2,7 +2,8 @@
 //!
 //! A copy is offered to the server (`If-None-Match`) only if it has the version that the server
 //! describes, and passes every check of a fetched public part. A server therefore learns only if
-//! this client has fetched this version before, directly or through the same relay.
+//! this client has fetched this version before, directly or through the same relay. A copy of
+//! another version may be patched, which [`Patches`](super::settings::Patches) decides.
 
 use super::service::Service;
 use super::settings::{KnownVersion, Settings};
@@ -12,6 +13,16 @@ use super::task::Io;
 /// Shortest public part that is stored, in bytes. Fetching a shorter one costs little more than the
 /// request that offers its copy.
 const MIN_BYTES: u64 = 16 << 10;
+
+/// Length of a version, in hexadecimal digits.
+const VERSION_DIGITS: usize = 16;
+
+/// A stored public part.
+pub(crate) struct CopiedPart {
+    /// The version under which it was stored.
+    pub(crate) version: String,
+    pub(crate) bytes: Vec<u8>,
+}
 
 /// The stored copy of one database's public part.
 pub(crate) struct PublicCache<'a> {
@@ -36,20 +47,20 @@ impl<'a> PublicCache<'a> {
         }
     }
 
-    /// Reads the public part of this version and length; `None` if it is not stored.
-    pub(crate) async fn read(&self, version: &str, length: u64) -> Option<Vec<u8>> {
+    /// Reads the stored public part, of any version and of at most `limit` bytes; `None` if there
+    /// is none. `length` is that of the wanted one, which may be too short for copies.
+    pub(crate) async fn read_any(&self, length: u64, limit: u64) -> Option<CopiedPart> {
         let slot = self.slot.as_ref().filter(|_| length >= self.least)?;
-        let limit = length.saturating_add(version.len() as u64);
+        let limit = limit.saturating_add(VERSION_DIGITS as u64);
         let mut bytes = SlotStorage::new(self.io, slot)
             .public_part(limit)
             .await
             .ok()??;
 
-        if !bytes.starts_with(version.as_bytes()) {
-            return None;
-        }
-        bytes.drain(..version.len());
-        Some(bytes)
+        let digits = bytes.get(..VERSION_DIGITS)?.to_vec();
+        let version = String::from_utf8(digits).ok()?;
+        bytes.drain(..VERSION_DIGITS);
+        Some(CopiedPart { version, bytes })
     }
 
     /// Stores the public part of this version in place of an earlier one. Ignores errors of the

@@ -1,6 +1,7 @@
 //! Settings of a session.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub struct Settings {
     pub no_cache: bool,
     /// The use of a version that the client keeps.
     pub known: KnownVersion,
+    /// Whether a stored copy of an earlier public part is brought up to date by blocks.
+    pub patches: Patches,
     /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
     /// Maximum age of a version, for databases with frequent changes.
@@ -94,6 +97,42 @@ impl Default for Rotation {
         Self {
             queries: 1 << 16,
             age: Duration::from_secs(30 * 24 * 3600),
+        }
+    }
+}
+
+/// The choice between patches of stored public parts and whole ones.
+///
+/// A patch fetches the blocks of the new version that the copy lacks. They tell the service which
+/// version the copy has, and so when this client came last. A service whose database is not signed
+/// could even give each client a public part of its own, and recognise it by the blocks that it
+/// lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Patches {
+    /// Patches through no relay, and only if the database is signed, or if the session already uses
+    /// the version of the copy, so that the service knows it.
+    #[default]
+    Auto,
+    /// Patches every copy, also through a relay.
+    Always,
+    /// Fetches whole public parts.
+    Never,
+}
+
+impl FromStr for Patches {
+    type Err = Error;
+
+    /// Parses `auto`, `always` or `never`.
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "always" => Ok(Self::Always),
+            "never" => Ok(Self::Never),
+            _ => {
+                let found = format!("`{text}`");
+                let expected = "auto, always or never";
+                Err(papir_core::Error::malformed("the choice of patches", found, expected).into())
+            }
         }
     }
 }
@@ -332,6 +371,21 @@ impl fmt::Debug for Schemes {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patches_are_chosen_by_name() {
+        for (text, expected) in [
+            ("auto", Patches::Auto),
+            ("always", Patches::Always),
+            ("never", Patches::Never),
+        ] {
+            assert_eq!(text.parse::<Patches>().unwrap(), expected);
+        }
+        assert_eq!(Patches::default(), Patches::Auto);
+
+        let refused = "yes".parse::<Patches>().unwrap_err().to_string();
+        assert!(refused.contains("`yes`"), "{refused}");
+    }
 
     #[test]
     fn a_token_is_not_printed() {

@@ -14,7 +14,7 @@ use super::proxy::ProxySetting;
 use super::relay::Relay;
 use super::retry_observer::RetryObserver;
 use crate::core::{
-    Address, CheckpointSettings, DownloadLimit, Freshness, KnownVersion, PATIENCE, Pin, Rotation,
+    Address, CheckpointSettings, DownloadLimit, Freshness, KnownVersion, PATIENCE, Patches, Pin, Rotation,
     Schemes, Service, ServiceRelay, Settings, Token, Watcher, relay_address,
 };
 use crate::error::{Error, Result};
@@ -86,6 +86,9 @@ pub struct Options {
     pub no_cache: bool,
     /// The use of a version that the client keeps in the directory of client state.
     pub known: KnownVersion,
+    /// Whether a stored copy of an earlier public part is brought up to date by blocks, which tells
+    /// the service the version of the copy.
+    pub patches: Patches,
     /// The passphrase that encrypts registrations in the storage; `None` relies on the files'
     /// permissions.
     pub passphrase: Option<Passphrase>,
@@ -240,6 +243,7 @@ impl Options {
             checkpoint: self.checkpoint.clone(),
             no_cache: self.no_cache,
             known: self.known,
+            patches: self.patches,
             rotation: self.rotation,
             freshness: self.freshness,
             download_limit: self.download_limit,

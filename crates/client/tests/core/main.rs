@@ -8,6 +8,7 @@ mod foreign;
 mod gateways;
 mod keys_ahead;
 mod lookups;
+mod patches;
 mod peer;
 mod places;
 mod public_parts;

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 
 use crate::support::tap::{Tap, header};
 use crate::support::transports::{AnyConnection, over_both_transports};
-use crate::support::{Running, config, indexed, record};
-use papir_client::Options;
+use crate::support::{Running, config, indexed, record, two_versions};
+use papir_client::{Options, Patches};
 use tempfile::TempDir;
 
 over_both_transports! {
     a_public_part_is_fetched_once,
     a_new_version_or_a_damaged_copy_is_fetched,
     without_a_writable_folder_work_goes_on,
+    an_update_costs_the_blocks_that_differ,
+    a_copy_is_patched_as_the_options_say,
 }
 
 fn options(state: &Path) -> Options {
@@ -118,4 +120,69 @@ fn without_a_writable_folder_work_goes_on<C: AnyConnection>() {
     let options = options(folder.path());
     let (bytes, _) = look_up::<C>(&tap, &options);
     assert_eq!(look_up::<C>(&tap, &options), (bytes, String::new()));
+}
+
+/// The requests for public parts since the last call.
+fn parts(tap: &Tap) -> Vec<&'static str> {
+    let mut parts = Vec::new();
+    for head in tap.take() {
+        let line = head.lines().next().unwrap_or_default();
+        if line.contains("/hashes ") {
+            parts.push("hashes");
+        } else if line.contains("/blocks/") {
+            parts.push("blocks");
+        } else if line.contains("/public") {
+            parts.push("public");
+        }
+    }
+    parts
+}
+
+fn an_update_costs_the_blocks_that_differ<C: AnyConnection>() {
+    let folder = TempDir::new().unwrap();
+    let options = options(folder.path());
+    let [first, second] = two_versions("table");
+    let server = Running::start(config(), vec![first]);
+    let tap = Tap::passing(server.address);
+
+    let mut connection = C::open_with(&tap.url(), &options).unwrap();
+    assert_eq!(connection.get_index(0).unwrap(), record(0));
+    assert_eq!(parts(&tap), ["public"]);
+    let whole = connection.costs().public_bytes;
+
+    // The session has the version of the copy, so that the service learns nothing from its blocks.
+    server.handle.replace(second).unwrap();
+    assert_eq!(connection.get_index(0).unwrap(), record(3000));
+    assert_eq!(parts(&tap), ["hashes", "blocks"]);
+    let patch = connection.costs().public_bytes - whole;
+    assert!(patch < whole / 4, "{patch} bytes of {whole}");
+    assert_eq!(connection.get_index(7).unwrap(), record(7));
+
+    let (again, offered) = look_up::<C>(&tap, &options);
+    assert!(again == 0 && !offered.is_empty(), "the patched copy is kept");
+}
+
+fn a_copy_is_patched_as_the_options_say<C: AnyConnection>() {
+    for (patches, expected) in [
+        (Patches::Auto, &["public"][..]),
+        (Patches::Never, &["public"][..]),
+        (Patches::Always, &["hashes", "blocks"][..]),
+    ] {
+        let folder = TempDir::new().unwrap();
+        let options = Options {
+            patches,
+            ..options(folder.path())
+        };
+        let [first, second] = two_versions("table");
+        let server = Running::start(config(), vec![first]);
+        let tap = Tap::passing(server.address);
+        C::open_with(&tap.url(), &options).unwrap();
+        server.handle.replace(second).unwrap();
+        tap.take();
+
+        // Another session of the same client.
+        let mut connection = C::open_with(&tap.url(), &options).unwrap();
+        assert_eq!(connection.get_index(0).unwrap(), record(3000));
+        assert_eq!(parts(&tap), expected, "{patches:?}");
+    }
 }

@@ -3,7 +3,7 @@
 use papir_checkpoint::Log;
 use papir_client::core::Response;
 use papir_client::{DatabaseInfo, SizesInfo};
-use papir_lookup::KeywordLayout;
+use papir_lookup::{BlockList, BlockRanges, KeywordLayout};
 use papir_protocol::{CheckpointInfo, code, header};
 
 use super::{Call, EPOCH, MAX_BATCH, Offer, Peer, refusal};
@@ -96,6 +96,41 @@ impl Peer {
             status,
             headers,
             body: Ok(body),
+        }
+    }
+
+    /// The list of the blocks of the newest version.
+    pub(super) fn hashes(&self, version: &str) -> Response {
+        let list = BlockList::of(&self.newest().bundle);
+        self.of_newest(version, list.encode())
+    }
+
+    /// Some blocks of the newest version.
+    pub(super) fn blocks(&self, version: &str, text: &str) -> Response {
+        let bundle = &self.newest().bundle;
+        let list = BlockList::of(bundle);
+        let ranges = BlockRanges::parse(text, list.blocks()).unwrap();
+
+        let mut blocks = Vec::new();
+        for place in list.places(&ranges) {
+            blocks.extend_from_slice(&bundle[place]);
+        }
+        self.of_newest(version, blocks)
+    }
+
+    /// The response with these bytes, if the newest version is asked for.
+    fn of_newest(&self, version: &str, bytes: Vec<u8>) -> Response {
+        if !self.serves_blocks {
+            return refusal(404, code::UNKNOWN_ROUTE);
+        }
+        if version != self.newest().server.version().to_string() {
+            return refusal(409, code::WRONG_VERSION);
+        }
+
+        Response {
+            status: 200,
+            headers: vec![(header::VERSION.to_owned(), version.to_owned())],
+            body: Ok(bytes),
         }
     }
 }

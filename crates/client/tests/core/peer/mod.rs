@@ -34,8 +34,8 @@ use chacha20::ChaCha20Rng;
 use papir_checkpoint::Log;
 use papir_client::Result;
 use papir_client::core::{
-    Address, Failure, Method, PinnedOwner, Place, Platform, Request, Response, SavedRegistration,
-    Service, ServiceRelay, Session, Settings, Step, Task, Token,
+    Address, Failure, Method, Patches, PinnedOwner, Place, Platform, Request, Response,
+    SavedRegistration, Service, ServiceRelay, Session, Settings, Step, Task, Token,
 };
 use papir_core::erased::{ErasedServer, ErasedSession};
 use papir_core::scheme::SENT_AHEAD;
@@ -108,6 +108,11 @@ pub struct Peer {
     pub delta: Option<DeltaInfo>,
     /// The stored copy of the public part.
     pub copy: Option<Vec<u8>>,
+    /// The patches of sessions that [`Peer::open`] opens: none by default, since most tests are
+    /// about other requests.
+    pub patches: Patches,
+    /// Set if the service has the routes of blocks, which older ones lack.
+    pub serves_blocks: bool,
     /// The relay before the service; `None` for direct requests.
     pub relay: Option<&'static str>,
     /// Set if the relay carries the keys of the service's gateway.
@@ -142,6 +147,8 @@ impl Peer {
             root: None,
             pinned_name: None,
             copy: None,
+            patches: Patches::Never,
+            serves_blocks: true,
             relay: None,
             carries_keys: false,
             relayed: BTreeMap::new(),
@@ -157,6 +164,10 @@ impl Peer {
     /// Opens a session with the database.
     pub fn open(&mut self, settings: Settings) -> Result<Session> {
         let service = self.service()?;
+        let settings = Settings {
+            patches: self.patches,
+            ..settings
+        };
         self.run(Session::open(service, settings))
     }
 
@@ -255,6 +266,10 @@ impl Peer {
             (Method::Get, ["table"]) => json(200, &self.info()),
             (Method::Get, ["table", "checkpoint", "proof"]) => self.proof(),
             (Method::Get, ["table", "public"]) => self.public(call),
+            (Method::Get, ["table", "public", version, "hashes"]) => self.hashes(version),
+            (Method::Get, ["table", "public", version, "blocks", ranges]) => {
+                self.blocks(version, ranges)
+            }
             (Method::Post, ["table", "query"]) => match self.script.pop_front() {
                 Some(reply) => self.refuse(reply),
                 None => self.answer(call)?,

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use papir_client::core::{SavedRegistration, Settings};
+use papir_client::core::{Patches, SavedRegistration, Settings};
 use papir_core::erased::ErasedScheme;
 use papir_core::{Goal, NoProgress, NotPrivate, OwnerKey, RecordBuffer, Records};
 use papir_lookup::{BucketTarget, Entry, KeywordLayout, TableOptions, Wanted};
@@ -91,6 +91,8 @@ impl World {
         let scheme = scheme(name);
         let settings = Settings {
             schemes: short(),
+            // A patch depends on the versions alone, and the scripts count responses.
+            patches: Patches::Never,
             owner_key: (name == "pirouette-encrypted").then(|| owner().clone()),
             ..Settings::default()
         };
