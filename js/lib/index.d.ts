@@ -82,6 +82,12 @@ export interface ConnectOptions {
   storage?: ClientStorage;
   /** Whether to keep the public part for the next visit: true by default. */
   cache?: boolean;
+  /**
+   * When a kept public part of an earlier version is brought up to date by the blocks that have changed, from which the
+   * service learns the version of the copy. By default ("auto") without a relay, if the database is signed, or if this
+   * connection uses the copy.
+   */
+  patches?: "auto" | "always" | "never";
   /** Whether to remember the owner's key of a signed database from its first use: true by default. */
   pin?: boolean;
   /** Works in a Web Worker if true, the default in pages. Elsewhere the work is done in the caller's thread. */

@@ -7,6 +7,7 @@ const COUNT = "a whole number from 0";
 const TEXTS = "an array of strings";
 const ADDRESS = "an address as a string or a URL";
 const BYTES = "a Uint8Array";
+const PATCHES = "\"auto\", \"always\" or \"never\"";
 
 const CHECKS = {
   [TEXT]: (value) => typeof value === "string",
@@ -16,6 +17,7 @@ const CHECKS = {
   [TEXTS]: (value) => Array.isArray(value) && value.every((one) => typeof one === "string"),
   [ADDRESS]: (value) => typeof value === "string" || value instanceof URL,
   [BYTES]: (value) => value instanceof Uint8Array,
+  [PATCHES]: (value) => ["auto", "always", "never"].includes(value),
 };
 
 /** Each option: its name in the module, its kind, its default. */
@@ -37,6 +39,7 @@ const OPTIONS = {
   patience: ["patience", SECONDS, null],
   maxDownload: ["max_download", COUNT, null],
   cache: ["cache", FLAG, true],
+  patches: ["patches", PATCHES, "auto"],
   pin: ["pin", FLAG, true],
 };
 

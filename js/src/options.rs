@@ -67,6 +67,8 @@ pub(crate) struct Options {
     patience: Option<f64>,
     max_download: Option<u64>,
     cache: bool,
+    /// `auto`, `always` or `never`; by default `auto`.
+    patches: Option<String>,
     pin: bool,
 }
 
@@ -267,7 +269,10 @@ impl Options {
             owner_key: None,
             checkpoint,
             no_cache: !self.cache,
-            patches: Patches::default(),
+            patches: match &self.patches {
+                Some(text) => text.parse()?,
+                None => Patches::default(),
+            },
             rotation: Rotation::default(),
             freshness: self
                 .freshness

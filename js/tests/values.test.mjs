@@ -20,6 +20,8 @@ test("options that do not exist or have another type are refused by name", async
   refused({ token: 7 }, /option `token`: expected a string, found number/);
   refused({ maxAge: -1 }, /expected a number of seconds/);
   refused({ witnesses: ["a", 1] }, /expected an array of strings/);
+  refused({ patches: "yes" }, /option `patches`: expected "auto", "always" or "never", found "yes"/);
+  assert.equal(options("http://x", {}).patches, "auto");
   await assert.rejects(connect(7), /expected an address as a string or a URL, found number/);
   await assert.rejects(connect("ftp://x", { worker: false }), (error) => {
     assert(error instanceof PapirError);

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 
 class ConnectOptions(TypedDict, total=False):
@@ -27,6 +27,9 @@ class ConnectOptions(TypedDict, total=False):
         known: True if the version that an earlier connection kept in this directory is used without asking for the
             newest one. A lookup is then one request, and a newer version is fetched once the service refuses the
             known one. False by default.
+        patches: When a kept public part of an earlier version is brought up to date by the blocks that have changed,
+            from which the service learns the version of the copy: `never`, `always`, or `auto`, the default, which
+            does so without a relay, if the database is signed, or if this connection uses the copy.
         owner_key: The key of an encrypted database: the line in its file.
         allow_not_private: True if a scheme that hides nothing is allowed; False by default.
         proxy: The proxy, as `socks5://HOST:PORT` or `http://NAME:PASSWORD@HOST:PORT`, or `none` for direct
@@ -62,6 +65,7 @@ class ConnectOptions(TypedDict, total=False):
     passphrase: str | None
     cache: bool
     known: bool
+    patches: Literal["auto", "always", "never"]
     owner_key: str | None
     allow_not_private: bool
     proxy: str | None

@@ -64,6 +64,7 @@ pub(crate) fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options
             "cache" => options.no_cache = !value.extract::<bool>()?,
             "known" if value.extract()? => options.known = KnownVersion::Use,
             "known" => options.known = KnownVersion::Ask,
+            "patches" => options.patches = value.extract::<String>()?.parse().map_err(invalid)?,
             "insecure_http" => options.insecure_http = value.extract()?,
             "allow_not_private" => options.allow_not_private = value.extract()?,
             "freshness" => options.freshness = Freshness(seconds(&value)?),

@@ -153,6 +153,7 @@ def test_every_option_is_accepted(tmp_path: Path) -> None:
         "passphrase": "secret",
         "cache": False,
         "known": True,
+        "patches": "never",
         "owner_key": "papir-owner-key-1-" + "00" * 32,
         "allow_not_private": True,
         "proxy": "none",
@@ -172,6 +173,8 @@ def test_every_option_is_accepted(tmp_path: Path) -> None:
     with pytest.raises(pypapir.Error) as refused:
         pypapir.connect("https://127.0.0.1:9", ca=tmp_path / "none.pem")
     assert refused.value.code == "bad_ca"
+    with pytest.raises(ValueError, match="auto, always or never"):
+        pypapir.connect("http://127.0.0.1:9", patches="sometimes")  # type: ignore[arg-type]
 
 
 def test_a_known_version_is_used_without_a_request(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use papir_checkpoint::VerifyingKey;
 use papir_client::{
-    CheckpointSettings, DownloadLimit, Freshness, Issuer, Passphrase, Pin, ProxySetting, Relay,
-    Result, Token,
+    CheckpointSettings, DownloadLimit, Freshness, Issuer, Passphrase, Patches, Pin, ProxySetting,
+    Relay, Result, Token,
 };
 use papir_core::Error;
 use zeroize::Zeroizing;
@@ -90,6 +90,11 @@ pub struct Options {
     /// Keeps no copy of the public part.
     #[uniffi(default = false)]
     pub no_cache: bool,
+    /// When a kept public part of an earlier version is brought up to date by the blocks that have
+    /// changed: `auto`, `always` or `never`. The service then learns the version of the copy. By
+    /// default, without a relay, if the database is signed, or if this connection uses the copy.
+    #[uniffi(default = None)]
+    pub patches: Option<String>,
     /// Does not remember the owner's key of a signed database from its first use.
     #[uniffi(default = false)]
     pub no_pin: bool,
@@ -161,6 +166,10 @@ impl Options {
                 .max_download
                 .map_or_else(DownloadLimit::default, DownloadLimit),
             no_cache: self.no_cache,
+            patches: match self.patches {
+                Some(text) => text.parse()?,
+                None => Patches::default(),
+            },
             pin: if self.no_pin {
                 Pin::Nothing
             } else {

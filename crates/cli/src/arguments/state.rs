@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use clap::Args;
-use papir_client::{Options, Passphrase};
+use clap::{Args, ValueEnum};
+use papir_client::{Options, Passphrase, Patches};
 
 use crate::arguments::owner_key;
 use crate::failure::Failure;
@@ -23,6 +23,10 @@ pub(crate) struct StateArguments {
     /// and downloaded again only when the database changes.
     #[arg(long)]
     no_cache: bool,
+    /// When a copy of an earlier public part is brought up to date by the blocks that have changed,
+    /// in place of a whole download. The service then learns which version the copy has.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    patches: PatchesArgument,
     /// A file whose first line is the passphrase that protects the state; overrides the variable
     /// PAPIR_PASSPHRASE. Without a passphrase, the state is protected only by file permissions.
     #[arg(long, value_name = "FILE")]
@@ -31,6 +35,26 @@ pub(crate) struct StateArguments {
     /// Afterwards the state is sufficient.
     #[arg(long, value_name = "KEYFILE")]
     decrypt: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum PatchesArgument {
+    /// Without a relay, if the owner has signed the database, or once the session uses the copy.
+    Auto,
+    /// For every copy, also through a relay.
+    Always,
+    /// For none.
+    Never,
+}
+
+impl From<PatchesArgument> for Patches {
+    fn from(argument: PatchesArgument) -> Self {
+        match argument {
+            PatchesArgument::Auto => Self::Auto,
+            PatchesArgument::Always => Self::Always,
+            PatchesArgument::Never => Self::Never,
+        }
+    }
 }
 
 impl StateArguments {
@@ -42,6 +66,7 @@ impl StateArguments {
         Ok(Options {
             state: self.state.clone(),
             no_cache: self.no_cache,
+            patches: self.patches.into(),
             passphrase,
             owner_key,
             ..options

@@ -114,6 +114,10 @@ fn bad_arguments_are_one_line() {
         &["--index"],
     );
     fails_with(&["get", "http://127.0.0.1:1", "--index", "one"], &["one"]);
+    fails_with(
+        &["get", "http://127.0.0.1:1", "key", "--patches", "yes"],
+        &["yes", "auto", "always", "never"],
+    );
     fails_with(&["bench", "nonsense"], &["nonsense", "inspire"]);
     fails_with(&["completions", "cmd"], &["cmd", "bash"]);
     assert!(fails(&["inspect"]).contains("FILE"));

@@ -311,9 +311,12 @@ pub(crate) async fn keep(
         return Ok(());
     }
     let cache = PublicCache::new(io, service, name, settings);
-    let Some(bundle) = cache.read(&info.version, info.sizes.bundle).await else {
+    let length = info.sizes.bundle;
+    let stored = cache.read_any(length, length).await;
+    let Some(copy) = stored.filter(|copy| copy.version == info.version) else {
         return Ok(());
     };
+    let bundle = copy.bytes;
 
     let slot = slot(service, settings);
     let lock = SlotStorage::new(io, &slot).lock().await?;

@@ -196,7 +196,7 @@ fn unmet_options() -> [Options; 4] {
 }
 
 /// Options with malformed keys.
-fn malformed_options() -> [Options; 3] {
+fn malformed_options() -> [Options; 4] {
     let base = || stored_in(&Arc::default());
     [
         Options {
@@ -209,6 +209,10 @@ fn malformed_options() -> [Options; 3] {
         },
         Options {
             owner_key: Some("words.key".to_owned()),
+            ..base()
+        },
+        Options {
+            patches: Some("sometimes".to_owned()),
             ..base()
         },
     ]
