@@ -51,7 +51,7 @@ def check_lookup(scheme, vectors, selected):
 
 def selected_by_simple(client, query, secret, index):
     """Every word of a query is an encryption of its part of the selector."""
-    wanted = index // client.records_of_unit // client.units_of_column
+    wanted, _ = client.place(index)
     words = struct.unpack(f"<{client.columns}I", query)
     for column, (word, row) in enumerate(zip(words, simple.masks(client.seed, client.columns))):
         error = (word - simple.inner(row, secret) - (simple.DELTA if column == wanted else 0)) % simple.Q

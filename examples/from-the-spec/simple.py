@@ -20,7 +20,8 @@ class Simple:
         # §Message envelope: one byte more states a bound on failures below 2^-40.
         check(len(parameters) in (24, 25), "parameters of another length")
         self.failure = parameters[24] if len(parameters) == 25 else 40
-        self.records, self.record_bits, self.units_of_column = struct.unpack_from("<3Q", parameters)
+        self.records, self.record_bits, stated = struct.unpack_from("<3Q", parameters)
+        self.is_rows_first, self.units_of_column = divmod(stated, 2**63)
         check(0 not in (self.records, self.record_bits, self.units_of_column), "empty parameters")
         # The fewest records that fill whole bytes are a unit; the bytes of a column are the rows of D.
         self.records_of_unit = math.lcm(self.record_bits, 8) // self.record_bits
@@ -41,9 +42,16 @@ class Simple:
         """Bits of an answer's word."""
         return next(bits for bits in range(9, 33) if self.errors + 2**(31 - bits) <= 0.9 * DELTA / 2)
 
+    def place(self, index):
+        """The column of a record's unit, and the place of the unit in it."""
+        unit = index // self.records_of_unit
+        if self.is_rows_first:
+            return unit % self.columns, unit // self.columns
+        return divmod(unit, self.units_of_column)
+
     def query(self, index):
         """The payload of a query for a record, and its secret: A·s + e, plus delta in the column's word."""
-        column = index // self.records_of_unit // self.units_of_column
+        column, _ = self.place(index)
         secret = [noise() % Q for _ in range(N)]
         words = [(inner(row, secret) + noise() + (DELTA if c == column else 0)) % Q
                  for c, row in enumerate(masks(self.seed, self.columns))]
@@ -51,8 +59,8 @@ class Simple:
 
     def record(self, payload, secret, index):
         """The record from the payload of its answer."""
-        unit, slot = divmod(index, self.records_of_unit)
-        first = unit % self.units_of_column * self.unit_bytes
+        slot = index % self.records_of_unit
+        first = self.place(index)[1] * self.unit_bytes
         column = self.open_answer(payload, secret, range(first, first + self.unit_bytes))
         return cut_record(column, slot, self.record_bits)
 

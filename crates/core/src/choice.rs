@@ -71,6 +71,9 @@ pub enum Choice {
     Goal(Goal),
     /// The scheme's choice for a target.
     Target(Target),
+    /// The scheme's choice for a target, with neighbouring records in the same rows of a matrix: a
+    /// run of changes then changes few rows of the public part.
+    RowsFirst(Target),
     /// A first dimension of a fixed number of columns.
     Columns(u64),
     /// The scheme's choice for a goal with clients that register keys.
@@ -99,6 +102,7 @@ impl Choice {
     pub fn refused_by(self, scheme: &'static str) -> Error {
         let what = match self {
             Self::Goal(_) | Self::Target(_) => "parameters for this goal",
+            Self::RowsFirst(_) => "matrix that records fill rows first",
             Self::Columns(_) => "first dimension to fix",
             Self::Registered { .. } => "registered LWE keys",
             Self::Packed { .. } => "packed first level",

@@ -41,6 +41,7 @@ pub fn candidate(scheme: &dyn ErasedScheme, shape: Shape, choice: Choice) -> Res
 fn no_such_option(scheme: &str, choice: Choice) -> Error {
     let (option, expected) = match choice {
         Choice::Goal(_) | Choice::Target(_) => ("--goal", "none: it has no parameters to choose"),
+        Choice::RowsFirst(_) => ("--rows-first", "none: it has no order of records"),
         Choice::Columns(_) => ("--dim0", "none: it has no first dimension to fix"),
         Choice::Registered { .. } => (
             "--key-bits or --hold",

@@ -19,6 +19,7 @@ use crate::pirouette::encrypted::Encrypted;
 use crate::rows::ListedScheme;
 use crate::shared::parameters::successes;
 use crate::simple::Simple;
+use crate::simple::params::SimpleParams;
 
 /// A scheme and its rows in the tables of schemes (docs/schemes.md, docs/security.md).
 #[derive(Clone, Copy)]
@@ -363,6 +364,17 @@ pub fn tables_of(name: &str, parameters: &[u8]) -> Result<Option<(Tables, Vec<u6
     Ok(params
         .tables()
         .map(|tables| (tables, params.table_lengths())))
+}
+
+/// Returns true if encoded parameters of the scheme of this name place records rows first.
+///
+/// # Errors
+/// The errors of [`Parameters::decode`].
+pub fn is_rows_first(name: &str, parameters: &[u8]) -> Result<bool> {
+    if name != Simple::NAME {
+        return Ok(false);
+    }
+    Ok(SimpleParams::decode(parameters)?.is_rows_first())
 }
 
 /// Returns the batches over the scheme of this name.

@@ -112,9 +112,11 @@ impl Ours {
     pub fn named_columns(&self) -> Option<u64> {
         match self.choice {
             Choice::Columns(columns) | Choice::Packed { columns, .. } => Some(columns),
-            Choice::Goal(_) | Choice::Target(_) | Choice::Registered { .. } | Choice::Digests => {
-                None
-            }
+            Choice::Goal(_)
+            | Choice::Target(_)
+            | Choice::RowsFirst(_)
+            | Choice::Registered { .. }
+            | Choice::Digests => None,
         }
     }
 }
@@ -142,6 +144,9 @@ impl fmt::Display for Ours {
                 write!(f, "{}, {}", self.scheme, goal_name(goal))?;
                 key_bits.map_or(Ok(()), |bits| write!(f, ", t = {bits}"))?;
                 if hold { write!(f, ", held") } else { Ok(()) }
+            }
+            Choice::RowsFirst(Target { goal, .. }) => {
+                write!(f, "{}, {}, rows first", self.scheme, goal_name(goal))
             }
             Choice::Columns(columns) => write!(f, "{}, N/t = {columns}", self.scheme),
             Choice::Packed { columns, words } => {

@@ -16,12 +16,23 @@ use super::units::Units;
 /// A matrix of bytes and the blob that holds it.
 pub(crate) type ByteMatrix = lwe32::ByteMatrix<Blob>;
 
-/// Layout of a matrix. A column is a stack of units, each in neighbouring rows, so a column holds a
-/// run of the database. A record is in one column.
+/// The order in which the units of a database fill a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnitOrder {
+    /// A column is a run of units.
+    ColumnsFirst,
+    /// A band, which is the rows of one unit in all columns, is a run of units.
+    RowsFirst,
+}
+
+/// Layout of a matrix. A column is a stack of units, each in neighbouring rows. A record is in one
+/// column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Division of the records into units.
     pub(crate) unit_layout: Units,
+    /// Order of the units.
+    pub(crate) order: UnitOrder,
     /// Number of units in a column.
     pub(crate) units: usize,
     /// Number of rows of the matrix, which is the number of bytes of a column.
@@ -58,7 +69,7 @@ pub(crate) struct Difference {
 }
 
 impl Layout {
-    /// Creates the layout with `units` units in each column. It gives [`Error::OutOfBounds`] beyond
+    /// Creates the layout with `units` units in each column, columns first. It gives [`Error::OutOfBounds`] beyond
     /// the limits, and for no unit in a column.
     pub(crate) fn new(unit_layout: Units, units: u64, limits: &Limits) -> Result<Self> {
         let all = unit_layout.units();
@@ -81,6 +92,7 @@ impl Layout {
 
         Ok(Self {
             unit_layout,
+            order: UnitOrder::ColumnsFirst,
             units: units as usize,
             rows: rows as usize,
             columns: columns as usize,
@@ -90,11 +102,18 @@ impl Layout {
     /// Returns the place of a record. No branch depends on the index.
     pub(crate) fn place(&self, index: u64) -> RecordPlace {
         let (unit, slot) = self.unit_layout.locate(index);
-        let units = self.units as u64;
-        RecordPlace {
-            column: unit / units,
-            unit: unit % units,
-            slot,
+        // The order is public, as both divisors are.
+        match self.order {
+            UnitOrder::ColumnsFirst => RecordPlace {
+                column: unit / self.units as u64,
+                unit: unit % self.units as u64,
+                slot,
+            },
+            UnitOrder::RowsFirst => RecordPlace {
+                column: unit % self.columns as u64,
+                unit: unit / self.columns as u64,
+                slot,
+            },
         }
     }
 
@@ -118,10 +137,17 @@ impl Layout {
 
         progress.stage("encode", columns as u64);
         let mut tiles = AlignedBytes::zeroed(matrix_bytes(rows, columns) as usize);
+        let mut block = ReadColumns::new(self, records);
         write_columns(tiles.bytes_mut(), rows, columns, |column, out| {
             progress.advance(1);
-            self.unit_layout
-                .read(records, (column * self.units) as u64, &mut out[..rows])
+            let out = &mut out[..rows];
+            match self.order {
+                UnitOrder::ColumnsFirst => {
+                    let first = (column * self.units) as u64;
+                    self.unit_layout.read(records, first, out)
+                }
+                UnitOrder::RowsFirst => block.copy(column, out),
+            }
         })?;
 
         Ok(ByteMatrix::new(rows, columns, tiles.into()))
@@ -181,9 +207,30 @@ impl Layout {
         range: (u64, u64),
         out: &mut [u8],
     ) -> Result<()> {
-        read_columns(&self.unit_layout, self.units as u64, range, out, |column| {
-            matrix.column(column)
+        read_columns(&self.unit_layout, self.units as u64, range, out, |run| {
+            self.run_of_units(matrix, run)
         })
+    }
+
+    /// Returns the bytes of a run of as many units as a column has.
+    fn run_of_units(&self, matrix: &ByteMatrix, run: usize) -> Vec<u8> {
+        if self.order == UnitOrder::ColumnsFirst {
+            return matrix.column(run);
+        }
+
+        let unit_bytes = self.unit_layout.unit_bytes;
+        let tiles: &[u8] = matrix.tiles();
+        let mut bytes = vec![0; self.rows];
+        // There are as many runs as columns, so that all of their units have places. Those beyond
+        // the last unit are padding.
+        for (unit, out) in (run * self.units..).zip(bytes.chunks_exact_mut(unit_bytes)) {
+            let column = unit % self.columns;
+            let first = unit / self.columns * unit_bytes;
+            for (row, byte) in (first..).zip(out) {
+                *byte = tiles[matrix.position(row, column)];
+            }
+        }
+        bytes
     }
 
     /// Returns the record at a secret place of its column. Reads the whole column.
@@ -200,6 +247,74 @@ impl Layout {
         }
 
         self.unit_layout.select(&bytes, place.slot)
+    }
+}
+
+/// Largest number of bytes of columns that are read together, unless one column is longer.
+const READ_BYTES: usize = 16 << 20;
+
+/// Adjacent columns of a matrix that is filled rows first. They are read together, so that a source
+/// is read in runs of units.
+struct ReadColumns<'a> {
+    layout: &'a Layout,
+    records: &'a dyn Records,
+    /// The first of these columns.
+    first: usize,
+    /// The columns, one after another.
+    bytes: Vec<u8>,
+}
+
+impl<'a> ReadColumns<'a> {
+    /// No columns yet.
+    fn new(layout: &'a Layout, records: &'a dyn Records) -> Self {
+        Self {
+            layout,
+            records,
+            first: 0,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Copies a column. Reads it together with those that follow, unless it was read before.
+    fn copy(&mut self, column: usize, out: &mut [u8]) -> Result<()> {
+        let rows = self.layout.rows;
+        let end = self.first + self.bytes.len() / rows;
+        if !(self.first..end).contains(&column) {
+            self.read(column)?;
+        }
+
+        let start = (column - self.first) * rows;
+        out.copy_from_slice(&self.bytes[start..start + rows]);
+        Ok(())
+    }
+
+    /// Reads the columns from `first` on.
+    fn read(&mut self, first: usize) -> Result<()> {
+        let Layout {
+            unit_layout,
+            units,
+            rows,
+            columns,
+            ..
+        } = self.layout;
+        let unit_bytes = unit_layout.unit_bytes;
+        let count = (READ_BYTES / rows).clamp(1, columns - first);
+        self.first = first;
+        self.bytes = vec![0; count * rows];
+
+        let mut band = vec![0; count * unit_bytes];
+        for unit in 0..*units {
+            // Units beyond the last one are not read, and stay zero.
+            band.fill(0);
+            unit_layout.read(self.records, (unit * columns + first) as u64, &mut band)?;
+
+            let place = unit * unit_bytes..(unit + 1) * unit_bytes;
+            let all = self.bytes.chunks_exact_mut(*rows);
+            for (column, bytes) in all.zip(band.chunks_exact(unit_bytes)) {
+                column[place.clone()].copy_from_slice(bytes);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -19,7 +19,7 @@ use papir_lattice::lwe32::{LOG2_Q, LweParams, Masks, N, SIGMA, matrix_bytes};
 use papir_ring::prg::Seed;
 
 use super::noise::{self, Budget, LOG2_DELTA, LOG2_P};
-use crate::shared::byte_matrix::{Layout, Limits};
+use crate::shared::byte_matrix::{Layout, Limits, UnitOrder};
 use crate::shared::messages::{
     SEED_BYTES, read_all, read_failure, read_shape, write_failure, write_shape,
 };
@@ -38,6 +38,10 @@ pub(crate) const MAX_COLUMNS: u64 = 1 << 16;
 /// Largest number of rows. One unit of a record of 256 KiB less a bit has about as many: records
 /// with an odd number of bits are at most that long.
 pub(crate) const MAX_ROWS: u64 = 1 << 21;
+
+/// The bit of the number of units of a column that says that rows are filled first. No number of
+/// units is as large.
+const ROWS_FIRST: u64 = 1 << 63;
 
 /// SimplePIR, as a scheme.
 pub struct Simple;
@@ -168,6 +172,19 @@ impl SimpleParams {
         })
     }
 
+    /// Returns the same parameters with the records in the order of rows: unit k is in column k
+    /// modulo the number of columns. A run of changed records then changes few rows of the hint.
+    #[must_use]
+    pub fn rows_first(mut self) -> Self {
+        self.layout.order = UnitOrder::RowsFirst;
+        self
+    }
+
+    /// Returns true if the records are in the order of rows.
+    pub fn is_rows_first(&self) -> bool {
+        self.layout.order == UnitOrder::RowsFirst
+    }
+
     /// Returns the number of bits of a word of the answer.
     pub(super) fn answer_bits(&self) -> u32 {
         LOG2_Q - self.budget.dropped_bits
@@ -236,6 +253,7 @@ impl Parameters for SimpleParams {
         match choice {
             // Records of whole bytes are units of one record.
             Choice::Columns(columns) => Self::new(shape, shape.records().div_ceil(columns.max(1))),
+            Choice::RowsFirst(target) => Ok(Self::choose(shape, target)?.rows_first()),
             other => Err(other.refused_by(NAME)),
         }
     }
@@ -252,6 +270,23 @@ impl Parameters for SimpleParams {
         let Layout { rows, columns, .. } = self.layout;
         let work = work(&self.layout);
         let answer = self.answering().together();
+        let mut parameters = vec![
+            ("n", N.to_string()),
+            ("log2 q", LOG2_Q.to_string()),
+            ("p", (1u32 << LOG2_P).to_string()),
+            ("log2 delta", LOG2_DELTA.to_string()),
+            ("sigma", SIGMA.to_string()),
+            ("rows", rows.to_string()),
+            ("columns", columns.to_string()),
+            ("answer bits", self.answer_bits().to_string()),
+            (
+                "log2 noise",
+                format!("{:.2}", noise::deviation(columns).log2()),
+            ),
+        ];
+        if self.is_rows_first() {
+            parameters.push(("order", "rows first".to_owned()));
+        }
 
         Description {
             scheme: NAME,
@@ -262,20 +297,7 @@ impl Parameters for SimpleParams {
             failure_log2: self.budget.failure_log2,
             failure_bound: self.failure,
             limits: one_record(MAX_RECORD_BITS, UpdateCost::PerRecord),
-            parameters: vec![
-                ("n", N.to_string()),
-                ("log2 q", LOG2_Q.to_string()),
-                ("p", (1u32 << LOG2_P).to_string()),
-                ("log2 delta", LOG2_DELTA.to_string()),
-                ("sigma", SIGMA.to_string()),
-                ("rows", rows.to_string()),
-                ("columns", columns.to_string()),
-                ("answer bits", self.answer_bits().to_string()),
-                (
-                    "log2 noise",
-                    format!("{:.2}", noise::deviation(columns).log2()),
-                ),
-            ],
+            parameters,
             work: Work { answer, ..work },
         }
     }
@@ -283,17 +305,22 @@ impl Parameters for SimpleParams {
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         write_shape(&mut writer, self.shape());
-        writer.u64(self.layout.units as u64);
+        let order = if self.is_rows_first() { ROWS_FIRST } else { 0 };
+        writer.u64(self.layout.units as u64 | order);
         write_failure(&mut writer, self.failure);
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let (shape, column_units, failure) = read_all("simple's parameters", bytes, |reader| {
+        let (shape, stated, failure) = read_all("simple's parameters", bytes, |reader| {
             Ok((read_shape(reader)?, reader.u64()?, read_failure(reader)?))
         })?;
 
-        Self::failing_less(shape, column_units, failure)
+        let params = Self::failing_less(shape, stated & !ROWS_FIRST, failure)?;
+        match stated & ROWS_FIRST {
+            0 => Ok(params),
+            _ => Ok(params.rows_first()),
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
-use papir_core::scheme::{Client, Parameters, Server};
+use papir_core::scheme::{Client, Parameters, Server, Session};
 use papir_core::{
-    Description, Error, FailureBound, Goal, NoProgress, RecordBuffer, Records, Shape, Sizes,
+    Choice, Description, Error, FailureBound, Goal, NoProgress, RecordBuffer, Records, Shape,
+    Sizes,
 };
 use papir_lattice::lwe32::{LOG2_Q, N, SIGMA, dot};
 use papir_testkit::noise::Moments;
@@ -28,6 +29,14 @@ fn setup(
     seed: u64,
 ) -> (SimpleServer, SimpleClient, ChaCha20Rng) {
     let params = SimpleParams::new(records.shape(), column_units).unwrap();
+    prepare(params, records, seed)
+}
+
+fn prepare(
+    params: SimpleParams,
+    records: &RecordBuffer,
+    seed: u64,
+) -> (SimpleServer, SimpleClient, ChaCha20Rng) {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let server = SimpleServer::setup(params, records, &mut rng, &NoProgress).unwrap();
     let client = SimpleClient::new(server.params().clone(), server.public().clone()).unwrap();
@@ -152,6 +161,82 @@ fn an_update_is_the_setup_of_the_changed_records() {
     }
 }
 
+/// Returns random records of a shape.
+fn random_records(shape: Shape) -> RecordBuffer {
+    let mut records = RecordBuffer::zeroed(shape);
+    ChaCha20Rng::seed_from_u64(6).fill_bytes(records.packed_mut());
+    records
+}
+
+#[test]
+fn rows_first_records_are_found_and_read_back() {
+    for (bits, column_units) in [(8 * 24, 7), (3, 20), (13, 9), (1, 1), (8, 1500)] {
+        let shape = Shape::new(1500, bits).unwrap();
+        let records = random_records(shape);
+        let params = SimpleParams::new(shape, column_units).unwrap().rows_first();
+        let (server, client, mut rng) = prepare(params, &records, 4);
+
+        for index in [0, 1, 7, 8, 777, 1499] {
+            let (secret, query) = client.query(None, &[index], &mut rng).unwrap();
+            let answer = server.answer(Session::anonymous(), &query).unwrap();
+            let found = client.extract(secret, answer).unwrap();
+            assert_eq!(found, [records.get(index).unwrap()], "{bits} bits: {index}");
+        }
+
+        for (first, count) in [(0, 1500), (1, 1), (777, 500), (1499, 1), (3, 0)] {
+            let mut found = vec![0; (count * bits).div_ceil(8) as usize];
+            server.read_packed(first, count, &mut found).unwrap();
+            let mut expected = found.clone();
+            records.read_packed(first, count, &mut expected).unwrap();
+            assert_eq!(found, expected, "{bits} bits: {count} from {first}");
+        }
+    }
+}
+
+#[test]
+fn a_rows_first_update_is_the_setup_of_the_changed_records() {
+    for (bits, column_units) in [(8 * 24, 7), (3, 20), (13, 9), (1, 1)] {
+        let shape = Shape::new(1500, bits).unwrap();
+        let mut records = random_records(shape);
+        let params = SimpleParams::new(shape, column_units).unwrap().rows_first();
+        let (server, _, mut rng) = prepare(params.clone(), &records, 4);
+
+        let changes = change(&mut records, &[0, 1499, 700, 701, 700, 3]);
+        let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
+        let (fresh, ..) = prepare(params, &records, 4);
+        assert!(
+            **updated.database.tiles() == **fresh.database.tiles(),
+            "{bits} bits: database"
+        );
+        assert!(
+            *updated.public.hint == *fresh.public.hint,
+            "{bits} bits: hint"
+        );
+    }
+}
+
+#[test]
+fn rows_first_a_run_of_changes_changes_one_band() {
+    let shape = Shape::of_bytes(1500, 24).unwrap();
+    let columns_first = SimpleParams::new(shape, 7).unwrap();
+    let rows_first = columns_first.clone().rows_first();
+    // A band has 215 records, and a column 7.
+    let run: Vec<u64> = (20..50).collect();
+
+    for (params, expected) in [(rows_first, 24), (columns_first, 7 * 24)] {
+        let mut records = random_records(shape);
+        let (server, _, mut rng) = prepare(params, &records, 4);
+        let changes = change(&mut records, &run);
+        let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
+
+        let before = server.public.hint.chunks_exact(4 * N);
+        let after = updated.public.hint.chunks_exact(4 * N);
+        let rows = before.zip(after).filter(|(old, new)| old != new).count();
+        // A byte of all records of a row may stay the same by chance.
+        assert!(rows <= expected && rows + 2 >= expected, "{rows} rows");
+    }
+}
+
 #[test]
 fn chosen_parameters_of_a_large_shape_have_the_described_hint() {
     let params =
@@ -196,6 +281,27 @@ fn parameters_survive_their_bytes() {
         (again.describe(), params.encode().len()),
         (params.describe(), SHAPE_BYTES + 8)
     );
+}
+
+#[test]
+fn rows_first_parameters_differ_in_one_bit() {
+    let shape = Shape::new(12_345, 13).unwrap();
+    let choice = Choice::RowsFirst(Goal::Balanced.into());
+    let params = SimpleParams::with_choice(shape, choice).unwrap();
+    let bytes = params.encode();
+    let again = SimpleParams::decode(&bytes).unwrap();
+    assert!(again.is_rows_first());
+    assert_eq!(again.describe(), params.describe());
+
+    let mut other = bytes.clone();
+    other[SHAPE_BYTES + 7] ^= 1 << 7;
+    let columns_first = SimpleParams::choose(shape, Goal::Balanced).unwrap();
+    assert_eq!(other, columns_first.encode());
+    assert_eq!(params.describe().sizes, columns_first.describe().sizes);
+
+    // Such a number of units is out of bounds without the bit, as earlier clients read it.
+    other[SHAPE_BYTES + 7] = 1 << 6;
+    assert!(SimpleParams::decode(&other).is_err());
 }
 
 #[test]
@@ -261,6 +367,17 @@ fn places_are_distinct_and_columns_are_runs() {
     for index in 0..1000 {
         let place = layout.place(index);
         assert_eq!((place.column * 5 + place.unit) * 8 + place.slot, index);
+    }
+}
+
+#[test]
+fn rows_first_places_are_distinct_and_bands_are_runs() {
+    let params = SimpleParams::new(Shape::new(1000, 3).unwrap(), 5).unwrap();
+    let layout = params.rows_first().layout;
+    for index in 0..1000 {
+        let place = layout.place(index);
+        assert!(place.unit < 5 && place.column < 25);
+        assert_eq!((place.unit * 25 + place.column) * 8 + place.slot, index);
     }
 }
 
