@@ -69,6 +69,26 @@ fn an_output_that_is_an_input_is_refused() {
 }
 
 #[test]
+fn records_are_placed_rows_first_where_a_scheme_can() {
+    let folder = Folder::new();
+    let source = folder.write("a.bin", "aaabbbcccdddeee");
+    let out = folder.path("a.papir");
+    let raw = ["--format", "raw", "--record-bytes", "3", "--rows-first"];
+    let mut arguments = vec!["build", &source, "--out", &out];
+    arguments.extend(raw);
+    fails_with(&arguments, &["inspire", "rows first"]);
+
+    arguments.extend(["--scheme", "simple"]);
+    succeeds(&arguments);
+    let shown = succeeds(&["inspect", &out]);
+    assert!(shown.contains("rows first"), "{shown}");
+
+    arguments.push("--batch");
+    arguments.push("4");
+    fails_with(&arguments, &["--rows-first", "--batch"]);
+}
+
+#[test]
 fn empty_and_oversized_sources_are_refused() {
     refused("a.csv", "", &KEYED, &["a.csv"]);
     refused(

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use papir_core::erased::{ErasedScheme, ErasedServer};
 use papir_core::scratch::Scratch;
 use papir_core::{
-    Candidate, Description, NotPrivate, Records, Result as CoreResult, Run, Shape, Target,
+    Candidate, Choice, Description, NotPrivate, Records, Result as CoreResult, Run, Shape, Target,
 };
 use papir_lookup::{
     BucketTarget, DEFAULT_BUCKET_BYTES, Estimate, LABEL_SLACK, Lengths, choose_bucket, least_table,
@@ -132,6 +132,7 @@ impl<'a> ByOptions<'a> {
     /// The parameters for this shape: by label, or by goal.
     pub(super) fn candidate(&self, shape: Shape) -> CoreResult<Candidate> {
         let options = self.options;
+        self.check_order()?;
         if let Some(tables) = options.tables {
             return registry::with_tables(self.scheme.name(), shape, tables, options.failure);
         }
@@ -149,10 +150,25 @@ impl<'a> ByOptions<'a> {
         Candidate::named(all, self.prepared().name(), label, slack)
     }
 
+    /// Refuses an order of records beside a choice that has none: a label, tables or batches.
+    fn check_order(&self) -> CoreResult<()> {
+        let options = self.options;
+        let has_no_order =
+            options.params.is_some() || options.tables.is_some() || self.batches.is_some();
+        if options.rows_first && has_no_order {
+            let choice = Choice::RowsFirst(Target::default());
+            return Err(choice.refused_by(self.prepared().name()));
+        }
+        Ok(())
+    }
+
     /// The parameters for this shape by goal.
     fn for_goal(&self, shape: Shape) -> CoreResult<Candidate> {
         let target = self.target();
         match &self.batches {
+            None if self.options.rows_first => {
+                self.scheme.candidate(shape, Choice::RowsFirst(target))
+            }
             None => self.scheme.candidate_for(shape, target),
             Some(Batches {
                 rules, capacity, ..

@@ -75,6 +75,9 @@ pub struct BuildOptions {
     pub goal: Goal,
     /// The largest allowed probability that an answer does not decode.
     pub failure: FailureBound,
+    /// Places neighbouring records in the same rows of the matrix, in schemes that can: a run of
+    /// changed records then changes few rows of the public part. Later versions keep the order.
+    pub rows_first: bool,
     /// Maximum number of records per batch; `None` for a scheme without batches.
     pub batch: Option<usize>,
     /// The rule for keys that have several entries.
@@ -144,6 +147,7 @@ impl BuildOptions {
             clients_may_see: ClientsMaySee::default(),
             goal: Goal::default(),
             failure: FailureBound::default(),
+            rows_first: false,
             batch: None,
             on_duplicate: OnDuplicate::default(),
             bucket: None,

@@ -5,7 +5,7 @@ use std::thread::available_parallelism;
 use papir_core::cost::Rates;
 use papir_core::erased::{ErasedScheme, ErasedServer};
 use papir_core::{
-    Candidate, Change, Goal, NotPrivate, PreparedRecords, Records, Result as CoreResult, Run,
+    Candidate, Change, Choice, Goal, NotPrivate, PreparedRecords, Records, Result as CoreResult, Run,
     Shape, Target,
 };
 use papir_lookup::{Commitment, KeyIds, KeywordLayout};
@@ -113,8 +113,8 @@ fn predict(server: &dyn ErasedServer, changes: &[Change], rates: &Rates) -> Resu
     Ok(Prediction { update, setup })
 }
 
-/// Prepares other records with the same scheme, batches of the same size, tables of the same kind
-/// and the same bound on failures. Parameters are chosen for the goal that the snapshot was built
+/// Prepares other records with the same scheme, in the same order, with batches of the same size,
+/// tables of the same kind and the same bound on failures. Parameters are chosen for the goal that the snapshot was built
 /// for; the balanced goal if that is unknown.
 pub(super) fn set_up(
     snapshot: &Snapshot,
@@ -136,7 +136,9 @@ pub(super) fn set_up(
     let allowed = snapshot.metadata.clients_may_see.as_deref();
     // Batches and tables are schemes of their own, whose parameters their own rules choose.
     let batches = registry::batches_named(scheme.name());
-    let tables = registry::tables_of(scheme.name(), &snapshot.parameters()?)?;
+    let parameters = snapshot.parameters()?;
+    let tables = registry::tables_of(scheme.name(), &parameters)?;
+    let rows_first = registry::is_rows_first(scheme.name(), &parameters)?;
 
     prove(
         snapshot.commitment_top.is_some(),
@@ -144,6 +146,9 @@ pub(super) fn set_up(
         run.progress,
         |records| {
             let candidate = match (batches, tables) {
+                (None, None) if rows_first => {
+                    scheme.candidate(records.shape(), Choice::RowsFirst(target))?
+                }
                 (None, None) => candidate_within(&*scheme, records.shape(), target, allowed)?,
                 (None, Some((tables, _))) => {
                     registry::with_tables(scheme.name(), records.shape(), tables, target.failure)?

@@ -273,6 +273,52 @@ fn records_are_replaced_by_index_and_appended() {
 }
 
 #[test]
+fn rows_stay_first_in_later_versions() {
+    let folder = folder();
+    let mut options = options(&source(folder.path(), "numbers.bin", "aaabbbcccdddeeefffggg"));
+    (options.format, options.record_bytes) = (Some(Format::Raw), Some(3));
+    options.scheme = "simple".to_owned();
+    options.rows_first = true;
+    run(&options).unwrap();
+
+    let order = |snapshot: &Snapshot| {
+        let parameters = snapshot.server.describe().parameters;
+        let order = parameters.into_iter().find(|(name, _)| *name == "order");
+        order.map(|(_, value)| value)
+    };
+    let built = Snapshot::open(&options.out).unwrap();
+    assert_eq!(order(&built).as_deref(), Some("rows first"));
+    drop(built);
+
+    // Changed under the same parameters, and prepared again under others.
+    for (name, text, expected) in [
+        ("c.csv", "index,value\n2,CCC\n", "aaabbbCCCdddeeefffggg"),
+        ("d.csv", "index,value\n7,hhh\n", "aaabbbCCCdddeeefffggghhh"),
+    ] {
+        change(&options.out, name, text).unwrap();
+        let snapshot = Snapshot::open(&options.out).unwrap();
+        assert_eq!(order(&snapshot).as_deref(), Some("rows first"));
+        let count = expected.len() as u64 / 3;
+        let all: Vec<_> = (0..count).map(|i| by_index(&snapshot, i)).collect();
+        assert_eq!(all.concat(), expected.as_bytes());
+    }
+}
+
+#[test]
+fn rows_first_is_refused_where_there_is_no_order() {
+    let folder = folder();
+    let mut options = options(&source(folder.path(), "numbers.bin", "aaabbbcccdddeeefffggg"));
+    (options.format, options.record_bytes) = (Some(Format::Raw), Some(3));
+    options.rows_first = true;
+    for (scheme, batch) in [("inspire", None), ("plain", None), ("simple", Some(4))] {
+        options.scheme = scheme.to_owned();
+        options.batch = batch;
+        let refused = run(&options).unwrap_err().to_string();
+        assert!(refused.contains("rows first"), "{scheme}: {refused}");
+    }
+}
+
+#[test]
 fn invalid_changes_of_records_are_refused_by_line() {
     let folder = folder();
     let file = numbers(folder.path(), "plain");

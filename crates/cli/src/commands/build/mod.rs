@@ -111,6 +111,11 @@ pub(crate) struct Arguments {
     /// are a little longer with less; some schemes keep only 2^-40.
     #[arg(long, value_name = "2^-BITS", default_value_t = FailureBound::DEFAULT)]
     failure: FailureBound,
+    /// Place neighbouring records in the same rows of the matrix (simple). Changes of a run of
+    /// records then change a small part of the public part, and clients download that part only.
+    /// Later versions keep the order. Keyed tables gain nothing, since they hash their keys.
+    #[arg(long, conflicts_with_all = ["params", "tabulated", "batch"])]
+    rows_first: bool,
     /// Evaluate by tables of the first J variables of the polynomial, or of all (depir). The time
     /// of a query then grows more slowly than the number of records, but tables have gigabytes. By
     /// default, evaluate on lines, which is faster for the databases that depir serves.
@@ -299,6 +304,7 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         clients_may_see: arguments.clients_may_see,
         goal: arguments.goal.map_or_else(Goal::default, Goal::from),
         failure: arguments.failure,
+        rows_first: arguments.rows_first,
         params: arguments.params.clone(),
         bucket: arguments.bucket_bytes.map(BucketTarget::Grow),
         tables: tables(arguments),
@@ -528,12 +534,13 @@ fn check_auto(arguments: &Arguments) -> Result<(), Failure> {
 
     // Ignored, they would pretend to have been weighed.
     let has_parameters = arguments.goal.is_some()
+        || arguments.rows_first
         || arguments.batch.is_some()
         || arguments.params.is_some()
         || arguments.tabulated.is_some();
     if has_parameters {
         return Err(Failure::new(
-            "--goal, --params, --tabulated and --batch choose the parameters of one scheme: --scheme auto and --shards choose by time",
+            "--goal, --params, --rows-first, --tabulated and --batch choose the parameters of one scheme: --scheme auto and --shards choose by time",
         ));
     }
 
