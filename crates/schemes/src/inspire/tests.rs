@@ -9,13 +9,14 @@ use papir_core::scheme::{Client as _, Parameters as _, Server as _, Session};
 use papir_core::{Error, FailureBound, NoProgress, RecordBuffer, Shape};
 use papir_lattice::secret::SecretKey;
 
-use super::Server;
 use super::client::{Client, Secret, extract};
 use super::interpolation::Interpolation;
 use super::layout::Layout;
 use super::literal::Literal;
 use super::noise::squared_sums;
 use super::params::Params;
+use super::{Inspire, Server};
+use crate::shared::fixtures::assert_selected_before_refused;
 
 #[test]
 fn elements_hold_whole_records() {
@@ -129,6 +130,19 @@ fn an_answer_opened_under_a_foreign_secret_is_refused() {
     }
     // e^(−2048/65537) of random words.
     assert!((9_600..9_780).contains(&passed), "{passed}");
+}
+
+#[test]
+fn the_record_is_selected_before_an_answer_is_refused() {
+    let shape = Shape::of_bytes(1000, 32).unwrap();
+    let params = Params::with_points(shape, 4).unwrap();
+    let records = RecordBuffer::zeroed(shape);
+
+    let mut rng = ChaCha20Rng::from_seed([5; 32]);
+    let server = Server::setup(params, &records, &mut rng, &NoProgress).unwrap();
+    let client = Client::new(server.params().clone(), *server.public()).unwrap();
+
+    assert_selected_before_refused::<Inspire>(&server, &client, &[7], &mut rng);
 }
 
 #[test]
