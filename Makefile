@@ -87,11 +87,12 @@ check: ## The unit tests of one crate after an edit: make check CRATE=schemes TE
 	$(CARGO) test --locked -p papir-$(CRATE) --lib -- $(TEST)
 
 # With papir-features, the lean build and the documentation share the dependencies of the other checks.
-lint: ## Formatting, clippy, documentation, the lean build, the client on other targets.
+lint: ## Formatting, clippy, documentation, the lean builds, the client on other targets.
 	$(SETUP) --check build lint js
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p papir-cli -p papir-features --no-default-features -- -D warnings
+	$(CARGO) check --locked -p papir-client -p papir-features --no-default-features
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --locked --workspace --no-deps --quiet
 	@for features in all relay tokens; do RUSTFLAGS='$(WASM_RANDOM)' \
 	  $(CARGO) clippy --locked --target $(WASM) -p papir-js --features $$features -- -D warnings || exit 1; done

@@ -23,6 +23,9 @@
 //! | `blocking` (feature `blocking`, on by default) | the blocking transport: [`Connection`] |
 //! | `aio` (feature `aio`) | the asynchronous transport, for tokio |
 //! | `load` (feature `blocking`) | load tests |
+//!
+//! The feature `all-schemes` is on by default. Without it the client has the schemes of the audit
+//! only (`docs/audit.md`): `inspire`, `inspire1` and `simple`.
 
 #[cfg(feature = "aio")]
 pub mod aio;

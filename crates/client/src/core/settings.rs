@@ -6,9 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_checkpoint::VerifyingKey;
-use papir_core::erased::{ErasedClientScheme, ErasedScheme};
+use papir_core::erased::ErasedClientScheme;
 use papir_core::{NoProgress, OwnerKey, Progress};
 use papir_lookup::Root;
+// The audit core has the same functions for fewer schemes.
+#[cfg(not(feature = "all-schemes"))]
+use papir_schemes::audit_core as registry;
+#[cfg(feature = "all-schemes")]
 use papir_schemes::registry;
 use zeroize::Zeroizing;
 
@@ -285,11 +289,22 @@ pub struct Schemes {
     registered: Option<SchemeRegistry>,
 }
 
-/// The registry's functions that find a scheme by number and by name.
+/// Functions that find a scheme of this build by number, and check its name.
 #[derive(Clone, Copy)]
 struct SchemeRegistry {
-    by_id: fn(u16) -> papir_core::Result<&'static dyn ErasedScheme>,
-    by_name: fn(&str) -> papir_core::Result<&'static dyn ErasedScheme>,
+    by_id: fn(u16) -> papir_core::Result<&'static dyn ErasedClientScheme>,
+    check_name: fn(&str) -> papir_core::Result<()>,
+}
+
+/// The client of the registered scheme with this number.
+fn registered_by_id(id: u16) -> papir_core::Result<&'static dyn ErasedClientScheme> {
+    let scheme = registry::by_id(id)?;
+    Ok(scheme)
+}
+
+/// Checks that a scheme with this name is registered.
+fn check_registered(name: &str) -> papir_core::Result<()> {
+    registry::by_name(name).map(drop)
 }
 
 impl Schemes {
@@ -302,13 +317,14 @@ impl Schemes {
         }
     }
 
-    /// Allows the listed schemes, and the registry's schemes with other numbers.
+    /// Allows the listed schemes, and the registry's schemes with other numbers. Without the
+    /// feature `all-schemes`, the latter are `inspire`, `inspire1` and `simple`.
     pub fn and(listed: Vec<&'static dyn ErasedClientScheme>) -> Self {
         Self {
             listed,
             registered: Some(SchemeRegistry {
-                by_id: registry::by_id,
-                by_name: registry::by_name,
+                by_id: registered_by_id,
+                check_name: check_registered,
             }),
         }
     }
@@ -325,7 +341,7 @@ impl Schemes {
         }
 
         match self.registered {
-            Some(registered) => Ok((registered.by_id)(id)?),
+            Some(registered) => (registered.by_id)(id),
             None => Err(self.unknown(format!("number {id}"))),
         }
     }
@@ -337,7 +353,7 @@ impl Schemes {
         }
 
         match self.registered {
-            Some(registered) => (registered.by_name)(name).map(drop),
+            Some(registered) => (registered.check_name)(name),
             None => Err(self.unknown(name.to_owned())),
         }
     }
@@ -355,7 +371,7 @@ impl Schemes {
 }
 
 impl Default for Schemes {
-    /// All schemes of the registry.
+    /// All schemes of the registry; without the feature `all-schemes`, those of [`Schemes::and`].
     fn default() -> Self {
         Self::and(Vec::new())
     }

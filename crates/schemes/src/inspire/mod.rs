@@ -49,6 +49,7 @@ mod literal;
 pub mod noise;
 mod on_device;
 pub mod params;
+#[cfg(feature = "all")]
 pub mod parts;
 mod prepared;
 mod rows;
@@ -56,6 +57,7 @@ pub mod server;
 mod shard;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "all")]
 pub mod two_levels;
 mod update;
 mod widths;

@@ -1,8 +1,8 @@
-//! Rules for third-party dependencies: licences and registries of deny.toml, oldest Rust release.
+//! Rules for dependencies: licences and registries of deny.toml, oldest Rust release, audit core.
 //!
 //! `make audit` checks more, with cargo-deny.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
@@ -113,6 +113,47 @@ fn dependencies_have_allowed_licences_and_sources() {
         }
     }
     assert!(wrong.is_empty(), "not allowed by deny.toml: {wrong:#?}");
+}
+
+/// Crates of other schemes and of transports, which the audit core lacks.
+const NOT_IN_THE_CORE: &[&str] = &[
+    "papir-paillier",
+    "papir-tls",
+    "papir-ohttp",
+    "papir-privacy-pass",
+    "flate2",
+    "rustls",
+    "socket2",
+    "tokio",
+    "ureq",
+];
+
+/// `docs/audit.md` names this command.
+#[test]
+fn the_audit_core_has_no_crate_of_other_schemes_and_of_transports() {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(root())
+        .args(["tree", "--locked", "--package", "papir-client"])
+        .arg("--no-default-features")
+        .args(["--edges", "normal", "--prefix", "none"])
+        .output()
+        .unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "cargo tree: {errors}");
+
+    let tree = String::from_utf8(output.stdout).unwrap();
+    let crates: BTreeSet<&str> = tree.lines().map(first_word).collect();
+    for needed in ["papir-client", "papir-schemes", "papir-lattice"] {
+        assert!(crates.contains(needed), "{needed} is missing in {crates:?}");
+    }
+    for other in NOT_IN_THE_CORE {
+        assert!(!crates.contains(other), "{other} is in the audit core");
+    }
+}
+
+/// The name in a line of `cargo tree`, before version and path.
+fn first_word(line: &str) -> &str {
+    line.split(' ').next().unwrap_or(line)
 }
 
 /// Checks dependencies only. Clippy's `incompatible_msrv` finds newer functions of the standard
