@@ -49,7 +49,8 @@ pub use blocking::{
     probe, ready,
 };
 pub use core::{
-    Awaited, CheckpointSettings, Costs, DownloadLimit, Freshness, KnownVersion, OwnedWanted, Patches, Pin, Rotation, Schedule, Scheduled, Schemes, ShownLog, Token, Watcher,
+    Awaited, CheckpointSettings, Costs, DownloadLimit, Freshness, KnownVersion, OwnedWanted,
+    Patches, Pin, Rotation, Schedule, Scheduled, Schemes, ShownLog, Token, Watcher,
 };
 pub use error::{Error, ErrorGroup, Result, ServerFailure};
 pub use failure::{FinalFailure, RelayFailure};

@@ -132,7 +132,8 @@ pub use service::Service;
 pub use service_tokens::{PaidRequest, ServiceTokens, check_issuer, check_no_demand};
 pub use session::Session;
 pub use settings::{
-    CheckpointSettings, DownloadLimit, Freshness, KnownVersion, Patches, Pin, Rotation, Schemes, Settings, Token, Watcher,
+    CheckpointSettings, DownloadLimit, Freshness, KnownVersion, Patches, Pin, Rotation, Schemes,
+    Settings, Token, Watcher,
 };
 pub use store::{SavedTokens, SavedVersion, StoreAction, StoreLock, StoreRequest, Stored};
 pub use task::{AfterSend, AfterStore, AfterWait, Step, Task};

@@ -14,8 +14,8 @@ use super::proxy::ProxySetting;
 use super::relay::Relay;
 use super::retry_observer::RetryObserver;
 use crate::core::{
-    Address, CheckpointSettings, DownloadLimit, Freshness, KnownVersion, PATIENCE, Patches, Pin, Rotation,
-    Schemes, Service, ServiceRelay, Settings, Token, Watcher, relay_address,
+    Address, CheckpointSettings, DownloadLimit, Freshness, KnownVersion, PATIENCE, Patches, Pin,
+    Rotation, Schemes, Service, ServiceRelay, Settings, Token, Watcher, relay_address,
 };
 use crate::error::{Error, Result};
 use crate::state::{ClientState, Passphrase, StateStorage};

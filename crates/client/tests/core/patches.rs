@@ -267,8 +267,7 @@ fn after_a_bad_list_or_a_bad_block_the_whole_is_fetched_once() {
     let unnamed = |response: &mut Response| response.headers.clear();
 
     let versions = versions(2);
-    let bad_lists: [&dyn Fn(&mut Response); 4] =
-        [&flipped(0), &flipped(100), &shortened, &unnamed];
+    let bad_lists: [&dyn Fn(&mut Response); 4] = [&flipped(0), &flipped(100), &shortened, &unnamed];
     let bad_blocks: [&dyn Fn(&mut Response); 3] = [&flipped(100), &shortened, &unnamed];
     for tamper in bad_lists {
         let mut peer = with_copy(&versions[1], &versions[0]);

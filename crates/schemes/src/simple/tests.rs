@@ -4,8 +4,7 @@
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Parameters, Server, Session};
 use papir_core::{
-    Choice, Description, Error, FailureBound, Goal, NoProgress, RecordBuffer, Records, Shape,
-    Sizes,
+    Choice, Description, Error, FailureBound, Goal, NoProgress, RecordBuffer, Records, Shape, Sizes,
 };
 use papir_lattice::lwe32::{LOG2_Q, N, SIGMA, dot};
 use papir_testkit::noise::Moments;

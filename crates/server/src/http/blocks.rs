@@ -34,9 +34,7 @@ type BlocksPath = Result<Path<(String, String, String)>, PathRejection>;
 
 /// Adds the routes.
 pub(super) fn routes(before: Routes) -> Routes {
-    before
-        .add(__path_hashes, hashes)
-        .add(__path_blocks, blocks)
+    before.add(__path_hashes, hashes).add(__path_blocks, blocks)
 }
 
 /// Fetch the hashes of the public part's blocks.

@@ -159,7 +159,10 @@ fn an_update_costs_the_blocks_that_differ<C: AnyConnection>() {
     assert_eq!(connection.get_index(7).unwrap(), record(7));
 
     let (again, offered) = look_up::<C>(&tap, &options);
-    assert!(again == 0 && !offered.is_empty(), "the patched copy is kept");
+    assert!(
+        again == 0 && !offered.is_empty(),
+        "the patched copy is kept"
+    );
 }
 
 fn a_copy_is_patched_as_the_options_say<C: AnyConnection>() {

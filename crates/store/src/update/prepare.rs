@@ -5,8 +5,8 @@ use std::thread::available_parallelism;
 use papir_core::cost::Rates;
 use papir_core::erased::{ErasedScheme, ErasedServer};
 use papir_core::{
-    Candidate, Change, Choice, Goal, NotPrivate, PreparedRecords, Records, Result as CoreResult, Run,
-    Shape, Target,
+    Candidate, Change, Choice, Goal, NotPrivate, PreparedRecords, Records, Result as CoreResult,
+    Run, Shape, Target,
 };
 use papir_lookup::{Commitment, KeyIds, KeywordLayout};
 use papir_schemes::default_scheme::{

@@ -275,7 +275,11 @@ fn records_are_replaced_by_index_and_appended() {
 #[test]
 fn rows_stay_first_in_later_versions() {
     let folder = folder();
-    let mut options = options(&source(folder.path(), "numbers.bin", "aaabbbcccdddeeefffggg"));
+    let mut options = options(&source(
+        folder.path(),
+        "numbers.bin",
+        "aaabbbcccdddeeefffggg",
+    ));
     (options.format, options.record_bytes) = (Some(Format::Raw), Some(3));
     options.scheme = "simple".to_owned();
     options.rows_first = true;
@@ -307,7 +311,11 @@ fn rows_stay_first_in_later_versions() {
 #[test]
 fn rows_first_is_refused_where_there_is_no_order() {
     let folder = folder();
-    let mut options = options(&source(folder.path(), "numbers.bin", "aaabbbcccdddeeefffggg"));
+    let mut options = options(&source(
+        folder.path(),
+        "numbers.bin",
+        "aaabbbcccdddeeefffggg",
+    ));
     (options.format, options.record_bytes) = (Some(Format::Raw), Some(3));
     options.rows_first = true;
     for (scheme, batch) in [("inspire", None), ("plain", None), ("simple", Some(4))] {
