@@ -1,0 +1,3 @@
+module papir.example/go
+
+go 1.22
