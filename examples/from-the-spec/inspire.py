@@ -57,7 +57,7 @@ class Prime:
     """A prime factor of q, and its number-theoretic transform, §Ring elements."""
 
     def __init__(self, value):
-        check(2 * D < value < 2**31 and value % (2 * D) == 1 and is_prime(value), "a modulus without a transform")
+        check(2 * D < value < 2**28 and value % (2 * D) == 1 and is_prime(value), "a modulus without a transform")
         self.value = value
         roots = (pow(b, (value - 1) // (2 * D), value) for b in range(2, value))
         root = next(x for x in roots if pow(x, D, value) == value - 1)
