@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .PHONY: help demo demo-ray test rust-test test-flaky test-long long-tests soak check lint audit bench \
   bench-relay bench-tokens docs fuzz msrv publish-dry-run \
   js page js-modules js-test js-test-long demo-page demo-form demo-passwords bindings kotlin kotlin-test \
-  debug-program arm-test interop python-test wheel wheels wheel-lookup notebooks site \
+  debug-program arm-test interop go-test python-test wheel wheels wheel-lookup notebooks site \
   deploy-check alerts-check unit-check chart-check image-check proxy-check
 
 # What the targets read and run is in this folder, whatever a person's settings of cargo say.
@@ -52,11 +52,11 @@ test-flaky: ## All tests N times under conditions of strangers: few files, one c
 
 # What is quick stands first, so that an error shows before the hour of the soak and the other tests.
 test-long: ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.
-	$(SETUP) build lint test long js-test kotlin arm alerts chart image
+	$(SETUP) build lint test long js-test kotlin go arm alerts chart image
 	$(MAKE) lint msrv
 	$(MAKE) site publish-dry-run
 	$(MAKE) js-test-long PAPIR_SITE=$(CURDIR)/target/site
-	$(MAKE) kotlin-test arm-test deploy-check
+	$(MAKE) kotlin-test go-test arm-test deploy-check
 	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
 	$(MAKE) -j2 soak long-tests
 	$(CARGO) test --locked --workspace timed:: -- --include-ignored --test-threads=1
@@ -116,6 +116,11 @@ interop: debug-program ## Relays and private tokens with clients and an issuer o
 	cd tools/interop/go && go build -o $(CURDIR)/target/interop/ohttp .
 	python3 tools/interop/oblivious.py target/debug/papir target/interop/ohttp
 	python3 tools/interop/privacy_pass.py target/debug/papir
+
+# The race detector needs a C compiler; the client itself needs none.
+go-test: debug-program ## go vet and the tests of the Go client, with the race detector.
+	$(SETUP) build go
+	cd go && go vet ./... && PAPIR_PROGRAM="$(CURDIR)/target/debug/papir" go test -race ./...
 
 python-test: debug-program ## The tests of the Python package, in an environment of their own.
 	$(SETUP) build test

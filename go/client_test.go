@@ -14,7 +14,7 @@ import (
 )
 
 // quick are options for services that answer at once.
-func quick() Options { return Options{Patience: 2 * time.Second, CatchUp: -1} }
+func quick() Options { return Options{Patience: 30 * time.Second, CatchUp: -1} }
 
 func connect(t *testing.T, url string, options Options) *Client {
 	t.Helper()

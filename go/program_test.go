@@ -663,7 +663,7 @@ func TestTheExampleLooksUp(t *testing.T) {
 	program(t)
 	address, _ := serve(t, build(t, wordsFile(t, 50), "inspire"))
 	example := filepath.Join(t.TempDir(), "get")
-	if out, err := exec.Command("go", "build", "-o", example, "./examples/get").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", example, "./examples/get").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	out, err := exec.Command(example, address, "word-3", "absent").CombinedOutput()
