@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"papir.example/go/internal/scheme"
-	"papir.example/go/internal/wire"
 )
 
 // Client is a private client of one database. Several goroutines may use it at once.
@@ -99,7 +98,7 @@ type Info struct {
 	// OwnerKey is the owner's newest key, if the database is signed.
 	OwnerKey string
 	// QueryBytes and AnswerBytes are the bytes that each lookup sends and receives, without HTTP.
-	QueryBytes, AnswerBytes int
+	QueryBytes, AnswerBytes int64
 }
 
 // Info returns what the client knows of its version. It sends nothing.
@@ -121,14 +120,12 @@ func (c *Client) Info() (Info, error) {
 		info.Signed, info.Sequence, info.Time = true, held.leaf.Sequence, time.Unix(int64(held.leaf.Time), 0).UTC()
 		info.OwnerKey = held.owner
 	}
-	lookups := base.RecordsPerLookup()
-	info.QueryBytes = lookups * (base.Scheme.QueryBytes() + wire.EnvelopeBytes)
-	info.AnswerBytes = lookups * (base.Scheme.AnswerBytes() + wire.EnvelopeBytes)
+	info.QueryBytes, info.AnswerBytes = queryBytes(base), answerBytes(base, 1)
 	if held.delta != nil {
 		db := held.delta.Database
 		info.Delta = db.Version.String()
-		info.QueryBytes += db.RecordsPerLookup() * (db.Scheme.QueryBytes() + wire.EnvelopeBytes)
-		info.AnswerBytes += db.RecordsPerLookup() * (db.Scheme.AnswerBytes() + wire.EnvelopeBytes)
+		info.QueryBytes += queryBytes(db)
+		info.AnswerBytes += answerBytes(db, 1)
 	}
 	return info, nil
 }

@@ -33,13 +33,17 @@ type wanted struct {
 // numbers only.
 func lookupsPerRequest(held *current) int {
 	queries := held.base.RecordsPerLookup()
-	most := held.description.MaxBatch / queries
-	bytes := queries * (held.base.Scheme.QueryBytes() + wire.EnvelopeBytes)
+	bytes := queryBytes(held.base)
 	if held.delta != nil {
-		db := held.delta.Database
-		bytes += db.RecordsPerLookup() * (db.Scheme.QueryBytes() + wire.EnvelopeBytes)
+		bytes += queryBytes(held.delta.Database)
 	}
-	return max(1, min(most, maxRequest/bytes))
+	most := min(int64(held.description.MaxBatch/queries), maxRequest/bytes)
+	return int(max(1, most))
+}
+
+// queryBytes returns the bytes of the queries of one lookup.
+func queryBytes(db *bundle.Database) int64 {
+	return int64(db.RecordsPerLookup()) * int64(db.Scheme.QueryBytes()+wire.EnvelopeBytes)
 }
 
 // query is one query that waits for its answer.

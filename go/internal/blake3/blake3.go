@@ -30,29 +30,17 @@ var iv = [8]uint32{
 	0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19,
 }
 
-// schedule has the order of the message's words in each round.
-var schedule = func() (s [7][16]int) {
-	permutation := [16]int{2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8}
-	for i := range s[0] {
-		s[0][i] = i
-	}
-	for round := 1; round < len(s); round++ {
-		for i := range s[round] {
-			s[round][i] = s[round-1][permutation[i]]
-		}
-	}
-	return s
-}()
-
-func mix(v *[16]uint32, a, b, c, d int, x, y uint32) {
-	v[a] += v[b] + x
-	v[d] = bits.RotateLeft32(v[d]^v[a], -16)
-	v[c] += v[d]
-	v[b] = bits.RotateLeft32(v[b]^v[c], -12)
-	v[a] += v[b] + y
-	v[d] = bits.RotateLeft32(v[d]^v[a], -8)
-	v[c] += v[d]
-	v[b] = bits.RotateLeft32(v[b]^v[c], -7)
+// mix is the quarter round. It is short enough for the compiler to place it where it is called.
+func mix(a, b, c, d, x, y uint32) (uint32, uint32, uint32, uint32) {
+	a += b + x
+	d = bits.RotateLeft32(d^a, -16)
+	c += d
+	b = bits.RotateLeft32(b^c, -12)
+	a += b + y
+	d = bits.RotateLeft32(d^a, -8)
+	c += d
+	b = bits.RotateLeft32(b^c, -7)
+	return a, b, c, d
 }
 
 // node is the input of one compression.
@@ -66,31 +54,29 @@ type node struct {
 
 // compress returns the whole state of 16 words, as the extended output needs it.
 func (n *node) compress() [16]uint32 {
-	v := [16]uint32{
-		n.chaining[0], n.chaining[1], n.chaining[2], n.chaining[3],
-		n.chaining[4], n.chaining[5], n.chaining[6], n.chaining[7],
-		iv[0], iv[1], iv[2], iv[3],
-		uint32(n.counter), uint32(n.counter >> 32), n.length, n.flags,
+	h, m := &n.chaining, n.block
+	v0, v1, v2, v3, v4, v5, v6, v7 := h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]
+	v8, v9, v10, v11 := iv[0], iv[1], iv[2], iv[3]
+	v12, v13, v14, v15 := uint32(n.counter), uint32(n.counter>>32), n.length, n.flags
+
+	for round := 0; round < 7; round++ {
+		v0, v4, v8, v12 = mix(v0, v4, v8, v12, m[0], m[1])
+		v1, v5, v9, v13 = mix(v1, v5, v9, v13, m[2], m[3])
+		v2, v6, v10, v14 = mix(v2, v6, v10, v14, m[4], m[5])
+		v3, v7, v11, v15 = mix(v3, v7, v11, v15, m[6], m[7])
+		v0, v5, v10, v15 = mix(v0, v5, v10, v15, m[8], m[9])
+		v1, v6, v11, v12 = mix(v1, v6, v11, v12, m[10], m[11])
+		v2, v7, v8, v13 = mix(v2, v7, v8, v13, m[12], m[13])
+		v3, v4, v9, v14 = mix(v3, v4, v9, v14, m[14], m[15])
+		m = [16]uint32{
+			m[2], m[6], m[3], m[10], m[7], m[0], m[4], m[13], m[1], m[11], m[12], m[5], m[9], m[14], m[15], m[8],
+		}
 	}
 
-	for round := range schedule {
-		s := &schedule[round]
-		m := &n.block
-		mix(&v, 0, 4, 8, 12, m[s[0]], m[s[1]])
-		mix(&v, 1, 5, 9, 13, m[s[2]], m[s[3]])
-		mix(&v, 2, 6, 10, 14, m[s[4]], m[s[5]])
-		mix(&v, 3, 7, 11, 15, m[s[6]], m[s[7]])
-		mix(&v, 0, 5, 10, 15, m[s[8]], m[s[9]])
-		mix(&v, 1, 6, 11, 12, m[s[10]], m[s[11]])
-		mix(&v, 2, 7, 8, 13, m[s[12]], m[s[13]])
-		mix(&v, 3, 4, 9, 14, m[s[14]], m[s[15]])
+	return [16]uint32{
+		v0 ^ v8, v1 ^ v9, v2 ^ v10, v3 ^ v11, v4 ^ v12, v5 ^ v13, v6 ^ v14, v7 ^ v15,
+		v8 ^ h[0], v9 ^ h[1], v10 ^ h[2], v11 ^ h[3], v12 ^ h[4], v13 ^ h[5], v14 ^ h[6], v15 ^ h[7],
 	}
-
-	for i := 0; i < 8; i++ {
-		v[i] ^= v[i+8]
-		v[i+8] ^= n.chaining[i]
-	}
-	return v
 }
 
 func (n *node) chain() (out [8]uint32) {

@@ -58,9 +58,13 @@ func openSimple(parameters, public []byte) (Scheme, error) {
 		return nil, err
 	}
 
+	// Of 64 bits, since an int of 32 could overflow.
+	if expected := 32 + 4*lweWords*uint64(s.rows); uint64(len(public)) != expected {
+		return nil, wire.Refuse(wire.WrongLength, "the public part of `simple`: %d bytes: expected %d", len(public), expected)
+	}
 	r = wire.NewReader("the public part of `simple`", public)
 	s.seed = r.Array()
-	s.hint = r.Take(4 * lweWords * s.rows)
+	s.hint = r.Take(r.Left())
 	return s, r.End()
 }
 
