@@ -112,7 +112,7 @@ impl<'a> IpcMessages<'a> {
         }
         let last = bytes.last_chunk::<4>().copied();
         match last.map(u32::from_le_bytes) {
-            Some(_) if bytes.len() % 4 != 0 => Err(self.truncated()),
+            Some(_) if !bytes.len().is_multiple_of(4) => Err(self.truncated()),
             None => Err(self.truncated()),
             Some(0) => Ok(None),
             Some(length) => Ok(Some(length)),
