@@ -115,7 +115,7 @@ fn values_above_64_kib_have_the_bytes_of_a_build_in_memory() {
 
     let snapshot = Snapshot::open(&options.out).unwrap();
     for length in lengths {
-        let value = by_key(&snapshot, &format!("word-{length}")).unwrap();
+        let value = by_key(&snapshot, format!("word-{length}")).unwrap();
         assert!(value == "x".repeat(length).into_bytes(), "{length}");
     }
 }
