@@ -8,7 +8,7 @@ for each claim. A `Run` session runs it on integers.
 import random
 from typing import NamedTuple
 
-from terms import Bool, Int, Word, boolean, every, integer
+from terms import PRODUCTS, Bool, Int, Word, boolean, every, integer, products_in
 
 PROPERTIES = []
 
@@ -52,11 +52,29 @@ class Check(NamedTuple):
     assumptions: list
     claim: Bool
 
-    def script(self):
-        lines = ["(set-logic ALL)", *self.declarations]
-        lines += [f"(assert {assumption.text()})" for assumption in self.assumptions]
-        lines.append(f"(assert {(~self.claim).text()})")
-        return "\n".join([*lines, "(check-sat)\n"])
+    def scripts(self):
+        """The check as SMT-LIB text: first with products of variables as unknown numbers, if it has
+        any, and then with products. A check without a solution for any numbers has none."""
+        texts = [assumption.text() for assumption in self.assumptions]
+        texts.append((~self.claim).text())
+        products = products_in(texts)
+
+        opaque = [f"(declare-const {name} Int)" for name in products]
+        defined = [f"(define-fun {name} () Int {PRODUCTS[name]})" for name in products]
+        return [self._script(texts, part) for part in ([opaque, defined] if products else [[]])]
+
+    def _script(self, texts, products):
+        asserted = [f"(assert {text})" for text in texts]
+        lines = ["(set-logic ALL)", *self.declarations, *products, *asserted, "(check-sat)"]
+        return "\n".join(lines) + "\n"
+
+    def solved(self, solve, seconds):
+        """The answer of a solver: "unsat" for a claim that holds."""
+        for script in self.scripts():
+            answer = solve(script, seconds)
+            if answer == "unsat":
+                break
+        return answer
 
 
 class Formulas:

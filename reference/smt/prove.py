@@ -81,11 +81,11 @@ def solved(item, name, options):
         formulas = Formulas()
         item.state(formulas, instance)
         for step, check in enumerate(formulas.checks):
-            script = check.script()
             if options.write:
                 options.write.mkdir(parents=True, exist_ok=True)
-                (options.write / f"{item.name}-{number}-{step}.smt2").write_text(script)
-            answer = SOLVERS[name](script, options.seconds)
+                path = options.write / f"{item.name}-{number}-{step}.smt2"
+                path.write_text(check.scripts()[-1])
+            answer = check.solved(SOLVERS[name], options.seconds)
             count += 1
             if answer != "unsat":
                 # A step that is not proved for all words says nothing of the claim.
@@ -115,7 +115,7 @@ def mutants(item, options):
 def killed(item, mutant, options):
     formulas = Formulas()
     item.state(formulas, mutant)
-    script = formulas.refutation().script()
+    script = formulas.refutation().scripts()[-1]
     for name, solve in SOLVERS.items():
         if solve(script, min(options.seconds, MUTANT_SECONDS)) == "sat":
             print(f"  {mutant}: refuted by {name}", flush=True)

@@ -103,10 +103,12 @@ def barrett_product(s, bits, shift=1, times=3, round_up=0):
     ratio = ratio + round_up
 
     product = a * b
-    s.nonnegative((q - 1 - a, b), (q - 1 - b, q - 1), ((1 << bits) - 1 - q, q))
+    s.nonnegative((a, b), (q - 1 - a, b), (q - 1 - b, q - 1), ((1 << bits) - 1 - q, q))
     s.step(every(product >= 0, product < 1 << (2 * bits)))
     high, cut = s.divide(product, 1 << (bits - 1))
     estimate, low = s.divide(high * ratio, 1 << (bits + shift))
+    s.cancel(q, -1, ratio)
+    s.nonnegative((ratio, q - (1 << (bits - 1))))
     # The words of the machine: none of these loses a bit.
     s.step(every(high < 1 << (bits + 1), high < WORD, ratio <= 1 << (bits + 1), ratio < WORD))
 
@@ -118,9 +120,11 @@ def barrett_product(s, bits, shift=1, times=3, round_up=0):
     s.scale(high, ratio * q + missing, 1 << (2 * bits))
     s.step(exact * scale == cut * scale + high * missing + low * q)
     s.step(every(exact >= 0, exact < 3 * q))
-    turns, word = s.divide(estimate, WORD)
-    s.scale(q, estimate, turns * WORD + word)
+    s.nonnegative((high, ratio), ((1 << (bits + 1)) - 1 - high, ratio))
+    s.step(every(estimate >= 0, estimate < 1 << (bits + 1)))
+    _, word = s.divide(estimate, WORD)
     s.step(word == estimate)
+    s.scale(q, word, estimate)
     product_turns, product_word = s.divide(product, WORD)
     taken_turns, taken_word = s.divide(word * q, WORD)
     turns, rest = s.divide(product_word - taken_word, WORD)

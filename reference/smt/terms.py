@@ -1,8 +1,10 @@
 """Terms that are Python integers or SMT-LIB text, by one set of operators.
 
 A model is a Python function over these terms. With integers it runs; with variables it becomes a
-formula. So the function that a solver reasons about is the function that writes the test vectors.
+formula. So the function that a solver reasons about is the function that runs.
 """
+
+import re
 
 
 class Bool:
@@ -124,11 +126,33 @@ class Int:
     __hash__ = None
 
 
+# The products of variables, by their names in formulas.
+PRODUCTS = {}
+
+
 def product(monomial, factor):
-    """SMT-LIB text of a product."""
+    """SMT-LIB text of a product. A product of variables is a name, which a check either defines or
+    leaves open."""
     number = str(factor) if factor >= 0 else f"(- {-factor})"
-    parts = list(monomial) if factor == 1 and monomial else [number, *monomial]
-    return "(* " + " ".join(parts) + ")" if len(parts) > 1 else parts[0]
+    if not monomial:
+        return number
+
+    name = monomial[0]
+    if len(monomial) > 1:
+        name = "|" + "*".join(monomial).replace("|", "'") + "|"
+        PRODUCTS[name] = "(* " + " ".join(monomial) + ")"
+    return name if factor == 1 else f"(* {number} {name})"
+
+
+def products_in(texts):
+    """The names of products in texts and in their definitions, each after those that it needs."""
+    found = []
+    for text in texts:
+        for name in re.findall(r"\|[^|]*\|", text):
+            if name not in found:
+                found += [inner for inner in products_in([PRODUCTS[name]]) if inner not in found]
+                found.append(name)
+    return found
 
 
 def integer(value):

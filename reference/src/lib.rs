@@ -7,4 +7,5 @@ pub mod interpolation;
 pub mod matrix;
 pub mod poly;
 pub mod simplex;
+pub mod vectors;
 pub mod wide;

@@ -113,7 +113,29 @@ impl Division {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use papir_reference::vectors::rows;
+
     use super::*;
+
+    const VECTORS: &str = include_str!("../../../docs/vectors/arithmetic/core.json");
+
+    #[test]
+    fn shards_and_words_are_those_of_the_definition() {
+        for [words, each, shards, i, first, after, start, end] in rows::<8>(VECTORS, "division") {
+            let division = Division {
+                words: words as usize,
+                slice_words: each as usize,
+                word_bits: 64,
+            };
+
+            let shards = division.split(shards as usize).unwrap();
+            let slices = first as usize..after as usize;
+            assert_eq!(shards[i as usize], slices, "{division:?}");
+
+            let found = division.words_of(&slices).unwrap();
+            assert_eq!(found, start as usize..end as usize, "{division:?}");
+        }
+    }
 
     const DIVISION: Division = Division {
         words: 1000,

@@ -205,7 +205,22 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use papir_reference::vectors::rows;
+
     use super::*;
+
+    const VECTORS: &str = include_str!("../../../docs/vectors/arithmetic/core.json");
+
+    #[test]
+    fn stated_lengths_never_wrap() {
+        for [stated, expected] in rows::<2>(VECTORS, "envelope.first_length") {
+            let mut header = [0; HEADER];
+            header[HEADER - 8..].copy_from_slice(&(stated as u64).to_le_bytes());
+            // The vectors have 0 for a length that no envelope has.
+            let found = first_length(&header).unwrap_or(0);
+            assert_eq!(found as i128, expected, "{stated}");
+        }
+    }
 
     const HEAD: Header = Header {
         kind: Kind::Query,

@@ -252,7 +252,25 @@ pub fn extract_bits(packed: &[u8], start: u64, bits: u64) -> Record {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use papir_reference::vectors::rows;
+
     use super::*;
+
+    const VECTORS: &str = include_str!("../../../docs/vectors/arithmetic/core.json");
+
+    #[test]
+    fn extracted_bits_are_those_of_the_definition() {
+        for [source, start, bits, expected] in rows::<4>(VECTORS, "records.extract_bits") {
+            let packed = (source as u64).to_le_bytes();
+            let record = extract_bits(&packed, start as u64, bits as u64);
+            let expected = (expected as u64).to_le_bytes();
+            assert_eq!(
+                record,
+                expected[..record.len()],
+                "{bits} bits from {start} of {source}"
+            );
+        }
+    }
 
     #[test]
     fn odd_bit_lengths_round_trip() {

@@ -61,6 +61,8 @@ mod modulus;
 mod portable;
 mod stream;
 mod tile;
+#[cfg(test)]
+mod vectors;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 

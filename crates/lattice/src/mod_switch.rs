@@ -92,7 +92,45 @@ pub fn lift_elements<R: CyclotomicRing>(
 
 #[cfg(test)]
 mod tests {
+    use papir_reference::vectors::rows;
+
     use super::*;
+
+    const VECTORS: &str = include_str!("../../../docs/vectors/arithmetic/lattice.json");
+
+    #[test]
+    fn switches_are_those_of_the_definition() {
+        for [q, bits, x, expected] in rows::<4>(VECTORS, "power_switch.down") {
+            let found = PowerSwitch::new(q as u64, bits as u32).down(x as u64);
+            assert_eq!(i128::from(found), expected, "{x} from {q} to {bits} bits");
+        }
+        for [q, bits, y, expected] in rows::<4>(VECTORS, "power_switch.up") {
+            let found = PowerSwitch::new(q as u64, bits as u32).up(y as u64);
+            assert_eq!(i128::from(found), expected, "{y} from {bits} bits to {q}");
+        }
+        for [x, from, to, expected] in rows::<4>(VECTORS, "switch") {
+            let found = switch(x as u64, from as u64, to as u64);
+            assert_eq!(i128::from(found), expected, "{x} from {from} to {to}");
+        }
+    }
+
+    /// Every word of every small modulus, and every power of two below it.
+    #[test]
+    fn small_switches_are_exact() {
+        for q in 3..=130u64 {
+            for bits in (1..8).filter(|&bits| 1u64 << bits < q) {
+                let power = PowerSwitch::new(q, bits);
+                for x in 0..q {
+                    let exact = (((2 * x) << bits) + q) / (2 * q) % (1 << bits);
+                    assert_eq!(power.down(x), exact, "{x} from {q} to {bits} bits");
+                }
+                for y in 0..1u64 << bits {
+                    let exact = (2 * y * q + (1 << bits)) >> (bits + 1);
+                    assert_eq!(power.up(y), exact, "{y} from {bits} bits to {q}");
+                }
+            }
+        }
+    }
 
     #[test]
     #[should_panic(expected = "0 bits for modulus 17: expected 1 or more")]

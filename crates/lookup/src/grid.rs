@@ -66,7 +66,19 @@ fn scale(uniform: u64, count: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use papir_reference::vectors::rows;
+
     use super::*;
+
+    const VECTORS: &str = include_str!("../../../docs/vectors/arithmetic/lookup.json");
+
+    #[test]
+    fn scaled_words_are_those_of_the_definition() {
+        for [word, count, expected] in rows::<3>(VECTORS, "grid.scale") {
+            let found = scale(word as u64, count as u32);
+            assert_eq!(i128::from(found), expected, "{word} to {count}");
+        }
+    }
 
     #[test]
     fn buckets_are_in_range_and_evenly_used() {

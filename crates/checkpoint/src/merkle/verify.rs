@@ -88,8 +88,44 @@ pub fn verify_consistency(old: (u64, &Hash), new: (u64, &Hash), proof: &[Hash]) 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
     use crate::merkle::{Tree, leaf_hash};
+
+    const VECTORS: &str = include_str!("../../../../docs/vectors/arithmetic/checkpoint.json");
+
+    /// The path of a leaf in a tree of any size: rows of index, size, number of siblings, and a bit
+    /// for each sibling from the lowest on, which is set for a left one.
+    #[test]
+    fn paths_have_the_siblings_of_the_definition() {
+        let tables: HashMap<String, Vec<[u64; 4]>> = serde_json::from_str(VECTORS).unwrap();
+
+        for &[index, size, count, left] in &tables["inclusion"] {
+            let leaf = leaf_hash(b"leaf");
+            let proof: Vec<Hash> = (0..count).map(|level| [level as u8; 32]).collect();
+
+            let mut root = leaf;
+            for (level, sibling) in proof.iter().enumerate() {
+                root = if left >> level & 1 == 1 {
+                    node_hash(sibling, &root)
+                } else {
+                    node_hash(&root, sibling)
+                };
+            }
+
+            assert!(
+                verify_inclusion(&leaf, index, size, &proof, &root),
+                "{index} of {size}"
+            );
+            for bad in damaged(&proof) {
+                assert!(
+                    !verify_inclusion(&leaf, index, size, &bad, &root),
+                    "{index} of {size}"
+                );
+            }
+        }
+    }
 
     fn leaves(count: u8) -> Vec<Hash> {
         (0..count).map(|i| leaf_hash(&[i])).collect()

@@ -53,7 +53,27 @@ pub fn decode(phase: u32, log2_delta: u32) -> (u32, u32) {
 
 #[cfg(test)]
 mod tests {
+    use papir_reference::vectors::rows;
+
     use super::*;
+
+    const VECTORS: &str = include_str!("../../../../docs/vectors/arithmetic/lattice.json");
+
+    #[test]
+    fn words_round_and_decode_as_defined() {
+        for [word, dropped, expected] in rows::<3>(VECTORS, "words.round") {
+            let found = round(word as u32, dropped as u32);
+            assert_eq!(i128::from(found), expected, "{word} without {dropped} bits");
+        }
+        for [word, log2_delta, factor, distance] in rows::<4>(VECTORS, "words.decode") {
+            let expected = (factor as u32, distance as u32);
+            assert_eq!(
+                decode(word as u32, log2_delta as u32),
+                expected,
+                "{word}, {log2_delta}"
+            );
+        }
+    }
 
     #[test]
     fn random_ties_round_up_and_down() {

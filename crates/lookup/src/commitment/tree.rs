@@ -94,3 +94,19 @@ fn leaves(records: &dyn Records) -> Result<Vec<Hash>> {
     }
     Ok(leaves)
 }
+
+#[cfg(test)]
+mod tests {
+    use papir_reference::vectors::rows;
+
+    use super::*;
+
+    const VECTORS: &str = include_str!("../../../../docs/vectors/arithmetic/lookup.json");
+
+    #[test]
+    fn depths_are_those_of_the_definition() {
+        for [records, expected] in rows::<2>(VECTORS, "tree.depth") {
+            assert_eq!(depth(records as u64) as i128, expected, "{records}");
+        }
+    }
+}

@@ -71,7 +71,24 @@ pub(super) fn torn() -> CoreError {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use papir_reference::vectors::rows;
+
     use super::*;
+
+    const VECTORS: &str = include_str!("../../../../docs/vectors/arithmetic/lookup.json");
+
+    #[test]
+    fn bytes_are_those_of_the_definition() {
+        for [number, length, expected] in rows::<3>(VECTORS, "varint") {
+            let encoded = Varint::of(number as u64);
+            let expected = &expected.to_le_bytes()[..length as usize];
+            assert_eq!(encoded.as_bytes(), expected, "{number}");
+
+            let mut at = 0;
+            assert_eq!(read(expected, &mut at).unwrap(), number as u64);
+            assert_eq!(at, expected.len(), "{number}");
+        }
+    }
 
     #[test]
     fn numbers_come_back_in_as_few_bytes_as_they_need() {

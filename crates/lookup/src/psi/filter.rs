@@ -266,9 +266,21 @@ impl BitReader<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use papir_reference::vectors::rows;
     use proptest::prelude::*;
 
     use super::*;
+
+    const VECTORS: &str = include_str!("../../../../docs/vectors/arithmetic/lookup.json");
+
+    #[test]
+    fn bits_of_values_are_those_of_the_definition() {
+        for [count, expected] in rows::<2>(VECTORS, "filter.bits") {
+            let bits = bits_of(count as u64);
+            assert_eq!(i128::from(bits), expected, "{count}");
+            assert_eq!(rice_of(count as u64, bits), 60, "{count}");
+        }
+    }
 
     fn names(count: u64) -> Vec<[u8; NAME_BYTES]> {
         (0..count)
