@@ -8,6 +8,8 @@ SHELL := /bin/bash
   js page js-modules js-test js-test-long demo-page demo-form demo-passwords bindings kotlin kotlin-test \
   debug-program arm-test interop go-test python-test wheel wheels wheel-lookup notebooks site \
   deploy-check alerts-check unit-check chart-check image-check proxy-check
+  debug-program arm-test interop python-test wheel wheels wheel-lookup notebooks site \
+  deploy-check alerts-check unit-check chart-check image-check proxy-check evidence
 
 # What the targets read and run is in this folder, whatever a person's settings of cargo say.
 export CARGO_TARGET_DIR := $(CURDIR)/target
@@ -121,6 +123,12 @@ interop: debug-program ## Relays and private tokens with clients and an issuer o
 go-test: debug-program ## go vet and the tests of the Go client, with the race detector.
 	$(SETUP) build go
 	cd go && go vet ./... && PAPIR_PROGRAM="$(CURDIR)/target/debug/papir" go test -race ./...
+# Mutants come last: they say whether the proofs before them mean anything.
+evidence: ## Proves bounds of the arithmetic with two SMT solvers; refutes mutants of the models.
+	$(SETUP) evidence
+	python3 -B reference/smt/vectors.py --check
+	$(TOOLS)/evidence/bin/python -B reference/smt/prove.py
+	$(TOOLS)/evidence/bin/python -B reference/smt/prove.py --mutants
 
 python-test: debug-program ## The tests of the Python package, in an environment of their own.
 	$(SETUP) build test

@@ -36,6 +36,7 @@ WIDE = {
     "capacity.md",
     "compare.md",
     "costs.md",
+    "evidence.md",
     "notes/all-schemes.md",
 }
 

@@ -31,7 +31,7 @@ def at_most(word, bound):
 
 
 @proves(
-    "Digits::shifted, Ring::to_centred: the centre",
+    "Digits::shifted, the centre",
     DIGITS,
     "q up to 2^60, x below q",
     [dict(largest=1 << 64), dict(strict=1)],

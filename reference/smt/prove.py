@@ -1,10 +1,11 @@
 """Proves the arithmetic of papir's Rust code: `make evidence`.
 
-Usage: prove.py [--mutants] [--only TEXT] [--seconds N] [--write FOLDER]
+Usage: prove.py [--mutants | --table] [--only TEXT] [--seconds N] [--write FOLDER]
 
 Each property is decided by z3 and by cvc5, and is also run on integers. Exits with 1 if a property
 is refuted, or if neither solver proves it. With --mutants, changed models are checked instead: each
-of them must be refuted. --write stores every check as an SMT-LIB file, for other solvers.
+of them must be refuted. --table prints the table of docs/evidence.md, without a solver. --write
+stores every check as an SMT-LIB file, for other solvers.
 """
 
 import argparse
@@ -21,6 +22,9 @@ import reduction  # noqa: F401
 import rules  # noqa: F401
 from engine import PROPERTIES, Formulas, runs
 from solvers import SOLVERS, version
+from ties import TIES
+
+ROOT = Path(__file__).resolve().parents[2]
 
 # Runs of a property on integers, for each instance.
 RUNS = 2000
@@ -35,6 +39,10 @@ def main():
     chosen = [item for item in PROPERTIES if options.only in item.name]
     if not chosen:
         sys.exit(f"no property has {options.only} in its name")
+    if missing := {item.name for item in PROPERTIES} ^ set(TIES):
+        sys.exit(f"ties.py and the properties differ: {', '.join(sorted(missing))}")
+    if options.table:
+        return print("\n".join(table(chosen)))
 
     print(f"{len(chosen)} properties; {', '.join(version(name) for name in SOLVERS)}")
     report = mutants if options.mutants else proofs
@@ -44,9 +52,30 @@ def main():
     print(f"all {len(chosen)} properties passed")
 
 
+def table(chosen):
+    """The properties as lines of Markdown."""
+    lines = ["| property | Rust | for | test of the Rust code |", "|---|---|---|---|"]
+    for item in chosen:
+        place = item.file.removeprefix("crates/")
+        row = [item.name, f"{item.rust} (`{place}`)", item.widths, tie(item.name)]
+        lines.append("| " + " | ".join(row) + " |")
+    return lines
+
+
+def tie(name):
+    """The test that ties a property to the Rust code; it must exist. Rules of proofs have none."""
+    if TIES[name] is None:
+        return "none"
+    file, test = TIES[name]
+    if f"fn {test}(" not in (ROOT / file).read_text():
+        sys.exit(f"{name}: {file} has no test {test}")
+    return f"`{test}`"
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mutants", action="store_true", help="check that changed models fail")
+    parser.add_argument("--table", action="store_true", help="print the table of the properties")
     parser.add_argument("--only", default="", help="only properties with this text in their names")
     parser.add_argument("--seconds", type=float, default=60, help="limit for each check")
     parser.add_argument("--write", type=Path, help="a folder for the checks as SMT-LIB files")

@@ -136,6 +136,18 @@ def kernels():
         "small_prime.shortest": [
             [q, p, x, centred(x, q) % p] for q, p in shares for x in ends(q)
         ],
+        # Residues of signed words, by both kernels where q is below 2^30.
+        "signed": [
+            [q, word, word % q]
+            for q in (*WIDE_MODULI, (1 << 31) + 1)
+            for word in (-(1 << 31), -(1 << 31) + 1, -1, 0, 1, (1 << 31) - 1)
+        ],
+        "gadget.centre": [[q, x, centred(x, q)] for q in MODULI for x in ends(q)],
+        # -1/x modulo 2^64.
+        "bigint.negated_inverse": [
+            [x, -pow(x, -1, 1 << 64) % (1 << 64)]
+            for x in (1, 3, 5, 7, (1 << 32) - 1, (1 << 32) + 1, (1 << 63) + 1, (1 << 64) - 1)
+        ],
         "gadget": gadget_rows(),
         "bits": [
             [width, *row, *packed(row, width)]
@@ -198,6 +210,13 @@ def core():
             for shards in sorted({1, min(3, -(-words // each)), -(-words // each)})
             for i in sorted({0, shards // 2, shards - 1})
         ],
+        # Bytes, bytes read before, bytes asked for: whether there are as many.
+        "reader.raw": [
+            [length, position, count, int(position + count <= length)]
+            for length in (0, 1, 9)
+            for position in sorted({0, length})
+            for count in (0, 1, 9, 10, (1 << 64) - 1, (1 << 64) - 9)
+        ],
         # The length in a header: that of the envelope, or 0 if it has none.
         "envelope.first_length": [
             [stated, stated + 32 if stated + 32 < 1 << 64 else 0]
@@ -236,7 +255,12 @@ def lookup():
         # A number, the number of its bytes, and these as one little-endian number.
         "varint": [
             [number, len(leb128(number)), int.from_bytes(bytes(leb128(number)), "little")]
-            for number in (0, 127, 128, 16_383, 16_384, (1 << 32) - 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
+            for number in (0, 127, 128, 16_383, 16_384, 1 << 32, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
+        ],
+        "bucket.tag": [
+            [size, tag, max(tag % (1 << (8 * size)), 1)]
+            for size in (4, 5, 6, 7, 8)
+            for tag in (0, 1, 1 << 32, 0xFFFFFFFF, (1 << 56) - 1, 1 << 56, (1 << 64) - 1)
         ],
         "filter.bits": [
             [count, (count - 1).bit_length() + 60 if count else 60]

@@ -160,3 +160,26 @@ impl<'a> Reader<'a> {
         Error::check_length(self.what, self.bytes.len(), self.position)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_reference::vectors::rows;
+
+    use super::*;
+
+    const VECTORS: &str = include_str!("../../../docs/vectors/arithmetic/core.json");
+
+    #[test]
+    fn reads_stay_inside_the_bytes() {
+        for [length, position, count, accepted] in rows::<4>(VECTORS, "reader.raw") {
+            let bytes = vec![0; length as usize];
+            let mut reader = Reader::new("bytes", &bytes);
+            reader.raw(position as usize).unwrap();
+
+            let found = reader.raw(count as usize).map(<[u8]>::len).ok();
+            let expected = (accepted == 1).then_some(count as usize);
+            assert_eq!(found, expected, "{count} from {position} of {length}");
+        }
+    }
+}

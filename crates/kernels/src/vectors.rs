@@ -4,7 +4,7 @@
 use papir_reference::vectors::rows;
 
 use crate::backend::Backend;
-use crate::gadget::{Gadget2, decompose};
+use crate::gadget::{Gadget2, centre, decompose, to_residues};
 use crate::modulus::{Factor, Modulus};
 use crate::small_prime::Shortest;
 use crate::wide::modulus::Factor as WideFactor;
@@ -76,6 +76,40 @@ fn products_by_constants_are_those_of_the_definition() {
 }
 
 #[test]
+fn residues_of_signed_words_are_those_of_the_definition() {
+    for [q, word, expected] in rows::<3>(VECTORS, "signed") {
+        for backend in Backend::available() {
+            let mut long = [0];
+            let modulus = wide::Modulus::new(q as u64);
+            wide::from_signed(backend, &mut long, &[word as i32], modulus);
+            assert_eq!(i128::from(long[0]), expected, "{word} modulo {q}");
+
+            if q < 1 << 30 {
+                let mut short = [0];
+                to_residues(backend, &mut short, &[word as i32], Modulus::new(q as u32));
+                assert_eq!(i128::from(short[0]), expected, "{word} modulo {q}");
+            }
+        }
+    }
+}
+
+#[test]
+fn centred_residues_are_those_of_the_definition() {
+    for [q, residue, expected] in rows::<3>(VECTORS, "gadget.centre") {
+        for backend in Backend::available() {
+            let mut found = [0];
+            centre(
+                backend,
+                &mut found,
+                &[residue as u32],
+                Modulus::new(q as u32),
+            );
+            assert_eq!(i128::from(found[0]), expected, "{residue} modulo {q}");
+        }
+    }
+}
+
+#[test]
 fn digits_are_those_of_the_definition() {
     for [q1, q2, base, drop, r1, r2, low, middle, top] in rows::<9>(VECTORS, "gadget") {
         let gadget = Gadget2::new(q1 as u32, q2 as u32, base as u32, drop as u32, 3).unwrap();
@@ -129,6 +163,11 @@ fn small_moduli_are_exact_for_all_operands() {
                     "{v} · {a} modulo {q}"
                 );
             }
+        }
+
+        for x in 0..1024 {
+            let lazy = modulus.reduce_word_lazy(x);
+            assert!(lazy < 2 * q && lazy % q == x % q, "{x} modulo {q}");
         }
     }
 }

@@ -184,3 +184,55 @@ fn little_endian(bytes: &[u8]) -> u64 {
         .rev()
         .fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
+
+#[cfg(test)]
+mod tests {
+    use papir_reference::vectors::rows;
+
+    use super::*;
+
+    const VECTORS: &str = include_str!("../../../docs/vectors/arithmetic/lookup.json");
+
+    #[test]
+    fn stored_tags_are_those_of_the_definition() {
+        for [tag_bytes, tag, expected] in rows::<3>(VECTORS, "bucket.tag") {
+            let format = EntryFormat {
+                tag_bytes: tag_bytes as u8,
+                length_bytes: 0,
+                chunk_bytes: 8,
+            };
+            let found = format.tag(tag as u64);
+            assert_eq!(i128::from(found), expected, "{tag} in {tag_bytes} bytes");
+        }
+    }
+
+    /// Entries of every small length, with every length that a damaged bucket could state.
+    #[test]
+    fn entries_end_inside_their_bucket() {
+        let format = EntryFormat {
+            tag_bytes: 4,
+            length_bytes: 1,
+            chunk_bytes: 6,
+        };
+
+        for length in 0..16usize {
+            for stated in 0..=u8::MAX {
+                let bucket = [&[1, 0, 0, 0, stated][..], &[0; 16]].concat();
+                let body = length.saturating_sub(5);
+                let end = usize::from(stated).min(6);
+                let expected = match length {
+                    0..5 => Some(None),
+                    _ if end > body => None,
+                    _ => Some(Some([usize::from(stated), end, body - end])),
+                };
+
+                let found = format.split(&bucket[..length]).ok().map(|split| {
+                    split.map(|Split { entry, rest, .. }| {
+                        [entry.remaining, entry.payload.len(), rest.len()]
+                    })
+                });
+                assert_eq!(found, expected, "{stated} in {length} bytes");
+            }
+        }
+    }
+}

@@ -1,20 +1,42 @@
-//! The vectors by which Rust code is tied to the models of `reference/smt`.
+//! The models of `reference/smt`, without a solver: their vectors and their page.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
-use std::env;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{env, fs, str};
 
-/// The committed vectors are those that the script computes today. It needs no solver.
-#[test]
-fn vectors_of_the_models_are_up_to_date() {
-    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reference/smt");
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Runs a script of the models.
+fn run(script: &str, argument: &str) -> Output {
     // The interpreter, as `tools/setup` chooses it.
     let python = env::var_os("PAPIR_PYTHON").unwrap_or_else(|| "python3".into());
+    let script = root().join("reference/smt").join(script);
 
-    let mut check = Command::new(python);
-    check.arg("-B").arg(models.join("vectors.py")).arg("--check");
-    let output = check.output().unwrap();
+    let output = Command::new(python)
+        .arg("-B")
+        .arg(script)
+        .arg(argument)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
+    output
+}
+
+/// The committed vectors are those that the script computes today.
+#[test]
+fn vectors_of_the_models_are_up_to_date() {
+    run("vectors.py", "--check");
+}
+
+/// The script also checks that each property names a test that exists.
+#[test]
+fn the_page_has_the_table_of_all_properties() {
+    let output = run("prove.py", "--table");
+    let table = str::from_utf8(&output.stdout).unwrap();
+    let page = fs::read_to_string(root().join("docs/evidence.md")).unwrap();
+    assert!(page.contains(table), "docs/evidence.md lacks: {table}");
 }

@@ -93,7 +93,19 @@ pub(super) fn negated_inverse(x: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use papir_reference::vectors::rows;
+
     use super::*;
+
+    const VECTORS: &str = include_str!("../../../../docs/vectors/arithmetic/kernels.json");
+
+    #[test]
+    fn negated_inverses_are_those_of_the_definition() {
+        for [x, expected] in rows::<2>(VECTORS, "bigint.negated_inverse") {
+            let found = negated_inverse(x as u64);
+            assert_eq!(i128::from(found), expected, "{x}");
+        }
+    }
 
     #[test]
     fn the_negated_inverse_times_the_number_is_minus_one() {
