@@ -85,7 +85,7 @@ class Formulas:
         self.assumptions = []
         self.checks = []
         self.claims = []
-        # What holds by the definition of a variable, without steps.
+        # The assumptions without steps.
         self.given = []
 
     def integer(self, name, low, high=None):
@@ -137,8 +137,8 @@ class Formulas:
     def nonnegative(self, *pairs):
         """For each pair of integers: neither is negative, and so their product is not.
 
-        The first is a step, the second follows by `rules.product_of_nonnegatives`. Solvers of linear
-        arithmetic do not find such products themselves."""
+        The first is a step, the second follows by `rules.product_of_nonnegatives`. Solvers of
+        linear arithmetic do not find such products themselves."""
         for a, b in pairs:
             self.step(every(integer(a) >= 0, integer(b) >= 0))
             self.assumptions.append(integer(a) * b >= 0)

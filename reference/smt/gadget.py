@@ -59,8 +59,8 @@ def digits(s, word, base, drop, levels, bias=1 << 62):
 @proves(
     "Digits::digit, Digits::top_digit",
     DIGITS,
-    f"integers up to 2^59 in absolute value; {len(SHAPES)} shapes of bases from 1 to 30 bits, 0 to 30 "
-    "dropped bits, 1 to 7 digits",
+    f"integers up to 2^59 in absolute value; {len(SHAPES)} shapes of bases from 1 to 30 bits, "
+    "0 to 30 dropped bits, 1 to 7 digits",
     [dict(base=19, drop=0, levels=3, wrong=1), dict(base=12, drop=14, levels=3, bias=1 << 58)],
     SHAPES,
 )
@@ -142,6 +142,7 @@ def switch_to_a_power(s, bits, carry=1, largest=1 << 62):
     x = s.integer("x", 0, q - 1)
     reciprocal, missing = s.divide(long * scale, q)
     s.nonnegative((x, missing), (q - 1 - x, missing), (q - scale - 1, long))
+    s.cancel(q, reciprocal, long)
     estimate, low = s.divide(x * reciprocal, long)
     s.nonnegative((low, q), (long - 1 - low, q), (long - 1 - x, missing), (x, q - missing - 1))
     s.scale(x, reciprocal * q + missing, long * scale)
@@ -162,6 +163,7 @@ def switch_to_a_power(s, bits, carry=1, largest=1 << 62):
     error = choose(2 * reduced >= q, reduced - q, reduced)
     s.claim(
         every(
+            reciprocal < long,
             2 * reduced < long,
             reduced >= 0,
             reduced < q,
@@ -186,7 +188,7 @@ def switch_from_a_power(s, bits, half=1, least_q=1):
     q = s.integer("q", scale + 1 if least_q else 2, (1 << 62) - 1)
     y = s.integer("y", 0, scale - 1)
     s.nonnegative((y, q), (scale - 1 - y, q), (scale - 1 - y, (1 << 62) - q))
-    found, rest = s.divide(y * q + half * (scale // 2), scale)
+    found, _ = s.divide(y * q + half * (scale // 2), scale)
     error = found * scale - y * q
     s.claim(every(found >= 0, found < q, 2 * error <= scale, 2 * error > -scale))
 
@@ -202,9 +204,9 @@ def switch_between_moduli(s, ceiling=1, largest=1 << 62):
     to = s.integer("to", 2, largest - 1)
     x = s.integer("x", 0, before - 1)
     s.nonnegative((x, to), (before - 1 - x, to), (largest - 1 - to, before), (before, to))
-    half, odd = s.divide(before, 2)
-    sum_ = x * to + half
-    s.step(every(sum_ >= 0, sum_ < 1 << 128))
-    rounded, rest = s.divide(sum_, before)
+    half, _ = s.divide(before, 2)
+    total = x * to + half
+    s.step(every(total >= 0, total < 1 << 128))
+    rounded, _ = s.divide(total, before)
     error = rounded * before - x * to
-    s.claim(every(sum_ < 1 << 128, 2 * error <= before * ceiling, 2 * error > -before))
+    s.claim(every(total < 1 << 128, 2 * error <= before * ceiling, 2 * error > -before))

@@ -28,7 +28,8 @@ def read_stays_inside(s, saturating=True):
     s.assume(length < LONG - 1)
     accepted = every(end <= length, position <= end)
     enough = count <= length - position
-    s.claim(every(implies(accepted, enough), implies(enough, every(accepted, end - position == count))))
+    s.claim(implies(accepted, enough))
+    s.claim(implies(enough, every(accepted, end - position == count)))
 
 
 @proves(
@@ -153,6 +154,7 @@ def shards_of_slices(s, round_up=0, allow_more=0):
     shards = s.integer("shards", 1, slices + allow_more)
     i = s.integer("i", 0, shards - 1)
     s.nonnegative((shards - 1 - i, slices), (i, slices))
+    s.nonnegative((slices - shards, slices), ((1 << 32) - 1 - slices, slices))
     start, low = s.divide(i * slices, shards)
     end, high = s.divide((i + 1) * slices + round_up, shards)
     mean, rest = s.divide(slices, shards)
@@ -165,7 +167,15 @@ def shards_of_slices(s, round_up=0, allow_more=0):
     s.cancel(shards, -1, difference)
     s.cancel(shards, 0, mean)
     s.cancel(shards, end, slices + 1)
-    s.claim(every(start < end, end <= slices, difference >= 0, difference <= 1))
+    s.claim(
+        every(
+            (i + 1) * slices < LONG,
+            start < end,
+            end <= slices,
+            difference >= 0,
+            difference <= 1,
+        )
+    )
 
 
 @proves(
@@ -177,10 +187,11 @@ def shards_of_slices(s, round_up=0, allow_more=0):
 def words_of_slices(s, round_up=1, largest=1 << 63):
     words = s.integer("words", 1, largest - 1)
     each = s.integer("each", 1, largest - 1)
-    slices, rest = s.divide(words + round_up * (each - 1), each)
+    slices, _ = s.divide(words + round_up * (each - 1), each)
     start = s.integer("start", 0, slices - 1)
     end = s.integer("end", start + 1, slices)
-    s.nonnegative((slices - end, each), (end - start - 1, each), (start, each), (slices - 1 - start, each))
+    s.nonnegative((slices - end, each), (end - start - 1, each))
+    s.nonnegative((start, each), (slices - 1 - start, each))
     first = choose(words < start * each, words, start * each)
     after = choose(words < end * each, words, end * each)
     s.claim(

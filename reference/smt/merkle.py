@@ -176,8 +176,8 @@ def slots_of_a_grid(s, shift=64, most=(1 << 32) - 1):
     high = s.integer("high", 0, (1 << 64) - 1)
     low = s.integer("low", 0, (1 << 64) - 1)
     size = 1 << shift
-    region, rest = s.divide(high * regions, size)
-    pilot, other = s.divide(low * pilots, size)
+    region, _ = s.divide(high * regions, size)
+    pilot, _ = s.divide(low * pilots, size)
     s.nonnegative(((1 << 64) - 1 - high, regions), (high, regions))
     s.nonnegative(((1 << 64) - 1 - low, pilots), (low, pilots))
     s.step(every(region >= 0, region < regions, pilot >= 0, pilot < pilots))

@@ -251,7 +251,8 @@ def rounded_word(s, half=1, down=1):
     # The errors modulo 2^32, moved so that no sign is needed.
     error = (up << dropped) - word + middle
     other = (either << dropped) - word + middle
-    s.claim(every(error <= middle + middle, other <= middle + middle, (up == either) | (other == 0)))
+    s.claim(every(error <= middle + middle, other <= middle + middle))
+    s.claim((up == either) | (other == 0))
 
 
 @proves(

@@ -294,7 +294,8 @@ def montgomery_product_of_52_bits(s, inverse_error=0, bits=52, bound=1):
     s.nonnegative((r - 1 - v, value), (r - 1 - digit, q), (v, value), (digit, q))
     result = left - right
     s.step(result * r == v * value - digit * q)
-    s.claim(every(result * LONG == v * value * spare - m * q, result < bound * q, result > -bound * q))
+    s.claim(result * LONG == v * value * spare - m * q)
+    s.claim(every(result < bound * q, result > -bound * q))
 
 
 def newton(s, bits, size, three=2):
@@ -366,7 +367,7 @@ def montgomery_bound(s, spare=64, factor=2):
     x = s.integer("x", 0, factor * m - 1)
     y = s.integer("y", 0, factor * m - 1)
     quotient = s.integer("quotient", 0, r - 1)
-    z, rest = s.divide(x * y + quotient * m, r)
+    z, _ = s.divide(x * y + quotient * m, r)
     # In the code the quotient makes the rest zero; the bound holds for the floor anyway.
     s.nonnegative((factor * m - 1 - x, y), (factor * m - 1 - y, factor * m - 1), (m, r - spare * m))
     s.nonnegative((r - 1 - quotient, m), (x, y), (quotient, m), (m, r))

@@ -1,4 +1,4 @@
-"""The solvers, each behind one function: SMT-LIB text and seconds to "sat", "unsat" or "unknown"."""
+"""The solvers: functions of SMT-LIB text and seconds to "sat", "unsat" or "unknown"."""
 
 
 def z3(script, seconds):

@@ -271,7 +271,8 @@ def choose(condition, yes, no):
     condition = boolean(condition)
     words = [term for term in (yes, no) if isinstance(term, Word)]
     if words:
-        yes, no = (term if isinstance(term, Word) else Word(words[0].width, term) for term in (yes, no))
+        width = words[0].width
+        yes, no = (term if isinstance(term, Word) else Word(width, term) for term in (yes, no))
     elif isinstance(yes, Bool) or isinstance(no, Bool):
         yes, no = boolean(yes), boolean(no)
     else:
@@ -281,7 +282,7 @@ def choose(condition, yes, no):
 
     text = f"(ite {condition.text()} {yes.text()} {no.text()})"
     if words:
-        return Word(words[0].width, text)
+        return Word(width, text)
     return Bool(text) if isinstance(yes, Bool) else Int.variable(text)
 
 

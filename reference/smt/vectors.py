@@ -16,7 +16,8 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "vectors" / "arithmetic"
 WORDS = (0, 1, 2, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)
 LONGS = (0, 1, 0xFFFFFFFF, 1 << 32, (1 << 52) - 1, 1 << 52, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
 MODULI = (2, 3, 255, 256, 257, 65_537, 268_369_921, (1 << 29) - 1, 1 << 29, (1 << 30) - 1)
-WIDE_MODULI = (3, 257, 65_537, (1 << 31) - 1, (1 << 32) + 15, (1 << 49) + 1, (1 << 50) - 27, (1 << 50) - 1)
+LARGE_MODULI = ((1 << 31) - 1, (1 << 32) + 15, (1 << 49) + 1, (1 << 50) - 27, (1 << 50) - 1)
+WIDE_MODULI = (3, 257, 65_537, *LARGE_MODULI)
 
 
 def ends(q):
@@ -107,8 +108,9 @@ def leb128(number):
 
 
 def kernels():
-    shares = [(3, 2), (257, 17), (268_369_921, 65_521), ((1 << 28) - 57, 40_961), ((1 << 32) - 1, 2)]
-    values = [(0, 0, 0), ((1 << 64) - 1,) * 3, (1, 0, (1 << 64) - 1), (0x0123456789ABCDEF, 1 << 63, 1)]
+    small = [(3, 2), (257, 17), (268_369_921, 65_521), ((1 << 28) - 57, 40_961), ((1 << 32) - 1, 2)]
+    ones = (1 << 64) - 1
+    values = [(0, 0, 0), (ones, ones, ones), (1, 0, ones), (0x0123456789ABCDEF, 1 << 63, 1)]
     return {
         "modulus": operations(MODULI),
         "modulus.reduce": [
@@ -134,7 +136,7 @@ def kernels():
             for v in (0, 1, q - 1, 2 * q, (1 << 52) - 1)
         ],
         "small_prime.shortest": [
-            [q, p, x, centred(x, q) % p] for q, p in shares for x in ends(q)
+            [q, p, x, centred(x, q) % p] for q, p in small for x in ends(q)
         ],
         # Residues of signed words, by both kernels where q is below 2^30.
         "signed": [
@@ -255,7 +257,7 @@ def lookup():
         # A number, the number of its bytes, and these as one little-endian number.
         "varint": [
             [number, len(leb128(number)), int.from_bytes(bytes(leb128(number)), "little")]
-            for number in (0, 127, 128, 16_383, 16_384, 1 << 32, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
+            for number in (0, 127, 128, 16_383, 16_384, *LONGS)
         ],
         "bucket.tag": [
             [size, tag, max(tag % (1 << (8 * size)), 1)]
@@ -269,7 +271,13 @@ def lookup():
     }
 
 
-FILES = {"kernels": kernels, "lattice": lattice, "core": core, "checkpoint": checkpoint, "lookup": lookup}
+FILES = {
+    "kernels": kernels,
+    "lattice": lattice,
+    "core": core,
+    "checkpoint": checkpoint,
+    "lookup": lookup,
+}
 
 
 def text(tables):
@@ -293,7 +301,7 @@ def main():
         if not check:
             path.write_text(expected)
         elif not path.exists() or path.read_text() != expected:
-            sys.exit(f"{path.name} is not what vectors.py writes: run python3 reference/smt/vectors.py")
+            sys.exit(f"{path} is not what reference/smt/vectors.py writes: run it without --check")
     print(f"{len(FILES)} files of vectors " + ("are up to date" if check else "written"))
 
 
