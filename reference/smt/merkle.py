@@ -18,14 +18,6 @@ def trailing_zeros(word, width=64):
     return choose(word == 0, Word(width, width), count)
 
 
-def ones_in(word, width=64):
-    """The number of ones."""
-    for step in (1, 2, 4, 8, 16, 32):
-        mask = sum(((1 << step) - 1) << at for at in range(0, width, 2 * step))
-        word = (word & mask) + (word >> step & mask)
-    return word
-
-
 def bits_of(word, width=64):
     """`BITS - leading_zeros`: the number of bits without leading zeros."""
     count = Word(width, 0)
@@ -101,10 +93,14 @@ def split_of_a_tree(s, less=1):
 )
 def subtrees_of_a_frontier(s, extra=0):
     size = s.word("size", 64, 0, (1 << 64) - 2)
-    # trailing_ones
+    # A subtree stands for each one of the size. The trailing ones are merged into the bit above
+    # them, and the other bits stay.
     merged = trailing_zeros(size ^ ((1 << 64) - 1)) + extra
-    before, after = ones_in(size), ones_in(size + 1)
-    s.claim(every(merged <= before, after == before - merged + 1, after <= 64))
+    pushed = Word(64, 1) << merged
+    kept = size & (size + 1)
+    s.claim(merged < 64)
+    s.claim(every(size == (kept | (pushed - 1)), kept & (pushed - 1) == 0))
+    s.claim(every(size + 1 == (kept | pushed), kept & pushed == 0))
 
 
 @proves(
