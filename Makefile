@@ -125,6 +125,8 @@ go-test: debug-program ## go vet and the tests of the Go client, with the race d
 	cd go && go vet ./... && PAPIR_PROGRAM="$(CURDIR)/target/debug/papir" go test -race ./...
 # Mutants come last: they say whether the proofs before them mean anything.
 evidence: ## Proves bounds of the arithmetic with two SMT solvers; refutes mutants of the models.
+# A mutant is a model with a mistake. It must be refuted, or the proof of its model means nothing.
+evidence: ## Bounds of the arithmetic, proved by two SMT solvers; mutants of the models must fail.
 	$(SETUP) evidence
 	python3 -B reference/smt/vectors.py --check
 	$(TOOLS)/evidence/bin/python -B reference/smt/prove.py

@@ -123,6 +123,8 @@ class Formulas:
         a, b = integer(a), integer(b)
         if a.value is not None and b.value is not None:
             return Int(a.value // b.value), Int(a.value % b.value)
+        if b.value is None:
+            self.step(b > 0)
         quotient = self.defined("quotient", None)
         rest = self.defined("rest", None)
         self.assume(a == quotient * b + rest)

@@ -42,7 +42,8 @@ def main():
     if missing := {item.name for item in PROPERTIES} ^ set(TIES):
         sys.exit(f"ties.py and the properties differ: {', '.join(sorted(missing))}")
     if options.table:
-        return print("\n".join(table(chosen)))
+        print("\n".join(table(chosen)))
+        return
 
     print(f"{len(chosen)} properties; {', '.join(version(name) for name in SOLVERS)}")
     report = mutants if options.mutants else proofs
