@@ -34,13 +34,13 @@ def at_most(word, bound):
     "Digits::shifted, the centre",
     DIGITS,
     "q up to 2^60, x below q",
-    [dict(largest=1 << 64), dict(strict=1)],
+    [dict(shift=58), dict(strict=1)],
 )
-def centre_of_a_word(s, largest=1 << 60, strict=0):
-    q = s.word("q", 64, 1, largest - 1)
+def centre_of_a_word(s, shift=63, strict=0):
+    q = s.word("q", 64, 1, 1 << 60)
     x = s.word("x", 64, 0, q - 1)
     s.assume(x < q)
-    above = ((q >> 1) - x - strict).sign_shift(63)
+    above = ((q >> 1) - x - strict).sign_shift(shift)
     found = x - (q & above)
     s.claim(every(found == centred(x, q), at_most(found, q >> 1)))
 
@@ -95,7 +95,7 @@ def bound_of_the_top_digit(s, base, drop, levels, ends=2):
         for number in (-half, half, x)
     ]
     # The larger absolute value of both ends.
-    sizes = [choose(top < 0, -top, top) for top in (high, low)[:ends]]
+    sizes = [choose(top < 0, -top, top) for top in (low, high)[:ends]]
     bound = choose(sizes[0] > sizes[-1], sizes[0], sizes[-1])
     s.claim(every(found <= bound, found >= -bound))
 
@@ -116,14 +116,14 @@ def lazy_digits(s, bound=1):
     "gadget::centre",
     "crates/kernels/src/portable/gadget.rs",
     "q from 2 to 2^30 - 1, residues below q",
-    [dict(largest=1 << 32), dict(strict=1)],
+    [dict(shift=27), dict(strict=1)],
 )
-def centred_residue(s, largest=1 << 30, strict=0):
-    q = s.word("q", 32, 2, largest - 1)
+def centred_residue(s, shift=31, strict=0):
+    q = s.word("q", 32, 2, (1 << 30) - 1)
     residue = s.word("residue", 32, 0, q - 1)
     s.assume(residue < q)
     half = q >> 1
-    above = (half - residue - strict).sign_shift(31)
+    above = (half - residue - strict).sign_shift(shift)
     found = residue - (q & above)
     s.claim(every(found == centred(residue, q), at_most(found, half)))
 
