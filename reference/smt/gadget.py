@@ -132,7 +132,7 @@ def centred_residue(s, shift=31, strict=0):
     "PowerSwitch::down",
     SWITCH,
     "2^k below q below 2^62 for each k from 1 to 61, x below q",
-    [dict(bits=20, carry=0), dict(bits=20, largest=1 << 63)],
+    [dict(bits=20, carry=0), dict(bits=20, largest=1 << 64)],
     [dict(bits=bits) for bits in range(1, 62)],
 )
 def switch_to_a_power(s, bits, carry=1, largest=1 << 62):

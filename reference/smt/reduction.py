@@ -92,10 +92,10 @@ def difference_modulo(s, slack=0, by=1):
     "Modulus::mul",
     SMALL,
     "each number of bits of q from 2 to 30; all q of that length, a and b below q",
-    [dict(bits=30, shift=2), dict(bits=8, times=2), dict(bits=30, round_up=4)],
+    [dict(bits=30, shift=2), dict(bits=8, shift=0), dict(bits=30, round_up=4)],
     [dict(bits=bits) for bits in range(2, 31)],
 )
-def barrett_product(s, bits, shift=1, times=3, round_up=0):
+def barrett_product(s, bits, shift=1, round_up=0):
     q = s.integer("q", 1 << (bits - 1), (1 << bits) - 1)
     a = s.integer("a", 0, q - 1)
     b = s.integer("b", 0, q - 1)
@@ -133,7 +133,7 @@ def barrett_product(s, bits, shift=1, times=3, round_up=0):
     s.step(every(rest - exact == k * WORD, exact < WORD))
     s.step(k == 0)
 
-    first, twice = subtract_once(s, rest, (times - 1) * q)
+    first, twice = subtract_once(s, rest, 2 * q)
     s.step(every(first == exact - twice, first >= 0, first < 2 * q))
     found, once = subtract_once(s, first, q)
     s.claim(every(found == product - estimate * q - twice - once, found >= 0, found < q))
@@ -213,10 +213,10 @@ def wide_word_modulo(s, round_up=0, bound=1):
     "Modulus::reduce_sum, Modulus::mul",
     WIDE,
     "q from 3 to 2^50 - 1, x below 2^116",
-    [dict(first=1), dict(largest=1 << 63)],
+    [dict(last=2), dict(last=0)],
 )
-def wide_sum_modulo(s, first=2, largest=1 << 50):
-    q = s.integer("q", 3, largest - 1)
+def wide_sum_modulo(s, last=1):
+    q = s.integer("q", 3, (1 << 50) - 1)
     upper = s.integer("upper", 0, LONG - 1)
     lower = s.integer("lower", 0, (1 << 52) - 1)
     folds, fold = s.divide(1 << 52, q)
@@ -226,8 +226,8 @@ def wide_sum_modulo(s, first=2, largest=1 << 50):
     total = wrap(s, high + low, LONG)
     s.step(every(high == upper * fold - high_estimate * q, low == lower - low_estimate * q))
     s.step(every(total == high + low, total < 4 * q))
-    half, twice = subtract_once(s, total, first * q, LONG)
-    found, once = subtract_once(s, half, q, LONG)
+    half, twice = subtract_once(s, total, 2 * q, LONG)
+    found, once = subtract_once(s, half, last * q, LONG)
     s.step(every(found == total - twice - once, found >= 0, found < q))
     s.scale(upper, folds * q + fold, 1 << 52)
     taken = (folds * upper + high_estimate + low_estimate) * q + twice + once
@@ -495,7 +495,7 @@ def residue_of_a_signed_word(s, raise_by=1 << 31, round_up=0):
     "portable::wide::from_signed (q > 2^31)",
     "crates/kernels/src/portable/wide.rs",
     "q from 2^31 + 1 to 2^50 - 1, every signed word of 32 bits",
-    [dict(least_q=1 << 30), dict(shift=62)],
+    [dict(least_q=1 << 30), dict(shift=30)],
 )
 def residue_by_one_addition(s, least_q=(1 << 31) + 1, shift=63):
     q = s.word("q", 64)
