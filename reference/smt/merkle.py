@@ -57,6 +57,7 @@ def path_of_a_leaf(s, both=1, right=1):
             choose(left, level & 1 == 1, place & 1 == 0),
             sibling <= edge,
             sibling >> 1 == above,
+            edge >> 1 == end,
         )
     )
 
