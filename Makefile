@@ -6,10 +6,8 @@ SHELL := /bin/bash
 .PHONY: help demo demo-ray test rust-test test-flaky test-long long-tests soak check lint audit bench \
   bench-relay bench-tokens docs fuzz msrv publish-dry-run \
   js page js-modules js-test js-test-long demo-page demo-form demo-passwords bindings kotlin kotlin-test \
-  debug-program arm-test interop go-test python-test wheel wheels wheel-lookup notebooks site \
+  debug-program arm-test interop go-test python-test wheel wheels wheel-lookup notebooks site evidence \
   deploy-check alerts-check unit-check chart-check image-check proxy-check
-  debug-program arm-test interop python-test wheel wheels wheel-lookup notebooks site \
-  deploy-check alerts-check unit-check chart-check image-check proxy-check evidence
 
 # What the targets read and run is in this folder, whatever a person's settings of cargo say.
 export CARGO_TARGET_DIR := $(CURDIR)/target
@@ -123,8 +121,7 @@ interop: debug-program ## Relays and private tokens with clients and an issuer o
 go-test: debug-program ## go vet and the tests of the Go client, with the race detector.
 	$(SETUP) build go
 	cd go && go vet ./... && PAPIR_PROGRAM="$(CURDIR)/target/debug/papir" go test -race ./...
-# Mutants come last: they say whether the proofs before them mean anything.
-evidence: ## Proves bounds of the arithmetic with two SMT solvers; refutes mutants of the models.
+
 # A mutant is a model with a mistake. It must be refuted, or the proof of its model means nothing.
 evidence: ## Bounds of the arithmetic, proved by two SMT solvers; mutants of the models must fail.
 	$(SETUP) evidence
