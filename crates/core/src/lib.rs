@@ -20,6 +20,7 @@ compile_error!("papir's formats are little-endian in memory and on the wire");
 
 mod blob;
 mod candidate;
+pub mod certificate;
 mod choice;
 pub mod codec;
 pub mod cost;

@@ -19,6 +19,7 @@ use std::any::Any;
 
 use rand_core::CryptoRng;
 
+use crate::certificate::Certificate;
 use crate::device::{Device, TileShape};
 use crate::scheme::UpdateEstimate;
 use crate::scratch::{InMemory, Scratch};
@@ -94,6 +95,13 @@ pub trait ErasedScheme: ErasedClientScheme {
     /// # Errors
     /// The errors of [`Parameters::with_choice`](crate::scheme::Parameters::with_choice).
     fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate>;
+
+    /// Every term of the failure bound of encoded parameters, exactly.
+    ///
+    /// # Errors
+    /// The errors of [`Parameters::decode`](crate::scheme::Parameters::decode) and
+    /// [`Parameters::certificate`](crate::scheme::Parameters::certificate).
+    fn certificate(&self, parameters: &[u8]) -> Result<Certificate>;
 
     /// Prepares a database with the parameters of a candidate. Keeps finished parts of a long
     /// preparation in `scratch`, and finds them there.

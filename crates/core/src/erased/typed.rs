@@ -17,6 +17,7 @@ use super::{
     ErasedKeys, ErasedRegisteredServer, ErasedScheme, ErasedServer, ErasedSession, ErasedVersion,
     PlacedServer, SchemeProperties,
 };
+use crate::certificate::Certificate;
 use crate::device::Device;
 use crate::envelope::{self, Kind};
 use crate::scheme::{
@@ -119,6 +120,10 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
             other => other,
         })?;
         Ok(candidate_of(&params.with_terms(&self.terms)?))
+    }
+
+    fn certificate(&self, parameters: &[u8]) -> Result<Certificate> {
+        S::Params::decode(parameters)?.certificate()
     }
 
     fn setup_resumable(

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use crate::certificate::Certificate;
 use crate::choice::{Choice, Goal, Target};
 use crate::{Description, Error, FailureBound, Result, Shape, Terms};
 
@@ -57,6 +58,17 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
 
     /// Sizes, security, failure probability, limits, and the values by name.
     fn describe(&self) -> Description;
+
+    /// Every term of the failure bound, exactly.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchParameter`] for a scheme without certificates, which is the default.
+    fn certificate(&self) -> Result<Certificate> {
+        Err(Error::NoSuchParameter {
+            scheme: self.describe().scheme,
+            what: "certificate of its failure bound",
+        })
+    }
 
     /// Adds a program's terms, which are not part of the encoded parameters.
     ///

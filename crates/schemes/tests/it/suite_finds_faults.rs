@@ -101,6 +101,10 @@ impl ErasedScheme for Faulty {
         simple().candidates(shape, failure)
     }
 
+    fn certificate(&self, parameters: &[u8]) -> Result<Certificate> {
+        simple().certificate(parameters)
+    }
+
     fn setup_resumable(
         &self,
         parameters: &[u8],
