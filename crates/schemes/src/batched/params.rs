@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use papir_core::certificate::{Certificate, TermKind};
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Rates, Work};
 use papir_core::scheme::{Choice, Goal, Parameters, Target, not_encrypted, of_goals};
@@ -26,6 +27,8 @@ const MOST_FUNCTIONS: usize = 6;
 /// Largest number of bytes of a query. It bounds a client's allocations for the parameters of a
 /// server.
 const MAX_QUERY_BYTES: usize = 1 << 29;
+/// Source of the union bound over groups, in certificates.
+const UNION: &str = "schemes/src/batched/params.rs, failure_log2";
 
 /// Batches over a scheme.
 pub struct Batched<S>(PhantomData<fn() -> S>);
@@ -412,6 +415,19 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
             inner: self.inner.with_terms(terms)?,
             ..self
         })
+    }
+
+    /// Returns the certificate of a union bound over the groups, each with the certificate of the
+    /// scheme below.
+    fn certificate(&self) -> Result<Certificate> {
+        let mut certificate = Certificate::new(&self.describe())?;
+
+        certificate.parameter("buckets", self.bucket_count());
+        certificate.parameter("parts", self.parts());
+        certificate.term("groups", TermKind::Count, UNION, self.groups());
+        certificate.below = Some(Box::new(self.inner.certificate()?));
+
+        Ok(certificate)
     }
 
     fn encode(&self) -> Vec<u8> {

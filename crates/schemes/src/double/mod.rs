@@ -36,6 +36,7 @@
 //! YPIR and InsPIRe₀ ([`packed`]) start from the same first level, with D·A₁ at setup and the first
 //! answers online, and pack the second level's ciphertexts into few ring ciphertexts.
 
+pub(crate) mod certificate;
 pub mod client;
 pub(crate) mod levels;
 pub(crate) mod noise;

@@ -4,6 +4,7 @@
 //! byte, one record of 13 bits in two bytes. A unit of B bytes takes B neighbouring rows of D.
 
 use papir_core::Choice;
+use papir_core::certificate::Certificate;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
@@ -13,6 +14,7 @@ use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
 
+use super::certificate;
 use super::levels::{BODY, DIGIT_BITS, MASK, coefficients, digit_rows};
 use super::noise::{self, Bits, Bounds, FIRST, SECOND};
 use crate::shared::byte_matrix::{Layout, Limits};
@@ -328,6 +330,17 @@ impl Parameters for DoubleParams {
             parameters: self.values(),
             work: work(&self.layout),
         }
+    }
+
+    fn certificate(&self) -> Result<Certificate> {
+        let description = self.describe();
+        certificate::of(
+            &description,
+            &self.layout,
+            &self.bits,
+            &self.bounds,
+            &self.lwe,
+        )
     }
 
     fn encode(&self) -> Vec<u8> {

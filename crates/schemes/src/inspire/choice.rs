@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 
+use papir_core::certificate::Certificate;
 use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::{Parameters, Target};
 use papir_core::{
@@ -14,6 +15,7 @@ use papir_core::{
 use papir_lattice::params::Literal as RlweLiteral;
 use papir_ring::CyclotomicRing;
 
+use super::certificate;
 use super::interpolation::Interpolation;
 use super::layout::{Layout, PLAINTEXT, unit_layout};
 use super::literal::{KeyBits, Literal, NAME};
@@ -183,6 +185,11 @@ impl Parameters for Params {
             parameters: self.named_values(),
             work: self.work(),
         }
+    }
+
+    fn certificate(&self) -> Result<Certificate> {
+        let row = self.rlwe().security();
+        certificate::of(&self.describe(), self.literal(), self.layout(), row)
     }
 
     fn encode(&self) -> Vec<u8> {

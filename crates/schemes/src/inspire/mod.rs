@@ -38,6 +38,7 @@
 //! Beyond the paper: `update` prepares only changed columns again, `encode::Columns` reads records
 //! back, `divided` prepares by many tasks.
 
+mod certificate;
 mod choice;
 pub mod client;
 mod divided;

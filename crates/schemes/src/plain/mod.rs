@@ -13,6 +13,7 @@
 
 mod rows;
 
+use papir_core::certificate::Certificate;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::Work;
 use papir_core::scheme::{
@@ -102,6 +103,11 @@ impl Parameters for PlainParams {
             parameters: Vec::new(),
             work: Work::default(),
         }
+    }
+
+    fn certificate(&self) -> Result<Certificate> {
+        let reason = "an answer is the record itself, without encryption";
+        Ok(Certificate::never(&self.describe(), reason))
     }
 
     fn encode(&self) -> Vec<u8> {

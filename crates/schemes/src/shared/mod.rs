@@ -1,6 +1,7 @@
 //! Building blocks of several scheme families.
 
 pub(crate) mod byte_matrix;
+pub(crate) mod certificate;
 pub(crate) mod device_copy;
 pub mod digits;
 #[cfg(test)]

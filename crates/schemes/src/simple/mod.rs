@@ -33,6 +33,7 @@
 //! word; the noise is wider (σ = 11) for 128 bits at n = 1024, which the paper's σ = 6.4 does not
 //! reach; A consists of negacyclic blocks, so that products with it take transforms.
 
+mod certificate;
 pub mod client;
 mod noise;
 pub mod packed;

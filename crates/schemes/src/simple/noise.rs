@@ -22,7 +22,7 @@ pub(super) const LOG2_DELTA: u32 = LOG2_Q - LOG2_P;
 const MAX_WORD: f64 = CENTRE as f64;
 /// log₂ of the probability that the errors of one answer's rows exceed their part of the bound, by
 /// default.
-const TAIL_LOG2: f64 = -48.0;
+pub(super) const TAIL_LOG2: f64 = -48.0;
 
 /// Rounding of an answer and the bound of its decoding.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,6 +6,7 @@
 use std::ops::RangeInclusive;
 
 use papir_core::Choice;
+use papir_core::certificate::Certificate;
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, DividedWork, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
@@ -18,6 +19,7 @@ use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, Masks, N, SIGMA, matrix_bytes};
 use papir_ring::prg::Seed;
 
+use super::certificate;
 use super::noise::{self, Budget, LOG2_DELTA, LOG2_P};
 use crate::shared::byte_matrix::{Layout, Limits, UnitOrder};
 use crate::shared::messages::{
@@ -300,6 +302,10 @@ impl Parameters for SimpleParams {
             parameters,
             work: Work { answer, ..work },
         }
+    }
+
+    fn certificate(&self) -> Result<Certificate> {
+        certificate::of(&self.describe(), &self.layout, &self.budget, &self.lwe)
     }
 
     fn encode(&self) -> Vec<u8> {

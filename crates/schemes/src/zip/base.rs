@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
 
+use papir_core::certificate::Certificate;
 use papir_core::cost::{Counts, Work};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, FailureBound, Privacy, Progress, Record, Result, Security, Shape};
@@ -103,6 +104,12 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
 
     /// Returns sizes, security and failure probability.
     fn figures(&self) -> Figures;
+
+    /// Adds the parameters, the terms and the security of the encryptions to a certificate.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Parameters`] for a number that no certificate has.
+    fn certify(&self, certificate: &mut Certificate) -> Result<()>;
 
     /// Returns the work of each operation, without compression.
     fn work(&self) -> Work;

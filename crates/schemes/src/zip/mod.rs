@@ -59,6 +59,7 @@
 //! only if it repeats the first.
 
 mod base;
+mod certificate;
 pub mod client;
 mod compression;
 mod hint;

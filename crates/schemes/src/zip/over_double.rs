@@ -6,6 +6,7 @@
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
+use papir_core::certificate::Certificate;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{BlobSlice, Change, FailureBound, Progress, Record, Result, Shape};
@@ -17,11 +18,13 @@ use papir_ring::prg::{SecretRng, Seed};
 use zeroize::Zeroizing;
 
 use super::base::{Base, Changed, Encrypted, Figures, ParameterSet, Selected};
+use super::certificate::CompressedTerms;
 use super::noise::{Budget, Level};
 use super::slots::{DecodedRow, centred_row, worst_distance};
+use crate::double::certificate::add_first;
 use crate::double::client::decode_unit;
 use crate::double::levels::{
-    BODY, CENTRE, Ciphertexts, DIGIT_BITS, FirstLevel, SecondLevel, coefficients, digit_rows,
+    BODY, CENTRE, Ciphertexts, DIGIT_BITS, FirstLevel, MASK, SecondLevel, coefficients, digit_rows,
     first_masks, from_scratch,
 };
 use crate::double::noise::{FIRST, TAIL_LOG2, first_bound};
@@ -222,6 +225,32 @@ impl<T: ParameterSet> Base for Levels<T> {
             failure_log2: 1.0 + LEVEL.tail_log2(self.failure),
             failure_bound: self.failure,
         }
+    }
+
+    fn certify(&self, certificate: &mut Certificate) -> Result<()> {
+        let dropped_bits = [
+            LOG2_Q - self.first_bits,
+            MASK.dropped_bits(),
+            BODY.dropped_bits(),
+        ];
+        add_first(
+            certificate,
+            &self.first,
+            &self.layout,
+            dropped_bits,
+            self.first_bound,
+            self.failure,
+        )?;
+
+        let second = CompressedTerms {
+            level: &LEVEL,
+            budget: self.budget,
+            columns: self.layout.units,
+            rows: coefficients(&self.layout),
+            lwe: &self.second,
+            failure: self.failure,
+        };
+        second.add(certificate)
     }
 
     fn work(&self) -> Work {

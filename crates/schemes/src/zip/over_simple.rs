@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
+use papir_core::certificate::Certificate;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, FailureBound, MAX_RECORD_BITS, Progress, Record, Result, Shape};
@@ -19,6 +20,7 @@ use papir_ring::prg::{SecretRng, Seed};
 use zeroize::Zeroizing;
 
 use super::base::{Base, Changed, Encrypted, Figures, ParameterSet, Selected};
+use super::certificate::CompressedTerms;
 use super::noise::{Budget, Level};
 use super::slots::{DecodedRow, worst_distance};
 use crate::shared::byte_matrix::{ByteMatrix, Layout, RecordPlace, load_matrix, row_products};
@@ -113,6 +115,18 @@ impl<T: ParameterSet> Base for Columns<T> {
             failure_log2: LEVEL.tail_log2(self.failure),
             failure_bound: self.failure,
         }
+    }
+
+    fn certify(&self, certificate: &mut Certificate) -> Result<()> {
+        let terms = CompressedTerms {
+            level: &LEVEL,
+            budget: self.budget,
+            columns: self.layout.columns,
+            rows: self.layout.rows,
+            lwe: &self.lwe,
+            failure: self.failure,
+        };
+        terms.add(certificate)
     }
 
     fn work(&self) -> Work {

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use papir_core::certificate::Certificate;
 use papir_core::codec::Writer;
 use papir_core::cost::{Operation, Work};
 use papir_core::scheme::{Parameters, Target};
@@ -248,6 +249,17 @@ impl<B: Base> Parameters for ZipParams<B> {
             parameters: [self.base.describe(), self.compression.describe()].concat(),
             work: self.work(),
         }
+    }
+
+    fn certificate(&self) -> Result<Certificate> {
+        let mut certificate = Certificate::new(&self.describe())?;
+
+        // Paillier encryption adds no noise; its modulus counts for the security.
+        let modulus_bits = self.compression.paillier.modulus_bits();
+        certificate.parameter("modulus bits", modulus_bits);
+        self.base.certify(&mut certificate)?;
+
+        Ok(certificate)
     }
 
     fn encode(&self) -> Vec<u8> {

@@ -33,6 +33,7 @@
 //! YPIR's packing keys drops low bits and may have a single digit, which reduces keys from 462 KB
 //! to less than half.
 
+mod certificate;
 pub mod client;
 pub mod literal;
 pub mod params;

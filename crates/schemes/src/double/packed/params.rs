@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use papir_core::Choice;
+use papir_core::certificate::Certificate;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
@@ -14,6 +15,7 @@ use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
 
+use super::certificate;
 use super::literal::{
     self, DigitShape, Frame, Literal, failure_log2, fewest_bits, first_bound, selection,
 };
@@ -294,6 +296,17 @@ impl<V: PackedVariant> Parameters for Params<V> {
             parameters: self.values(),
             work: self.work(),
         }
+    }
+
+    fn certificate(&self) -> Result<Certificate> {
+        certificate::of(
+            &self.describe(),
+            &self.literal,
+            &self.layout,
+            &self.lwe,
+            self.first_bound,
+            &self.selection,
+        )
     }
 
     fn encode(&self) -> Vec<u8> {

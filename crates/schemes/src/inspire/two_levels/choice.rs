@@ -6,6 +6,7 @@
 //! that each level's threshold allows. The rest goes to the rounding of the level's selector, in
 //! closed form.
 
+use papir_core::certificate::Certificate;
 use papir_core::codec::Writer;
 use papir_core::scheme::{Parameters, Target};
 use papir_core::{Choice, Description, Error, FailureBound, Privacy, Result, Shape, UpdateCost};
@@ -15,6 +16,7 @@ use papir_lattice::params::Literal as RlweLiteral;
 use papir_lattice::response::ResponseBits;
 use papir_ring::CyclotomicRing;
 
+use super::certificate;
 use super::layout::Layout;
 use super::literal::{Literal, MAX_QUERY_BITS, NAME};
 use super::noise::{Noise, NoiseInput, WORD_BITS};
@@ -266,6 +268,11 @@ impl Parameters for Params {
             parameters: self.named_values(),
             work: self.work(),
         }
+    }
+
+    fn certificate(&self) -> Result<Certificate> {
+        let row = self.rlwe().security();
+        certificate::of(&self.describe(), self.literal(), self.layout(), row)
     }
 
     fn encode(&self) -> Vec<u8> {

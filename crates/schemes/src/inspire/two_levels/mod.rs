@@ -33,6 +33,7 @@
 //! Beyond the paper: an update prepares only the packs of changed units again, and the second
 //! level.
 
+mod certificate;
 mod choice;
 pub mod client;
 mod first;

@@ -25,7 +25,7 @@ use super::variant::{Masks, PackedVariant};
 use crate::shared::parameters::{FILL, READ_RATE, either_log2, tails, words_log2};
 
 /// log₂ of the probability that any coefficient of an answer exceeds its bound, by default.
-const TAIL_LOG2: f64 = -42.0;
+pub(super) const TAIL_LOG2: f64 = -42.0;
 /// Numbers and widths of gadget digits that are compared.
 const LEVELS: RangeInclusive<usize> = 1..=3;
 const LOG_BASES: RangeInclusive<u32> = 8..=28;

@@ -23,6 +23,7 @@
 //! so that a client starts from a seed, or the public part has them as a hint ([`Masks`]).
 
 pub mod bits;
+mod certificate;
 pub mod client;
 pub mod params;
 pub mod public;

@@ -35,6 +35,7 @@
 //! bodies, but the same for every answer of a version, so a client fetches them once
 //! ([`crate::shared::selection::Masks`]).
 
+mod certificate;
 pub mod client;
 pub mod layout;
 pub mod params;

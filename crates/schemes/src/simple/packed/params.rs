@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use papir_core::Choice;
+use papir_core::certificate::Certificate;
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
@@ -11,6 +12,7 @@ use papir_core::{
 };
 use papir_lattice::params::Literal as RlweLiteral;
 
+use super::certificate;
 use super::layout::{Layout, MAX_PACKS, least_packs, pack_bytes};
 use crate::shared::messages::{
     SEED_BYTES, read_all, read_failure, read_shape, write_failure, write_shape,
@@ -237,6 +239,10 @@ impl<V: PackedVariant> Parameters for Params<V> {
             parameters: self.values(),
             work: self.work(),
         }
+    }
+
+    fn certificate(&self) -> Result<Certificate> {
+        certificate::of(&self.describe(), &self.selection)
     }
 
     fn encode(&self) -> Vec<u8> {

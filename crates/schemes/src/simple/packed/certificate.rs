@@ -1,0 +1,20 @@
+//! Certificate of a packed SimplePIR.
+
+use papir_core::certificate::Certificate;
+use papir_core::{Description, Result};
+
+use crate::shared::certificate::words_term;
+use crate::shared::selection::{PackedVariant, SelectionParams};
+
+/// Returns the certificate: a packed selection of whitened words.
+pub(super) fn of<V: PackedVariant>(
+    description: &Description,
+    selection: &SelectionParams<V>,
+) -> Result<Certificate> {
+    let mut certificate = Certificate::new(description)?;
+
+    selection.certify(&mut certificate)?;
+    words_term(&mut certificate, description.failure_bound)?;
+
+    Ok(certificate)
+}
