@@ -6,7 +6,7 @@ use papir_core::certificate::{Certificate, Rational, TermKind};
 use papir_core::{FailureBound, Result};
 use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA};
 
-use super::{decimal, security_set};
+use super::numbers::{decimal, rounding_square, security_set};
 
 /// One level: a sum of `columns` words times errors, rounded.
 pub(crate) struct LevelTerms<'a> {
@@ -26,14 +26,6 @@ pub(crate) struct LevelTerms<'a> {
     pub(crate) accepted: u32,
     /// log₂ of the probability of a larger distance, by default.
     pub(crate) tail_log2: f64,
-}
-
-/// Returns the variance of fair rounding that drops `bits` bits.
-pub(crate) fn rounding_square(bits: u32) -> Rational {
-    if bits == 0 {
-        return Rational::from(0u32);
-    }
-    (Rational::power_of_two(2 * bits as i32) + 2u32) / 12u32
 }
 
 /// Returns half of a step of `bits` dropped bits, or 0 if none are dropped.
