@@ -372,6 +372,7 @@ def compressed(c, default, message):
     entry = c.variance("selector entry", sigma**2 + fair_rounding(query))
     total = c.variance("selection", Fraction(2 ** (bits - 1), 2**16) ** 2 * columns * entry)
     total = c.variance("variance", total + c.variance("compression", Fraction(n, 24)))
+    rows = c.term("coefficients", "count", rows)
     exact, terms = c.term("exact", "threshold", Fraction(101, 50)), (None if c.default else n)
     distance, found = c.accepted(
         "accepted", lambda x: tail(x - exact, total, rows, terms), default + c.asked - 40)

@@ -1,8 +1,10 @@
 //! `papir inspect` of a file and of a server.
 
+use std::process::Command;
+
 use serde_json::Value;
 
-use crate::support::{Folder, Service, fails_for_now, fails_with, succeeds};
+use crate::support::{Folder, Service, fails_for_now, fails_with, isolated, root, succeeds};
 
 /// Beginnings of the lines about a private database.
 const LINES: [&str; 10] = [
@@ -119,5 +121,50 @@ fn a_scheme_that_is_not_private_is_marked() {
     assert!(
         text.contains("NOT PRIVATE") && text.contains("7 of 4 B"),
         "{text}"
+    );
+}
+
+/// A command that runs the script that checks certificates, with the Python that the person chose.
+fn checker() -> Command {
+    let chosen = std::env::var_os("PAPIR_PYTHON").filter(|python| !python.is_empty());
+    let mut command = isolated(chosen.unwrap_or_else(|| "python3".into()));
+    command
+        .arg("-B")
+        .arg(root().join("reference/certificate.py"));
+    command
+}
+
+#[test]
+fn a_certificate_of_the_failure_bound_is_written_and_checked() {
+    let folder = Folder::new();
+    let words = folder.words(1000, papir::DEFAULT_SCHEME);
+    let out = folder.path("bound.json");
+
+    assert_eq!(succeeds(&["inspect", &words, "--certificate", &out]), "");
+    let written = std::fs::read_to_string(&out).unwrap();
+    assert_eq!(succeeds(&["inspect", &words, "--certificate", "-"]), written);
+
+    let checked = checker().arg(&out).output().unwrap();
+    let text = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.status.success(), "{text}{checked:?}");
+    assert!(text.contains("fails with at most 2^-"), "{text}");
+
+    // A file that exists is kept.
+    fails_with(&["inspect", &words, "--certificate", &out], &["bound.json"]);
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), written);
+}
+
+#[test]
+fn a_service_and_some_schemes_have_no_certificate() {
+    let folder = Folder::new();
+    fails_with(
+        &["inspect", "http://127.0.0.1:1", "--certificate", "-"],
+        &["--certificate", "papir pull"],
+    );
+
+    let numbers = folder.numbers(7, "depir");
+    fails_with(
+        &["inspect", &numbers, "--certificate", "-"],
+        &["depir has no certificate"],
     );
 }

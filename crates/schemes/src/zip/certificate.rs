@@ -70,6 +70,7 @@ impl CompressedTerms<'_> {
             selection + compression,
         );
 
+        certificate.term("coefficients", TermKind::Count, SOURCE, self.rows);
         certificate.term("exact", TermKind::Threshold, SOURCE, Rational::new(101, 50));
         let bound = u32::from(self.budget.bound);
         certificate.term("accepted", TermKind::Accepted, SOURCE, bound);

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use papir_core::certificate::Certificate;
 use papir_core::envelope::{self, Header, Kind};
 use papir_core::erased::{
     ErasedClient, ErasedClientScheme, ErasedDatabase, ErasedRegisteredClient,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use memmap2::Mmap;
 use papir_checkpoint::{Base, Log};
+use papir_core::certificate::Certificate;
 use papir_core::erased::{Combined, ErasedScheme, ErasedServer, Shards, parameters_of, scheme_of};
 use papir_core::{
     Error as CoreError, NotPrivate, OwnerKey, PreparedRecords, Records, Result as CoreResult,
@@ -262,6 +263,14 @@ impl Snapshot {
     /// The scheme's parameters, encoded.
     pub(crate) fn parameters(&self) -> CoreResult<Vec<u8>> {
         parameters_of(&*self.file)
+    }
+
+    /// Every term of the failure bound of an answer, exactly, from the parameters in the file.
+    ///
+    /// # Errors
+    /// [`CoreError::NoSuchParameter`] for a scheme without certificates.
+    pub fn certificate(&self) -> CoreResult<Certificate> {
+        scheme_in(&self.file)?.certificate(&self.parameters()?)
     }
 
     /// The commitment of a verifiable database.

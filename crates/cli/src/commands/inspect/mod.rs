@@ -2,8 +2,9 @@
 
 mod facts;
 
+use std::fs::OpenOptions as FileOptions;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -36,11 +37,16 @@ pub(crate) struct Arguments {
     /// Print one JSON object.
     #[arg(long, conflicts_with = "ready")]
     json: bool,
+    /// Write every term of a file's failure bound to this new file as JSON, instead of the
+    /// description; `-` for standard output. reference/certificate.py checks it.
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["ready", "json"])]
+    certificate: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "Examples:
   papir inspect words.papir
   papir inspect http://127.0.0.1:7470 --database words --json
+  papir inspect words.papir --certificate bound.json
   papir inspect --ready http://127.0.0.1:7470";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -52,6 +58,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             ..arguments.connecting.options(true)?
         };
         papir_client::ready(place, &options).map_err(connecting::explain)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+
+    if let Some(out) = &arguments.certificate {
+        certify(place, out)?;
         return Ok(ExitCode::SUCCESS);
     }
 
@@ -71,6 +82,30 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         false => describe::print(&described.lines, &mut out)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the certificate of a file's failure bound.
+fn certify(place: &str, out: &Path) -> Result<(), Failure> {
+    if connecting::is_url(place) {
+        let found = format!("--certificate for {place}");
+        return Err(Failure::new(format!(
+            "{found}: expected a prepared database's file; fetch it with papir pull, or ask its owner"
+        )));
+    }
+
+    papir_research::register()?;
+    let certificate = Snapshot::open(Path::new(place))?.certificate()?.json();
+
+    if out == Path::new("-") {
+        std::io::stdout().write_all(certificate.as_bytes())?;
+        return Ok(());
+    }
+
+    // A file that exists may be anything, such as the database itself.
+    let file = FileOptions::new().write(true).create_new(true).open(out);
+    let mut file = file.map_err(|error| Failure::at(out, error))?;
+    file.write_all(certificate.as_bytes())
+        .map_err(|error| Failure::at(out, error))
 }
 
 /// A description, as lines and for JSON.
