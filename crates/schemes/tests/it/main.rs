@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod candidates;
+mod certificates;
 mod conformance;
 mod failure;
 mod golden;

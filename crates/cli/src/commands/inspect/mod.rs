@@ -87,9 +87,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// Writes the certificate of a file's failure bound.
 fn certify(place: &str, out: &Path) -> Result<(), Failure> {
     if connecting::is_url(place) {
-        let found = format!("--certificate for {place}");
         return Err(Failure::new(format!(
-            "{found}: expected a prepared database's file; fetch it with papir pull, or ask its owner"
+            "--certificate for {place}: expected a file; fetch the database with papir pull"
         )));
     }
 
