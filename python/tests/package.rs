@@ -236,6 +236,7 @@ fn staged(folder: &Path, temporary: &Path) -> PathBuf {
         copy(&folder.join(more), &package.join(more));
     }
     copy(&folder.join("../docs"), &package.join("docs"));
+    copy(&folder.join("../reference"), &package.join("reference"));
     fs::copy(
         folder.join("pyproject.toml"),
         package.join("pyproject.toml"),
