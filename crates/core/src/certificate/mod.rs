@@ -2,8 +2,8 @@
 //!
 //! A certificate lists the parameters of a prepared database, each variance, count and threshold of
 //! its failure bound, the bound, and the sets whose security was estimated. Numbers are exact
-//! rationals, so that a reader need not trust a float. `reference/certificate.py` computes all of it
-//! again from the parameters, and shares no code with papir.
+//! rationals, so that a reader need not trust a float. `reference/certificate.py` computes all of
+//! it again from the parameters, and shares no code with papir.
 
 mod natural;
 mod rational;
@@ -14,7 +14,7 @@ pub use rational::Rational;
 
 use crate::{Description, Error, Result};
 
-/// Number of the format of [`Certificate::json`].
+/// Number of the format of [`FailureCertificate::json`].
 pub const CERTIFICATE_FORMAT: u32 = 1;
 
 /// The kind of a term's value.
@@ -80,7 +80,7 @@ pub struct SecuritySet {
 
 /// The failure bound of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum CertifiedFailure {
     /// An honest answer always decodes, for this reason.
     Never(&'static str),
     /// −log₂ of a bound on the probability that an honest answer does not decode: the exact value
@@ -90,7 +90,7 @@ pub enum Failure {
 
 /// Every term of the failure bound of a prepared database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Certificate {
+pub struct FailureCertificate {
     /// The scheme's name.
     pub scheme: &'static str,
     /// −log₂ of the failure probability that was asked for.
@@ -100,34 +100,34 @@ pub struct Certificate {
     /// Terms in the order of computation.
     pub terms: Vec<Term>,
     /// The bound on the failure probability.
-    pub failure: Failure,
+    pub failure: CertifiedFailure,
     /// Sets with estimated security; none if the scheme encrypts nothing.
     pub security: Vec<SecuritySet>,
     /// The certificate of the scheme whose answers this scheme's answers consist of.
-    pub below: Option<Box<Certificate>>,
+    pub below: Option<Box<FailureCertificate>>,
 }
 
-impl Certificate {
+impl FailureCertificate {
     /// A certificate without parameters and terms, for the failure bound of a description.
     ///
     /// # Errors
-    /// [`Error::Parameters`] if the failure probability is 0, which needs [`Certificate::never`],
-    /// or above 1.
+    /// [`Error::Parameters`] if the failure probability is above 1, or 0, which needs
+    /// [`FailureCertificate::never`].
     pub fn new(description: &Description) -> Result<Self> {
         let log2 = description.failure_log2;
         let bits = Rational::of_float(-log2).ok_or_else(|| Error::Parameters {
             scheme: description.scheme,
             reason: format!("a failure probability of 2^{log2} has no certificate"),
         })?;
-        Ok(Self::with_failure(description, Failure::Bits(bits)))
+        Ok(Self::with_failure(description, CertifiedFailure::Bits(bits)))
     }
 
     /// A certificate of a scheme whose honest answers always decode, with the reason.
     pub fn never(description: &Description, reason: &'static str) -> Self {
-        Self::with_failure(description, Failure::Never(reason))
+        Self::with_failure(description, CertifiedFailure::Never(reason))
     }
 
-    fn with_failure(description: &Description, failure: Failure) -> Self {
+    fn with_failure(description: &Description, failure: CertifiedFailure) -> Self {
         Self {
             scheme: description.scheme,
             asked_bits: description.failure_bound.bits(),
@@ -209,10 +209,10 @@ impl Certificate {
         writeln!(out, "{indent}  \"terms\": [{terms}],")?;
 
         match &self.failure {
-            Failure::Never(reason) => {
+            CertifiedFailure::Never(reason) => {
                 writeln!(out, "{indent}  \"never_fails\": {},", quoted(reason))?;
             }
-            Failure::Bits(bits) => {
+            CertifiedFailure::Bits(bits) => {
                 writeln!(out, "{indent}  \"failure_bits\": \"{bits}\",")?;
             }
         }
@@ -286,18 +286,18 @@ mod tests {
 
     #[test]
     fn the_json_has_every_number_as_a_string() {
-        let below = Certificate {
+        let below = FailureCertificate {
             scheme: "inner",
             asked_bits: 40,
             parameters: Vec::new(),
             terms: Vec::new(),
-            failure: Failure::Never("it says \"so\""),
+            failure: CertifiedFailure::Never("it says \"so\""),
             security: Vec::new(),
             below: None,
         };
-        let mut certificate = Certificate {
+        let mut certificate = FailureCertificate {
             scheme: "outer",
-            failure: Failure::Bits(Rational::new(81, 2)),
+            failure: CertifiedFailure::Bits(Rational::new(81, 2)),
             below: Some(Box::new(below.clone())),
             ..below
         };

@@ -128,7 +128,15 @@ mod tests {
 
     #[test]
     fn arithmetic_agrees_with_machine_words() {
-        let values = [0, 1, 9, 999_999_999, 1_000_000_000, 1 << 32, u64::MAX.into()];
+        let values: [u128; 7] = [
+            0,
+            1,
+            9,
+            999_999_999,
+            1_000_000_000,
+            1 << 32,
+            u64::MAX.into(),
+        ];
         for a in values {
             for b in values {
                 let [x, y] = [a, b].map(Natural::new);

@@ -54,7 +54,7 @@ impl Rational {
     /// is negative, infinite or NaN, or the number has more than 30 digits.
     pub fn of_decimal(value: f64) -> Option<Self> {
         let text = value.to_string();
-        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        let (whole, fraction) = text.split_once('.').unwrap_or((text.as_str(), ""));
 
         let numerator = format!("{whole}{fraction}");
         if numerator.len() > 30 {

@@ -19,7 +19,7 @@ use std::any::Any;
 
 use rand_core::CryptoRng;
 
-use crate::certificate::Certificate;
+use crate::certificate::FailureCertificate;
 use crate::device::{Device, TileShape};
 use crate::scheme::UpdateEstimate;
 use crate::scratch::{InMemory, Scratch};
@@ -101,7 +101,7 @@ pub trait ErasedScheme: ErasedClientScheme {
     /// # Errors
     /// The errors of [`Parameters::decode`](crate::scheme::Parameters::decode) and
     /// [`Parameters::certificate`](crate::scheme::Parameters::certificate).
-    fn certificate(&self, parameters: &[u8]) -> Result<Certificate>;
+    fn certificate(&self, parameters: &[u8]) -> Result<FailureCertificate>;
 
     /// Prepares a database with the parameters of a candidate. Keeps finished parts of a long
     /// preparation in `scratch`, and finds them there.

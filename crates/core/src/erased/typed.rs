@@ -17,7 +17,7 @@ use super::{
     ErasedKeys, ErasedRegisteredServer, ErasedScheme, ErasedServer, ErasedSession, ErasedVersion,
     PlacedServer, SchemeProperties,
 };
-use crate::certificate::Certificate;
+use crate::certificate::FailureCertificate;
 use crate::device::Device;
 use crate::envelope::{self, Kind};
 use crate::scheme::{
@@ -122,7 +122,7 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         Ok(candidate_of(&params.with_terms(&self.terms)?))
     }
 
-    fn certificate(&self, parameters: &[u8]) -> Result<Certificate> {
+    fn certificate(&self, parameters: &[u8]) -> Result<FailureCertificate> {
         S::Params::decode(parameters)?.certificate()
     }
 

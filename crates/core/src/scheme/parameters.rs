@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::certificate::Certificate;
+use crate::certificate::FailureCertificate;
 use crate::choice::{Choice, Goal, Target};
 use crate::{Description, Error, FailureBound, Result, Shape, Terms};
 
@@ -63,7 +63,7 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// [`Error::NoSuchParameter`] for a scheme without certificates, which is the default.
-    fn certificate(&self) -> Result<Certificate> {
+    fn certificate(&self) -> Result<FailureCertificate> {
         Err(Error::NoSuchParameter {
             scheme: self.describe().scheme,
             what: "certificate of its failure bound",

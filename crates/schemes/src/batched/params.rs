@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use papir_core::certificate::{Certificate, TermKind};
+use papir_core::certificate::{FailureCertificate, TermKind};
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Rates, Work};
 use papir_core::scheme::{Choice, Goal, Parameters, Target, not_encrypted, of_goals};
@@ -419,8 +419,8 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
 
     /// Returns the certificate of a union bound over the groups, each with the certificate of the
     /// scheme below.
-    fn certificate(&self) -> Result<Certificate> {
-        let mut certificate = Certificate::new(&self.describe())?;
+    fn certificate(&self) -> Result<FailureCertificate> {
+        let mut certificate = FailureCertificate::new(&self.describe())?;
 
         certificate.parameter("buckets", self.bucket_count());
         certificate.parameter("parts", self.parts());

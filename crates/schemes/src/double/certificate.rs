@@ -1,6 +1,6 @@
 //! Certificate of DoublePIR, and the terms of its first level.
 
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::{Description, FailureBound, Result};
 use papir_lattice::lwe32::{LOG2_Q, LweParams};
 
@@ -14,7 +14,7 @@ const SOURCE: &str = "schemes/src/double/noise.rs";
 
 /// Adds the first level of DoublePIR, whose words are bytes.
 pub(crate) fn add_first(
-    certificate: &mut Certificate,
+    certificate: &mut FailureCertificate,
     lwe: &LweParams,
     layout: &Layout,
     dropped_bits: [u32; 3],
@@ -41,8 +41,8 @@ pub(super) fn of(
     bits: &Bits,
     bounds: &Bounds,
     lwe: &LweParams,
-) -> Result<Certificate> {
-    let mut certificate = Certificate::new(description)?;
+) -> Result<FailureCertificate> {
+    let mut certificate = FailureCertificate::new(description)?;
     let failure = description.failure_bound;
 
     let of_first = [

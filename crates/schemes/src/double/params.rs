@@ -4,7 +4,7 @@
 //! byte, one record of 13 bits in two bytes. A unit of B bytes takes B neighbouring rows of D.
 
 use papir_core::Choice;
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
@@ -332,7 +332,7 @@ impl Parameters for DoubleParams {
         }
     }
 
-    fn certificate(&self) -> Result<Certificate> {
+    fn certificate(&self) -> Result<FailureCertificate> {
         let description = self.describe();
         certificate::of(
             &description,

@@ -1,6 +1,6 @@
 //! Parameters of trivial PIR: a shape, and the length of its compressed records.
 
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Parameters, Target};
@@ -126,9 +126,9 @@ impl Parameters for DownloadParams {
         }
     }
 
-    fn certificate(&self) -> Result<Certificate> {
+    fn certificate(&self) -> Result<FailureCertificate> {
         let reason = "clients read the record from their copy of all records, without encryption";
-        Ok(Certificate::never(&self.describe(), reason))
+        Ok(FailureCertificate::never(&self.describe(), reason))
     }
 
     fn encode(&self) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! Certificate of InsPIRe: Theorems 9 and 10, term by term.
 
-use papir_core::certificate::{Certificate, Rational, TermKind};
+use papir_core::certificate::{FailureCertificate, Rational, TermKind};
 use papir_core::{Description, Result};
 use papir_lattice::security::{Row, Secret};
 
@@ -22,8 +22,8 @@ pub(super) fn of(
     literal: &Literal,
     layout: &Layout,
     row: Option<&'static Row>,
-) -> Result<Certificate> {
-    let mut certificate = Certificate::new(description)?;
+) -> Result<FailureCertificate> {
+    let mut certificate = FailureCertificate::new(description)?;
     let ring = ExactRing::new(NAME, &literal.rlwe, Secret::ErrorLike)?;
     let (mask_bits, body_bits) = literal.answer_bits;
 

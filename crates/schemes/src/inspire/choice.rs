@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::{Parameters, Target};
 use papir_core::{
@@ -187,7 +187,7 @@ impl Parameters for Params {
         }
     }
 
-    fn certificate(&self) -> Result<Certificate> {
+    fn certificate(&self) -> Result<FailureCertificate> {
         let row = self.rlwe().security();
         certificate::of(&self.describe(), self.literal(), self.layout(), row)
     }

@@ -13,7 +13,7 @@
 
 mod rows;
 
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::Work;
 use papir_core::scheme::{
@@ -105,9 +105,9 @@ impl Parameters for PlainParams {
         }
     }
 
-    fn certificate(&self) -> Result<Certificate> {
+    fn certificate(&self) -> Result<FailureCertificate> {
         let reason = "an answer is the record itself, without encryption";
-        Ok(Certificate::never(&self.describe(), reason))
+        Ok(FailureCertificate::never(&self.describe(), reason))
     }
 
     fn encode(&self) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! Certificate of SimplePIR.
 
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::{Description, Result};
 use papir_lattice::lwe32::LweParams;
 
@@ -14,8 +14,8 @@ pub(super) fn of(
     layout: &Layout,
     budget: &Budget,
     lwe: &LweParams,
-) -> Result<Certificate> {
-    let mut certificate = Certificate::new(description)?;
+) -> Result<FailureCertificate> {
+    let mut certificate = FailureCertificate::new(description)?;
 
     let level = LevelTerms {
         name: "answer",

@@ -6,7 +6,7 @@
 use std::ops::RangeInclusive;
 
 use papir_core::Choice;
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, DividedWork, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
@@ -304,7 +304,7 @@ impl Parameters for SimpleParams {
         }
     }
 
-    fn certificate(&self) -> Result<Certificate> {
+    fn certificate(&self) -> Result<FailureCertificate> {
         certificate::of(&self.describe(), &self.layout, &self.budget, &self.lwe)
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
 
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::cost::{Counts, Work};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, FailureBound, Privacy, Progress, Record, Result, Security, Shape};
@@ -109,7 +109,7 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] for a number that no certificate has.
-    fn certify(&self, certificate: &mut Certificate) -> Result<()>;
+    fn certify(&self, certificate: &mut FailureCertificate) -> Result<()>;
 
     /// Returns the work of each operation, without compression.
     fn work(&self) -> Work;

@@ -1,6 +1,6 @@
 //! Exact terms of the level whose hint is compressed.
 
-use papir_core::certificate::{Certificate, Rational, TermKind};
+use papir_core::certificate::{FailureCertificate, Rational, TermKind};
 use papir_core::{FailureBound, Result};
 use papir_lattice::lwe32::{LOG2_Q, LweParams, MODULE_SIGMA};
 
@@ -25,7 +25,7 @@ pub(super) struct CompressedTerms<'a> {
 
 impl CompressedTerms<'_> {
     /// Adds the level's parameters, terms and security.
-    pub(super) fn add(&self, certificate: &mut Certificate) -> Result<()> {
+    pub(super) fn add(&self, certificate: &mut FailureCertificate) -> Result<()> {
         let n = self.lwe.n();
         let sigma = decimal(certificate.scheme, MODULE_SIGMA)?;
         let dropped = LOG2_Q - self.budget.query_bits;

@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{BlobSlice, Change, FailureBound, Progress, Record, Result, Shape};
@@ -227,7 +227,7 @@ impl<T: ParameterSet> Base for Levels<T> {
         }
     }
 
-    fn certify(&self, certificate: &mut Certificate) -> Result<()> {
+    fn certify(&self, certificate: &mut FailureCertificate) -> Result<()> {
         let dropped_bits = [
             LOG2_Q - self.first_bits,
             MASK.dropped_bits(),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, FailureBound, MAX_RECORD_BITS, Progress, Record, Result, Shape};
@@ -117,7 +117,7 @@ impl<T: ParameterSet> Base for Columns<T> {
         }
     }
 
-    fn certify(&self, certificate: &mut Certificate) -> Result<()> {
+    fn certify(&self, certificate: &mut FailureCertificate) -> Result<()> {
         let terms = CompressedTerms {
             level: &LEVEL,
             budget: self.budget,

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::codec::Writer;
 use papir_core::cost::{Operation, Work};
 use papir_core::scheme::{Parameters, Target};
@@ -251,8 +251,8 @@ impl<B: Base> Parameters for ZipParams<B> {
         }
     }
 
-    fn certificate(&self) -> Result<Certificate> {
-        let mut certificate = Certificate::new(&self.describe())?;
+    fn certificate(&self) -> Result<FailureCertificate> {
+        let mut certificate = FailureCertificate::new(&self.describe())?;
 
         // Paillier encryption adds no noise; its modulus counts for the security.
         let modulus_bits = self.compression.paillier.modulus_bits();

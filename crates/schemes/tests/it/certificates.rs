@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use papir_core::certificate::{Certificate, Failure, Rational};
+use papir_core::certificate::{CertifiedFailure, FailureCertificate, Rational};
 use papir_core::erased::ErasedScheme;
 use papir_core::{Description, FailureBound, Goal, Shape, Target};
 use papir_lattice::security::{Method, TABLE};
@@ -39,7 +39,7 @@ fn shapes() -> [Shape; 2] {
 /// A certificate and the description of the same parameters.
 struct Case {
     description: Description,
-    certificate: Certificate,
+    certificate: FailureCertificate,
 }
 
 /// Certificates of all schemes that have them, at two shapes and two bounds.
@@ -110,10 +110,10 @@ fn the_bound_of_a_certificate_is_that_of_the_description() {
         assert_eq!(certificate.scheme, name);
         assert_eq!(certificate.asked_bits, description.failure_bound.bits());
         match certificate.failure {
-            Failure::Never(_) => {
+            CertifiedFailure::Never(_) => {
                 assert_eq!(description.failure_log2, f64::NEG_INFINITY, "{name}");
             }
-            Failure::Bits(bits) => {
+            CertifiedFailure::Bits(bits) => {
                 let expected = Rational::of_float(-description.failure_log2);
                 assert_eq!(Some(bits), expected, "{name}");
             }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::envelope::{self, Header, Kind};
 use papir_core::erased::{
     ErasedClient, ErasedClientScheme, ErasedDatabase, ErasedRegisteredClient,
@@ -102,7 +102,7 @@ impl ErasedScheme for Faulty {
         simple().candidates(shape, failure)
     }
 
-    fn certificate(&self, parameters: &[u8]) -> Result<Certificate> {
+    fn certificate(&self, parameters: &[u8]) -> Result<FailureCertificate> {
         simple().certificate(parameters)
     }
 

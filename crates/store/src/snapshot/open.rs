@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memmap2::Mmap;
 use papir_checkpoint::{Base, Log};
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::erased::{Combined, ErasedScheme, ErasedServer, Shards, parameters_of, scheme_of};
 use papir_core::{
     Error as CoreError, NotPrivate, OwnerKey, PreparedRecords, Records, Result as CoreResult,
@@ -269,7 +269,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// [`CoreError::NoSuchParameter`] for a scheme without certificates.
-    pub fn certificate(&self) -> CoreResult<Certificate> {
+    pub fn certificate(&self) -> CoreResult<FailureCertificate> {
         scheme_in(&self.file)?.certificate(&self.parameters()?)
     }
 

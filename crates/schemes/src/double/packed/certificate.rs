@@ -1,6 +1,6 @@
 //! Certificate of a packed DoublePIR.
 
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::{Description, Result};
 use papir_lattice::lwe32::{LOG2_Q, LweParams};
 
@@ -17,8 +17,8 @@ pub(super) fn of<V: PackedVariant>(
     lwe: &LweParams,
     first_bound: u32,
     selection: &SelectionParams<V>,
-) -> Result<Certificate> {
-    let mut certificate = Certificate::new(description)?;
+) -> Result<FailureCertificate> {
+    let mut certificate = FailureCertificate::new(description)?;
     let digits = literal.digits;
 
     let dropped_bits = [

@@ -9,7 +9,7 @@
 //! answer   as in InsPIRe: a mask and a body for each chunk, with d/m words of each part
 //! ```
 
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Operation, Work};
 use papir_core::scheme::{Parameters, Target, Wire};
@@ -183,7 +183,7 @@ impl Parameters for PartsParams {
     }
 
     /// Returns the certificate of InsPIRe with the same columns, on which the noise depends.
-    fn certificate(&self) -> Result<Certificate> {
+    fn certificate(&self) -> Result<FailureCertificate> {
         self.below.certificate()
     }
 

@@ -1,6 +1,6 @@
 //! Certificate of InsPIRe⁽²⁾: Theorems 7 and 8, term by term.
 
-use papir_core::certificate::{Certificate, Rational, TermKind};
+use papir_core::certificate::{FailureCertificate, Rational, TermKind};
 use papir_core::{Description, Result};
 use papir_lattice::security::{Row, Secret};
 
@@ -24,8 +24,8 @@ pub(super) fn of(
     literal: &Literal,
     layout: &Layout,
     row: Option<&'static Row>,
-) -> Result<Certificate> {
-    let mut certificate = Certificate::new(description)?;
+) -> Result<FailureCertificate> {
+    let mut certificate = FailureCertificate::new(description)?;
     let ring = ExactRing::new(NAME, &literal.rlwe, Secret::ErrorLike)?;
     let input = NoiseInput::new(literal, layout);
     let switches = [literal.first_bits(), literal.answer];

@@ -6,7 +6,7 @@
 //! that each level's threshold allows. The rest goes to the rounding of the level's selector, in
 //! closed form.
 
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::codec::Writer;
 use papir_core::scheme::{Parameters, Target};
 use papir_core::{Choice, Description, Error, FailureBound, Privacy, Result, Shape, UpdateCost};
@@ -270,7 +270,7 @@ impl Parameters for Params {
         }
     }
 
-    fn certificate(&self) -> Result<Certificate> {
+    fn certificate(&self) -> Result<FailureCertificate> {
         let row = self.rlwe().security();
         certificate::of(&self.describe(), self.literal(), self.layout(), row)
     }

@@ -2,7 +2,7 @@
 //!
 //! The formulas are those of `double/noise.rs`, with the words of any level.
 
-use papir_core::certificate::{Certificate, Rational, TermKind};
+use papir_core::certificate::{FailureCertificate, Rational, TermKind};
 use papir_core::{FailureBound, Result};
 use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA};
 
@@ -41,7 +41,7 @@ impl LevelTerms<'_> {
     /// Adds the level's parameters, terms and security.
     pub(crate) fn add(
         &self,
-        certificate: &mut Certificate,
+        certificate: &mut FailureCertificate,
         lwe: &LweParams,
         failure: FailureBound,
     ) -> Result<()> {

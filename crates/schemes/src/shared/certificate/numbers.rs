@@ -1,6 +1,6 @@
 //! Numbers that certificates of several schemes have.
 
-use papir_core::certificate::{Certificate, Rational, SecuritySet, TermKind};
+use papir_core::certificate::{FailureCertificate, Rational, SecuritySet, TermKind};
 use papir_core::{Error, FailureBound, Result};
 use papir_lattice::security::{Row, Secret};
 
@@ -50,7 +50,7 @@ pub(crate) fn rounding_square(bits: u32) -> Rational {
 }
 
 /// Adds −log₂ of the probability that is left for whitened words, below 2⁻⁴⁰.
-pub(crate) fn words_term(certificate: &mut Certificate, bound: FailureBound) -> Result<()> {
+pub(crate) fn words_term(certificate: &mut FailureCertificate, bound: FailureBound) -> Result<()> {
     if !bound.is_default() {
         certificate.float_term("words", TermKind::Bits, WORDS, -words_log2(bound))?;
     }

@@ -3,7 +3,7 @@
 //! The formulas are those of [`papir_lattice::noise`], in rationals instead of floats.
 
 use papir_core::Result;
-use papir_core::certificate::{Certificate, Rational, TermKind};
+use papir_core::certificate::{FailureCertificate, Rational, TermKind};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::Literal as RlweLiteral;
 use papir_lattice::security::{Row, Secret};
@@ -27,11 +27,7 @@ pub(crate) struct ExactRing {
 
 impl ExactRing {
     /// Creates the ring of a scheme.
-    pub(crate) fn new(
-        scheme: &'static str,
-        literal: &RlweLiteral,
-        secret: Secret,
-    ) -> Result<Self> {
+    pub(crate) fn new(scheme: &'static str, literal: &RlweLiteral, secret: Secret) -> Result<Self> {
         let [first, second] = literal.primes;
         Ok(Self {
             degree: literal.degree,
@@ -42,7 +38,7 @@ impl ExactRing {
     }
 
     /// Adds d, q and σ.
-    pub(crate) fn add_parameters(&self, certificate: &mut Certificate) {
+    pub(crate) fn add_parameters(&self, certificate: &mut FailureCertificate) {
         certificate.parameter("degree", self.degree);
         certificate.parameter("q", &self.modulus);
         certificate.parameter("sigma", &self.sigma);
@@ -51,7 +47,7 @@ impl ExactRing {
     /// Adds the security that `row` states, if there is one.
     pub(crate) fn add_security(
         &self,
-        certificate: &mut Certificate,
+        certificate: &mut FailureCertificate,
         row: Option<&'static Row>,
     ) -> Result<()> {
         let Some(row) = row else {
@@ -113,7 +109,7 @@ pub(crate) struct GadgetTerms<'a> {
 impl<'a> GadgetTerms<'a> {
     /// Adds the gadget's parameters and the terms of its digits.
     pub(crate) fn new(
-        certificate: &mut Certificate,
+        certificate: &mut FailureCertificate,
         ring: &'a ExactRing,
         name: &str,
         gadget: GadgetParams,
@@ -148,7 +144,7 @@ impl<'a> GadgetTerms<'a> {
     /// returns.
     pub(crate) fn key_switch(
         &self,
-        certificate: &mut Certificate,
+        certificate: &mut FailureCertificate,
         key: &str,
         bits: u32,
     ) -> Rational {
@@ -162,7 +158,7 @@ impl<'a> GadgetTerms<'a> {
     /// it returns.
     pub(crate) fn external_product(
         &self,
-        certificate: &mut Certificate,
+        certificate: &mut FailureCertificate,
         key: &str,
         bits: u32,
     ) -> Rational {
@@ -172,7 +168,7 @@ impl<'a> GadgetTerms<'a> {
         certificate.term(name, TermKind::Variance, EXTERNAL_PRODUCT, product)
     }
 
-    fn key_error(&self, certificate: &mut Certificate, key: &str, bits: u32) -> Rational {
+    fn key_error(&self, certificate: &mut FailureCertificate, key: &str, bits: u32) -> Rational {
         certificate.parameter(format!("{key} bits"), bits);
         let error = self.ring.rounded_error(bits);
         let name = format!("error of {key}");

@@ -1,7 +1,7 @@
 //! Exact terms of a packed selection, for certificates.
 
 use papir_core::Result;
-use papir_core::certificate::{Certificate, Rational, TermKind};
+use papir_core::certificate::{FailureCertificate, Rational, TermKind};
 
 use super::bits::{Selection, SelectionBits, TAIL_LOG2};
 use super::params::SelectionParams;
@@ -14,7 +14,7 @@ const SOURCE: &str = "schemes/src/shared/selection/bits.rs";
 
 impl<V: PackedVariant> SelectionParams<V> {
     /// Adds the parameters, the terms and the security of the selection.
-    pub(crate) fn certify(&self, certificate: &mut Certificate) -> Result<()> {
+    pub(crate) fn certify(&self, certificate: &mut FailureCertificate) -> Result<()> {
         let counts = &self.counts;
         let bits = &self.bits;
         let ring = ExactRing::new(self.scheme, &counts.ring.literal, counts.ring.secret)?;

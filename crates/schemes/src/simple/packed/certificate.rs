@@ -1,6 +1,6 @@
 //! Certificate of a packed SimplePIR.
 
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::{Description, Result};
 
 use crate::shared::certificate::words_term;
@@ -10,8 +10,8 @@ use crate::shared::selection::{PackedVariant, SelectionParams};
 pub(super) fn of<V: PackedVariant>(
     description: &Description,
     selection: &SelectionParams<V>,
-) -> Result<Certificate> {
-    let mut certificate = Certificate::new(description)?;
+) -> Result<FailureCertificate> {
+    let mut certificate = FailureCertificate::new(description)?;
 
     selection.certify(&mut certificate)?;
     words_term(&mut certificate, description.failure_bound)?;

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use papir_core::Choice;
-use papir_core::certificate::Certificate;
+use papir_core::certificate::FailureCertificate;
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
@@ -241,7 +241,7 @@ impl<V: PackedVariant> Parameters for Params<V> {
         }
     }
 
-    fn certificate(&self) -> Result<Certificate> {
+    fn certificate(&self) -> Result<FailureCertificate> {
         certificate::of(&self.describe(), &self.selection)
     }
 
