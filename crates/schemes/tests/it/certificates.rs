@@ -42,9 +42,20 @@ struct Case {
     certificate: FailureCertificate,
 }
 
-/// Certificates of all schemes that have them, at two shapes and two bounds.
+impl Case {
+    fn new(scheme: &dyn ErasedScheme, shape: Shape, target: Target) -> Self {
+        let candidate = scheme.candidate_for(shape, target).unwrap();
+        Self {
+            certificate: scheme.certificate(&candidate.parameters).unwrap(),
+            description: candidate.description,
+        }
+    }
+}
+
+/// Certificates of all schemes that have them, at two shapes and two bounds. A larger shape, for
+/// which columns hold several points, follows for `inspire`.
 fn cases() -> Vec<Case> {
-    let strict = FailureBound::of_bits(100).unwrap();
+    let bounds = [FailureBound::DEFAULT, FailureBound::of_bits(100).unwrap()];
     let mut cases = Vec::new();
     for scheme in schemes() {
         if WITHOUT.contains(&scheme.name()) {
@@ -52,18 +63,15 @@ fn cases() -> Vec<Case> {
         }
 
         for shape in shapes() {
-            for failure in [FailureBound::DEFAULT, strict] {
-                let goal = Goal::Balanced;
-                let candidate = scheme
-                    .candidate_for(shape, Target { goal, failure })
-                    .unwrap();
-                cases.push(Case {
-                    certificate: scheme.certificate(&candidate.parameters).unwrap(),
-                    description: candidate.description,
-                });
-            }
+            let goal = Goal::Balanced;
+            cases.extend(bounds.map(|failure| Case::new(scheme, shape, Target { goal, failure })));
         }
     }
+
+    let inspire = registry::by_name("inspire").unwrap();
+    let large = Shape::of_bytes(1 << 20, 256).unwrap();
+    let goal = Goal::MinCommunication;
+    cases.extend(bounds.map(|failure| Case::new(inspire, large, Target { goal, failure })));
     cases
 }
 
@@ -119,6 +127,15 @@ fn the_bound_of_a_certificate_is_that_of_the_description() {
             }
         }
     }
+}
+
+#[test]
+fn a_certificate_of_several_points_is_among_the_cases() {
+    let one = Rational::from(1u32);
+    let points = cases().into_iter().flat_map(|case| case.certificate.parameters);
+    let mut points = points.filter(|(name, _)| name == "points");
+
+    assert!(points.any(|(_, points)| points != one));
 }
 
 #[test]
