@@ -142,7 +142,10 @@ fn a_certificate_of_the_failure_bound_is_written_and_checked() {
 
     assert_eq!(succeeds(&["inspect", &words, "--certificate", &out]), "");
     let written = std::fs::read_to_string(&out).unwrap();
-    assert_eq!(succeeds(&["inspect", &words, "--certificate", "-"]), written);
+    assert_eq!(
+        succeeds(&["inspect", &words, "--certificate", "-"]),
+        written
+    );
 
     let checked = checker().arg(&out).output().unwrap();
     let text = String::from_utf8_lossy(&checked.stdout).into_owned();

@@ -157,7 +157,10 @@ mod tests {
         let expected = "1606938044258990275541962092341162602522202993782792835301376";
 
         assert_eq!(power.to_string(), expected);
-        assert_eq!(Natural::power_of_two(100).times(&Natural::power_of_two(100)), power);
+        assert_eq!(
+            Natural::power_of_two(100).times(&Natural::power_of_two(100)),
+            power
+        );
         assert_eq!(power.less(&Natural::new(1)).plus(&Natural::new(1)), power);
     }
 }

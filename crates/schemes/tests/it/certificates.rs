@@ -132,7 +132,9 @@ fn the_bound_of_a_certificate_is_that_of_the_description() {
 #[test]
 fn a_certificate_of_several_points_is_among_the_cases() {
     let one = Rational::from(1u32);
-    let points = cases().into_iter().flat_map(|case| case.certificate.parameters);
+    let points = cases()
+        .into_iter()
+        .flat_map(|case| case.certificate.parameters);
     let mut points = points.filter(|(name, _)| name == "points");
 
     assert!(points.any(|(_, points)| points != one));
