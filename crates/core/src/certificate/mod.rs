@@ -119,7 +119,10 @@ impl FailureCertificate {
             scheme: description.scheme,
             reason: format!("a failure probability of 2^{log2} has no certificate"),
         })?;
-        Ok(Self::with_failure(description, CertifiedFailure::Bits(bits)))
+        Ok(Self::with_failure(
+            description,
+            CertifiedFailure::Bits(bits),
+        ))
     }
 
     /// A certificate of a scheme whose honest answers always decode, with the reason.
@@ -194,7 +197,10 @@ impl FailureCertificate {
 
     fn write(&self, out: &mut String, indent: &str) -> fmt::Result {
         writeln!(out, "{{")?;
-        writeln!(out, "{indent}  \"papir_certificate\": \"{CERTIFICATE_FORMAT}\",")?;
+        writeln!(
+            out,
+            "{indent}  \"papir_certificate\": \"{CERTIFICATE_FORMAT}\","
+        )?;
         writeln!(out, "{indent}  \"scheme\": {},", quoted(self.scheme))?;
         writeln!(out, "{indent}  \"asked_bits\": \"{}\",", self.asked_bits)?;
 

@@ -65,11 +65,7 @@ pub(super) fn of(
         log2_delta: SECOND.log2_delta,
         columns: layout.units,
         coefficients: coefficients(layout),
-        dropped_bits: [
-            LOG2_Q - bits.second,
-            LOG2_Q - bits.mask,
-            LOG2_Q - bits.body,
-        ],
+        dropped_bits: [LOG2_Q - bits.second, LOG2_Q - bits.mask, LOG2_Q - bits.body],
         accepted: bounds.second,
         tail_log2: TAIL_LOG2,
     };

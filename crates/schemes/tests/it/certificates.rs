@@ -185,7 +185,10 @@ fn the_rows_of_the_script_are_those_of_the_security_table() {
     for line in table.lines() {
         let row = TABLE.iter().find(|row| {
             let begin = format!("    (\"{}\", {}, \"{}\", ", row.set, row.n, row.log2_q);
-            let end = format!("\"{}\", \"{}\", \"{}\"),", row.secret, row.sigma, row.matzov);
+            let end = format!(
+                "\"{}\", \"{}\", \"{}\"),",
+                row.secret, row.sigma, row.matzov
+            );
             line == begin + &end
         });
         let row = row.unwrap_or_else(|| panic!("{line} is not in the table"));

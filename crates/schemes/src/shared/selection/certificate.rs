@@ -34,7 +34,8 @@ impl<V: PackedVariant> SelectionParams<V> {
         let under_last = gadget.key_switch(certificate, "last key", bits.last_key);
         let packing = self.packing_variance(under_key, under_last);
 
-        let squares = certificate.float_term("squares", TermKind::Squares, SOURCE, counts.squares)?;
+        let squares =
+            certificate.float_term("squares", TermKind::Squares, SOURCE, counts.squares)?;
         let entry = certificate.term(
             "selector entry",
             TermKind::Variance,
