@@ -84,8 +84,8 @@ export interface ConnectOptions {
   cache?: boolean;
   /**
    * When a kept public part of an earlier version is brought up to date by the blocks that have changed, from which the
-   * service learns the version of the copy. By default ("auto") without a relay, if the database is signed, or if this
-   * connection uses the copy.
+   * service learns the version of the copy. By default ("auto") without a relay, if the owner of a signed database was
+   * pinned before, or if this connection has fetched the copy's version.
    */
   patches?: "auto" | "always" | "never";
   /** Whether to remember the owner's key of a signed database from its first use: true by default. */

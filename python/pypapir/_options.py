@@ -29,7 +29,8 @@ class ConnectOptions(TypedDict, total=False):
             known one. False by default.
         patches: When a kept public part of an earlier version is brought up to date by the blocks that have changed,
             from which the service learns the version of the copy: `never`, `always`, or `auto`, the default, which
-            does so without a relay, if the database is signed, or if this connection uses the copy.
+            does so without a relay, if the owner of a signed database was pinned before, or if this connection has
+            fetched the copy's version.
         owner_key: The key of an encrypted database: the line in its file.
         allow_not_private: True if a scheme that hides nothing is allowed; False by default.
         proxy: The proxy, as `socks5://HOST:PORT` or `http://NAME:PASSWORD@HOST:PORT`, or `none` for direct

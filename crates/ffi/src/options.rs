@@ -92,7 +92,8 @@ pub struct Options {
     pub no_cache: bool,
     /// When a kept public part of an earlier version is brought up to date by the blocks that have
     /// changed: `auto`, `always` or `never`. The service then learns the version of the copy. By
-    /// default, without a relay, if the database is signed, or if this connection uses the copy.
+    /// default, without a relay, if the owner of a signed database was pinned before, or if this
+    /// connection has fetched the copy's version.
     #[uniffi(default = None)]
     pub patches: Option<String>,
     /// Does not remember the owner's key of a signed database from its first use.

@@ -39,7 +39,8 @@ pub(crate) struct StateArguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum PatchesArgument {
-    /// Without a relay, if the owner has signed the database, or once the session uses the copy.
+    /// Without a relay, if the owner of a signed database was pinned before, or if the session has
+    /// fetched the copy's version.
     Auto,
     /// For every copy, also through a relay.
     Always,

@@ -302,7 +302,8 @@ impl PublicPart<'_> {
         cache: &PublicCache<'_>,
         public_bytes: &mut u64,
     ) -> Result<Option<Lookup>> {
-        if !self.may_patch(from, &copy.version) {
+        // A kept version is stored even without copies, and must not be used as one.
+        if self.settings.no_cache || !self.may_patch(from, &copy.version) {
             return Ok(None);
         }
 
@@ -330,11 +331,12 @@ impl PublicPart<'_> {
         match self.settings.patches {
             Patches::Always => true,
             Patches::Never => false,
-            // All clients have the public part that the owner signed, so that the blocks that a
-            // copy lacks do not tell one client from another of the same version.
             Patches::Auto => {
-                let is_known = self.accepted.is_some() || from.holds(version);
-                is_known && from.service.is_direct()
+                // All clients have the public part that the owner signed, so that the blocks that a
+                // copy lacks do not tell one client from another of the same version. A copy from
+                // before the owner's pin may be one that the service gave to this client alone.
+                let is_signed = self.accepted.is_some() && from.trust.pinned().is_some();
+                (is_signed || from.holds(version)) && from.service.is_direct()
             }
         }
     }

@@ -110,11 +110,11 @@ impl Default for Rotation {
 /// A patch fetches the blocks of the new version that the copy lacks. They tell the service which
 /// version the copy has, and so when this client came last. A service whose database is not signed
 /// could even give each client a public part of its own, and recognise it by the blocks that it
-/// lacks.
+/// lacks. This holds for a copy from before the database was signed, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Patches {
-    /// Patches through no relay, and only if the database is signed, or if the session already uses
-    /// the version of the copy, so that the service knows it.
+    /// Patches through no relay, and only if the database is signed and its owner was pinned
+    /// before, or if the session has fetched the version of the copy, so that the service knows it.
     #[default]
     Auto,
     /// Patches every copy, also through a relay.

@@ -46,12 +46,25 @@ fn copy(offer: &Offer) -> Vec<u8> {
     [version.as_bytes(), offer.bundle.as_slice()].concat()
 }
 
-/// A service of a signed database whose client has a copy of an earlier version.
+/// A service of a signed database whose client has pinned the owner, and has a copy of an earlier
+/// version.
 fn with_copy(newest: &Offer, earlier: &Offer) -> Peer {
-    let mut peer = signed(newest.clone(), &owner(1));
+    let key = owner(1);
+    let mut peer = signed(earlier.clone(), &key);
+    peer.open(Settings::default()).unwrap();
+    peer.take();
+
+    peer.versions.push(newest.clone());
+    sign(&mut peer, &key, &[]);
     peer.patches = Patches::Auto;
     peer.copy = Some(copy(earlier));
     peer
+}
+
+/// Removes what the client has pinned.
+fn unpin(peer: &mut Peer) {
+    peer.pin = None;
+    peer.pinned_name = None;
 }
 
 /// The requests for the public part since the last call, without versions and blocks.
@@ -138,6 +151,18 @@ fn a_copy_of_any_earlier_version_is_patched_and_replaced() {
         let (fetched, bytes) = opened(&mut peer, Settings::default());
         assert_eq!((fetched.as_slice(), bytes), (&[WHOLE.to_owned()][..], 0));
     }
+}
+
+/// The service may have given it to this client alone, as the public part of an unsigned database.
+#[test]
+fn a_copy_from_before_the_owner_was_pinned_is_not_patched() {
+    let versions = versions(2);
+    let mut peer = with_copy(&versions[1], &versions[0]);
+    unpin(&mut peer);
+    let (fetched, _) = opened(&mut peer, Settings::default());
+    assert_eq!(fetched, [WHOLE]);
+    assert_eq!(peer.copy, Some(copy(&versions[1])));
+    assert!(peer.pin.is_some());
 }
 
 #[test]
@@ -287,6 +312,7 @@ fn after_a_bad_list_or_a_bad_block_the_whole_is_fetched_once() {
     // Without a signed hash, a damaged value shows in its block.
     let mut peer = with_copy(&versions[1], &versions[0]);
     peer.log = None;
+    unpin(&mut peer);
     let (fetched, mut session) = open_tampered(&mut peer, "/hashes", &flipped(16));
     assert_eq!(fetched, [HASHES, BLOCKS, WHOLE]);
     assert_reads(&mut peer, &mut session);
