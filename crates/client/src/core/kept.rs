@@ -14,6 +14,7 @@
 
 use std::fmt;
 
+use papir_checkpoint::Accepted;
 use papir_core::codec::Reader;
 use papir_core::{Error as CoreError, Formats, Result as CoreResult};
 use papir_lookup::Wanted;
@@ -295,6 +296,8 @@ pub(crate) struct NewVersion<'a> {
     pub(crate) info: &'a DatabaseInfo,
     /// The owner's pin; `None` for an unsigned database.
     pub(crate) owner: Option<&'a PinnedOwner>,
+    /// The owner's checkpoint of the version; `None` for an unsigned database.
+    pub(crate) accepted: Option<&'a Accepted>,
 }
 
 /// Keeps a version for later sessions, if the settings say so. Lookups that wait for answers from
@@ -306,7 +309,12 @@ pub(crate) async fn keep(
     settings: &Settings,
     new: NewVersion<'_>,
 ) -> Result<()> {
-    let NewVersion { name, info, owner } = new;
+    let NewVersion {
+        name,
+        info,
+        owner,
+        accepted,
+    } = new;
     if settings.known == KnownVersion::Ask || info.delta.is_some() {
         return Ok(());
     }
@@ -317,6 +325,13 @@ pub(crate) async fn keep(
         return Ok(());
     };
     let bundle = copy.bytes;
+
+    // Another program may have replaced the copy since the session checked it, and a kept version
+    // is used without the owner's signature.
+    let is_signed = accepted.is_none_or(|one| one.leaf.check_public_part(&bundle).is_ok());
+    if !is_signed {
+        return Ok(());
+    }
 
     let slot = slot(service, settings);
     let lock = SlotStorage::new(io, &slot).lock().await?;

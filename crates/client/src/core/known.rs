@@ -10,7 +10,7 @@ use super::pins::NamePin;
 use super::registration::Registration;
 use super::service::Service;
 use super::session::Session;
-use super::settings::{KnownVersion, Pin, Settings};
+use super::settings::{KnownVersion, Patches, Pin, Settings};
 use super::task::{Io, Task};
 use crate::error::Result;
 
@@ -77,6 +77,11 @@ impl Session {
         settings.root = root;
         if !trust.is_signed() && settings.pin == Pin::OwnerAndRoot && settings.root.is_some() {
             trust.trust_root();
+        }
+        if !trust.is_signed() && settings.patches == Patches::Auto {
+            // Another session has fetched the version, perhaps from another address: the blocks
+            // that it lacks could link both.
+            settings.patches = Patches::Never;
         }
 
         let context = Context {

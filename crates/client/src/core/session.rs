@@ -128,6 +128,7 @@ impl Session {
             name: &self.name,
             info: &self.info,
             owner: self.trust.pinned(),
+            accepted: self.trust.accepted.as_ref(),
         };
         kept::keep(io, &self.service, &self.settings, version).await
     }

@@ -7,6 +7,7 @@ mod exchanges;
 mod foreign;
 mod gateways;
 mod keys_ahead;
+mod known;
 mod lookups;
 mod patches;
 mod peer;

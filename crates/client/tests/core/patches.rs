@@ -1,4 +1,5 @@
 //! Copies of earlier public parts, brought up to date by blocks.
+#![allow(unreachable_pub)]
 
 use papir_client::core::{Patches, Response, Session, Settings};
 use papir_core::{Change, Choice, NoProgress, Records};
@@ -10,11 +11,11 @@ use crate::signing::{owner, sign, signed};
 
 const HASHES: &str = "/public/V/hashes";
 const BLOCKS: &str = "/public/V/blocks";
-const WHOLE: &str = "/public";
+pub const WHOLE: &str = "/public";
 
 /// Versions of one database, each of which has one record more of another seed, from record 1 on.
 /// A record changes a tenth of the public part.
-fn versions(count: u64) -> Vec<Offer> {
+pub fn versions(count: u64) -> Vec<Offer> {
     let scheme = registry::by_name("simple").unwrap();
     let records = records(1);
     let candidate = scheme
@@ -41,7 +42,7 @@ fn versions(count: u64) -> Vec<Offer> {
 }
 
 /// The stored copy of a version.
-fn copy(offer: &Offer) -> Vec<u8> {
+pub fn copy(offer: &Offer) -> Vec<u8> {
     let version = offer.server.version().to_string();
     [version.as_bytes(), offer.bundle.as_slice()].concat()
 }
@@ -68,7 +69,7 @@ fn unpin(peer: &mut Peer) {
 }
 
 /// The requests for the public part since the last call, without versions and blocks.
-fn fetches(peer: &Peer) -> Vec<String> {
+pub fn fetches(peer: &Peer) -> Vec<String> {
     let version = peer.newest().server.version().to_string();
     let mut fetches = Vec::new();
     for event in peer.take() {
@@ -96,7 +97,7 @@ fn opened(peer: &mut Peer, settings: Settings) -> (Vec<String>, u64) {
 }
 
 /// Checks that a session reads records as they are in the newest version.
-fn assert_reads(peer: &mut Peer, session: &mut Session) {
+pub fn assert_reads(peer: &mut Peer, session: &mut Session) {
     for index in [0, 1, 2, 49] {
         let values = peer.run(session.get(&[Wanted::Index(index)])).unwrap();
         // Of the version that is the newest now: the lookup may have met a new one.

@@ -35,7 +35,7 @@ use papir_checkpoint::Log;
 use papir_client::Result;
 use papir_client::core::{
     Address, Failure, Method, Patches, PinnedOwner, Place, Platform, Request, Response,
-    SavedRegistration, Service, ServiceRelay, Session, Settings, Step, Task, Token,
+    SavedRegistration, SavedVersion, Service, ServiceRelay, Session, Settings, Step, Task, Token,
 };
 use papir_core::erased::{ErasedServer, ErasedSession};
 use papir_core::scheme::SENT_AHEAD;
@@ -108,6 +108,10 @@ pub struct Peer {
     pub delta: Option<DeltaInfo>,
     /// The stored copy of the public part.
     pub copy: Option<Vec<u8>>,
+    /// What another program stores at once in place of the client's next copy.
+    pub overwriting: Option<Vec<u8>>,
+    /// The kept version.
+    pub version: Option<SavedVersion>,
     /// The patches of sessions that [`Peer::open`] opens: none by default, since most tests are
     /// about other requests.
     pub patches: Patches,
@@ -147,6 +151,8 @@ impl Peer {
             root: None,
             pinned_name: None,
             copy: None,
+            overwriting: None,
+            version: None,
             patches: Patches::Never,
             serves_blocks: true,
             relay: None,

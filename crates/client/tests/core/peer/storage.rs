@@ -65,7 +65,7 @@ impl Peer {
                 return Stored::Bytes(self.copy.clone().filter(|copy| copy.len() as u64 <= limit));
             }
             StoreAction::KeepPublicPart(copy) => {
-                self.copy = Some(copy);
+                self.copy = Some(self.overwriting.take().unwrap_or(copy));
                 return Stored::Done;
             }
             StoreAction::HasRoot => return Stored::Found(self.root.is_some()),
@@ -95,6 +95,12 @@ impl Peer {
     fn store_name(&mut self, action: StoreAction) -> Stored {
         match action {
             StoreAction::Lock => Stored::Locked(StoreLock::new(())),
+            // Kept for the service, if the client names no database.
+            StoreAction::Version => Stored::Version(self.version.clone()),
+            StoreAction::KeepVersion(version) => {
+                self.version = Some(version);
+                Stored::Done
+            }
             StoreAction::Name => Stored::Bytes(self.pinned_name.clone().map(String::into_bytes)),
             StoreAction::KeepName(name) => {
                 self.pinned_name = Some(name);
