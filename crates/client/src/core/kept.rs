@@ -39,6 +39,11 @@ const FORMATS: Formats = Formats {
 };
 /// Maximum number of lookups that wait for their answers.
 const MAX_WAITING: usize = 64;
+/// Longest public part that is kept, in bytes: 32 MiB. A kept version is one file, which is written
+/// again for each query in a file.
+const MAX_BUNDLE: u64 = 32 << 20;
+/// Longest record in bytes: 48 MiB. Storages read at most 64 MiB.
+const MAX_RECORD: usize = 48 << 20;
 const KEY: u8 = 0;
 const INDEX: u8 = 1;
 
@@ -111,7 +116,7 @@ impl VersionRecord {
     /// Encodes the version and the waiting lookups.
     ///
     /// # Errors
-    /// [`CoreError::OutOfBounds`] for too many waiting lookups.
+    /// [`CoreError::Malformed`] for too many waiting lookups, and for too many bytes.
     fn encode(&self) -> CoreResult<Zeroizing<Vec<u8>>> {
         let count = self.waiting.len();
         if count > MAX_WAITING {
@@ -128,8 +133,14 @@ impl VersionRecord {
         let of_head: usize = head.iter().map(|part| 8 + part.len()).sum();
         let of_waiting: usize = self.waiting.iter().map(WaitingLookup::encoded_bytes).sum();
 
+        let length = 2 + of_head + of_waiting;
+        // Written, it could not be read again.
+        if length > MAX_RECORD {
+            return Err(too_long(length));
+        }
+
         // Allocated in full: growing would leave a copy of the secrets in freed memory.
-        let mut bytes = Zeroizing::new(Vec::with_capacity(2 + of_head + of_waiting));
+        let mut bytes = Zeroizing::new(Vec::with_capacity(length));
         bytes.push(FORMATS.written as u8);
         for part in head {
             append(&mut bytes, part);
@@ -244,6 +255,12 @@ fn too_many(count: usize) -> CoreError {
     CoreError::malformed("a kept version", found, expected)
 }
 
+fn too_long(length: usize) -> CoreError {
+    let found = format!("{length} bytes");
+    let expected = format!("at most {MAX_RECORD}: extract lookups that wait");
+    CoreError::malformed("a kept version", found, expected)
+}
+
 /// Decodes a version and encodes it again, for fuzzing.
 #[cfg(feature = "files")]
 pub(crate) fn reencoded(record: &[u8]) -> CoreResult<Vec<u8>> {
@@ -301,8 +318,8 @@ pub(crate) struct NewVersion<'a> {
 }
 
 /// Keeps a version for later sessions, if the settings say so. Lookups that wait for answers from
-/// another version keep that one, unless it is renewed. A version with a delta is not kept: a delta
-/// changes too often.
+/// another version keep that one, unless it is renewed. A version with a delta is not kept, since a
+/// delta changes too often, nor one with a public part of more than [`MAX_BUNDLE`] bytes.
 pub(crate) async fn keep(
     io: &Io,
     service: &Service,
@@ -315,7 +332,8 @@ pub(crate) async fn keep(
         owner,
         accepted,
     } = new;
-    if settings.known == KnownVersion::Ask || info.delta.is_some() {
+    let is_fit = info.delta.is_none() && info.sizes.bundle <= MAX_BUNDLE;
+    if settings.known == KnownVersion::Ask || !is_fit {
         return Ok(());
     }
     let cache = PublicCache::new(io, service, name, settings);
@@ -486,6 +504,18 @@ mod tests {
         .concat();
         assert_eq!(bytes, golden);
         assert_eq!(lookup.encoded_bytes(), golden.len());
+    }
+
+    #[test]
+    fn a_record_that_storages_would_not_read_is_refused() {
+        let mut version = kept(Vec::new());
+        let rest = version.encode().unwrap().len() - version.bundle.len();
+        version.bundle = vec![7; MAX_RECORD - rest];
+        assert_eq!(version.encode().unwrap().len(), MAX_RECORD);
+
+        version.bundle.push(7);
+        let refused = version.encode().unwrap_err().to_string();
+        assert!(refused.contains("at most 50331648"), "{refused}");
     }
 
     #[test]
