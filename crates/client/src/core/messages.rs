@@ -155,10 +155,18 @@ fn take(
     answer: &[u8],
 ) -> Result<TakenLookup> {
     let lookup = fetch::of_kept(service, settings, &kept.info, &kept.bundle)?;
+    let mut unmade = None;
 
     for position in 0..kept.waiting.len() {
         let waiting = &kept.waiting[position];
-        let Remade { pending, binding } = remake(&lookup, waiting)?;
+        let Remade { pending, binding } = match remake(&lookup, waiting) {
+            Ok(remade) => remade,
+            // Another lookup may wait for this answer.
+            Err(error) => {
+                unmade = Some(error);
+                continue;
+            }
+        };
         if !binding.is_answer(&waiting.query, answer) {
             continue;
         }
@@ -171,6 +179,9 @@ fn take(
         return Ok(TakenLookup { pending, answers });
     }
 
+    if let Some(error) = unmade {
+        return Err(error);
+    }
     let waiting = kept.waiting.len();
     let found = "one of another client, version or query, a damaged one, or one that was extracted";
     let expected = format!("an answer to one of {waiting} waiting queries: answer the query again");

@@ -1,5 +1,6 @@
 //! Short messages of registered clients: bytes on the wire, requests of a lookup, and files.
 
+use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -305,6 +306,31 @@ impl Carrier {
         extract_message(&self.url, &self.options(), answer.to_vec())
     }
 
+    /// Changes the stored query of a lookup that waits, and the file's checksum.
+    fn damage(&self, query: &[u8]) {
+        let mut files = fs::read_dir(self.folder.path().join("state")).unwrap();
+        let path = files
+            .find_map(|file| {
+                let path = file.unwrap().path();
+                path.extension()
+                    .is_some_and(|extension| extension == "version")
+                    .then_some(path)
+            })
+            .unwrap();
+
+        let mut bytes = fs::read(&path).unwrap();
+        let place = bytes
+            .windows(query.len())
+            .position(|part| part == query)
+            .unwrap();
+        bytes[place + 4] ^= 1;
+
+        let end = bytes.len() - 8;
+        let sum = blake3::hash(&bytes[..end]);
+        bytes[end..].copy_from_slice(&sum.as_bytes()[..8]);
+        fs::write(&path, bytes).unwrap();
+    }
+
     /// The words of a refusal of an answer, which leaves the state unchanged.
     fn refusal(&self, answer: &[u8]) -> String {
         self.extract(answer).unwrap_err().to_string()
@@ -338,4 +364,32 @@ fn queries_and_answers_travel_in_files() {
             .refusal(b"1234 no answer")
             .contains("2 waiting queries")
     );
+}
+
+/// A lookup whose query cannot be made again keeps no other one from its answer.
+#[test]
+fn a_damaged_lookup_leaves_the_others() {
+    let folder = TempDir::new().unwrap();
+    let server = serve(folder.path());
+    let carrier = Carrier::new(&server);
+    let asked = [carrier.query(3), carrier.query(4)];
+
+    let clients = format!("{}/v1/databases/table/clients", server.url());
+    let listed: serde_json::Value = crate::support::get(&clients).json();
+    let id = listed["clients"][0]["id"].as_str().unwrap();
+    let path = format!("{}/v1/databases/table/query", server.url());
+    let headers = [
+        ("content-type", "application/papir-short"),
+        ("papir-client", id),
+    ];
+    let answers = asked.each_ref().map(|query| {
+        let reply = send("POST", &path, &headers, query);
+        assert_eq!(reply.status, 200);
+        reply.body
+    });
+
+    carrier.damage(&asked[0]);
+    assert_eq!(carrier.extract(&answers[1]).unwrap(), Some(record(4)));
+    let refused = carrier.refusal(&answers[0]);
+    assert!(refused.contains("another query from its seed"), "{refused}");
 }
