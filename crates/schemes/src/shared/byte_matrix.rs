@@ -69,8 +69,8 @@ pub(crate) struct Difference {
 }
 
 impl Layout {
-    /// Creates the layout with `units` units in each column, columns first. It gives [`Error::OutOfBounds`] beyond
-    /// the limits, and for no unit in a column.
+    /// Creates the layout with `units` units in each column, columns first. It gives
+    /// [`Error::OutOfBounds`] beyond the limits, and for no unit in a column.
     pub(crate) fn new(unit_layout: Units, units: u64, limits: &Limits) -> Result<Self> {
         let all = unit_layout.units();
         let unit_bytes = unit_layout.unit_bytes as u64;

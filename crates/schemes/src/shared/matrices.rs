@@ -64,8 +64,8 @@ fn fill<T: Send>(
 
 /// Adds the public stream to bytes at a position, or removes it.
 ///
-/// On the client the part of the stream reveals which record was asked for. It is added in place, so
-/// that no copy of it has to be erased.
+/// On the client the part of the stream reveals which record was asked for. It is added in place,
+/// so that no copy of it has to be erased.
 pub(crate) fn whiten(seed: &Seed, label: &str, position: u64, bytes: &mut [u8]) {
     let mut stream = seed.expand(label, 0);
     // A stream can be entered anywhere, so a record is whitened or read without those before it.

@@ -114,8 +114,8 @@ fn predict(server: &dyn ErasedServer, changes: &[Change], rates: &Rates) -> Resu
 }
 
 /// Prepares other records with the same scheme, in the same order, with batches of the same size,
-/// tables of the same kind and the same bound on failures. Parameters are chosen for the goal that the snapshot was built
-/// for; the balanced goal if that is unknown.
+/// tables of the same kind and the same bound on failures. Parameters are chosen for the goal that
+/// the snapshot was built for; the balanced goal if that is unknown.
 pub(super) fn set_up(
     snapshot: &Snapshot,
     records: &dyn Records,
