@@ -4,7 +4,7 @@ use papir_core::short::{Binding, OVERHEAD, handle_of};
 
 use crate::catalog::{Database, RequestQueries};
 use crate::clients::{
-    ClientId, Credentials, Registry, RegistryConfig, RegistryPlace, StoredRegistry, keys,
+    ClientId, Credentials, Registry, RegistryConfig, RegistryPlace, StoredRegistry, keys_for_answer,
 };
 use crate::error::Error;
 
@@ -91,7 +91,10 @@ impl MessageSender {
             client: Some(self.id),
             tickets: Vec::new(),
         };
-        let keys = keys(Some(registry), database, &credentials)
+        let keys = keys_for_answer(Some(registry), database, &credentials)
+            .map_err(|error| refused(error.to_string()))?;
+        registry
+            .note_answer(database, self.id)
             .map_err(|error| refused(error.to_string()))?;
 
         let queries = self

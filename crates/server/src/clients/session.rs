@@ -214,6 +214,18 @@ impl Registry {
         Ok(())
     }
 
+    /// Marks a client as used now, by a program that answers it without its service. It expires as
+    /// long after this use as after the one before: only the service knows its time to live.
+    pub(crate) fn note_answer(&self, database: &Database, id: ClientId) -> Result<(), ClientError> {
+        let now = self.clock.now();
+        self.store.change(database.name(), id, |row| {
+            let unused = row.expires.saturating_sub(row.used);
+            row.used = now;
+            row.expires = now.saturating_add(unused);
+        })?;
+        Ok(())
+    }
+
     /// Takes one ticket per query, none for one whose key was sent ahead. The claims of their
     /// numbers are on disk on return.
     fn tickets(
@@ -340,6 +352,24 @@ mod tests {
         let mut rng = papir_client::system_rng();
         let server = simple.setup(&records, Goal::default(), &mut rng, &NoProgress);
         Database::new("table", server.unwrap(), None)
+    }
+
+    #[test]
+    fn an_answer_without_the_service_keeps_the_time_to_live() {
+        let folder = tempfile::tempdir().unwrap();
+        let registry = Registry::open(&RegistryConfig::new(folder.path())).unwrap();
+        let id = ClientId::of(1);
+        let year = microseconds(Duration::from_secs(365 * 24 * 3600));
+        let now = registry.clock.now();
+
+        let row = ClientRow::new([0; 16], 10, Version([0; 8]), now - 7, year);
+        let added = registry.store.add("table", id, &row, registry.quota(), 0);
+        added.unwrap();
+        registry.note_answer(&database(), id).unwrap();
+
+        let noted = registry.store.get("table", id).unwrap().unwrap();
+        assert!(noted.used >= now);
+        assert_eq!(noted.expires - noted.used, year);
     }
 
     #[test]
