@@ -66,8 +66,8 @@ pub struct BuildOptions {
     /// Maximum number of bad rows to skip. The report names them. One more fails the build.
     pub skip_bad: u64,
     /// The scheme's name, or [`DEFAULT`] to choose it by the records, as
-    /// [`papir_schemes::default_scheme`] describes. Labels, batches, tables and tasks belong to one
-    /// scheme: with them, [`DEFAULT`] is [`REFERENCE`].
+    /// [`papir_schemes::default_scheme`] describes. Labels, batches, tables, tasks and an order of
+    /// records belong to one scheme: with them, [`DEFAULT`] is [`REFERENCE`].
     pub scheme: String,
     /// The records that each client may see, if the scheme is chosen by the records.
     pub clients_may_see: ClientsMaySee,
@@ -276,7 +276,8 @@ impl BuildOptions {
         let needs_one = self.params.is_some()
             || self.batch.is_some()
             || self.tables.is_some()
-            || self.tasks.is_some();
+            || self.tasks.is_some()
+            || self.rows_first;
         self.scheme == DEFAULT && !needs_one
     }
 

@@ -83,7 +83,9 @@ pub(crate) struct Arguments {
         long,
         value_name = "records|column|all",
         default_value_t = ClientsMaySee::default(),
-        conflicts_with_all = ["scheme", "shards", "encrypt", "params", "batch", "tabulated"]
+        conflicts_with_all = [
+            "scheme", "shards", "encrypt", "params", "batch", "tabulated", "rows_first"
+        ]
     )]
     clients_may_see: ClientsMaySee,
     /// Use the scheme and parameters that `papir plan --shards N` recommends for a database on N
@@ -111,9 +113,9 @@ pub(crate) struct Arguments {
     /// are a little longer with less; some schemes keep only 2^-40.
     #[arg(long, value_name = "2^-BITS", default_value_t = FailureBound::DEFAULT)]
     failure: FailureBound,
-    /// Place neighbouring records in the same rows of the matrix (simple). Changes of a run of
-    /// records then change a small part of the public part, and clients download that part only.
-    /// Later versions keep the order. Keyed tables gain nothing, since they hash their keys.
+    /// Place neighbouring records in the same rows of the matrix (--scheme simple). Changes of a
+    /// run of records then change a small part of the public part, and clients download that part
+    /// only. Later versions keep the order. Keyed tables gain nothing, since they hash their keys.
     #[arg(long, conflicts_with_all = ["params", "tabulated", "batch"])]
     rows_first: bool,
     /// Evaluate by tables of the first J variables of the polynomial, or of all (depir). The time
