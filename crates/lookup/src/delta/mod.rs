@@ -21,7 +21,7 @@ mod part;
 mod table;
 mod word;
 
-pub use bounds::{CHANGE_BYTES, MAX_DELTA_BYTES, SCHEME, refusal};
+pub use bounds::{CHANGE_BYTES, MAX_DELTA_BYTES, MAX_QUERIES_BYTES, SCHEME, refusal};
 pub use changes::DeltaChanges;
 pub use part::{DELTA_FORMATS, DeltaPart};
 pub use table::table;

@@ -85,6 +85,14 @@ impl DatabaseClient {
             / self.records_per_lookup().max(1)
     }
 
+    /// Maximum number of lookups whose queries, made for one lookup after another, have at most
+    /// `bytes` bytes.
+    pub(super) fn lookups_in_bytes(&self, bytes: u64) -> usize {
+        let queries = self.records_per_lookup().div_ceil(self.capacity()) as u64;
+        let each = queries.saturating_mul(self.client.describe().sizes.query);
+        usize::try_from(bytes / each.max(1)).unwrap_or(usize::MAX)
+    }
+
     /// The result of one lookup from its records: a value, or `None` if the key is absent.
     fn open(&self, need: &Need, records: Vec<Record>) -> Result<Option<Vec<u8>>> {
         let records = self.verified(&need.indices, records)?;

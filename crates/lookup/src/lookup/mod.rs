@@ -10,7 +10,7 @@ use papir_core::{Description, Error as CoreError, Version};
 use rand_core::CryptoRng;
 
 use crate::commitment::{Commitment, Root};
-use crate::delta::DeltaPart;
+use crate::delta::{DeltaPart, MAX_QUERIES_BYTES};
 use crate::error::{Error, Result};
 use crate::ids::KeyId;
 use crate::layout::KeywordLayout;
@@ -267,10 +267,13 @@ impl Lookup {
 
     /// Maximum number of lookups, at least 1, whose queries together, and whose answers together,
     /// have at most [`papir_core::MAX_MESSAGE_BYTES`], separately in the base and in the delta.
+    /// Queries to a delta have at most [`MAX_QUERIES_BYTES`].
     pub fn lookups_in_message(&self) -> usize {
         let base = self.base.lookups_in_message();
         let most = match &self.delta {
-            Some(delta) => base.min(delta.database.lookups_in_message()),
+            Some(delta) => base
+                .min(delta.database.lookups_in_message())
+                .min(delta.database.lookups_in_bytes(MAX_QUERIES_BYTES)),
             None => base,
         };
         most.max(1)

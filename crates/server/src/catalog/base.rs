@@ -196,11 +196,6 @@ impl Base {
             .div_ceil(self.capacity())
     }
 
-    /// Maximum number of lookups in a number of queries.
-    pub(super) fn lookups_in(&self, queries: usize) -> usize {
-        queries.saturating_mul(self.capacity()) / self.records_per_lookup()
-    }
-
     /// Number of records that a lookup fetches.
     pub(super) fn records_per_lookup(&self) -> usize {
         self.keyword

@@ -315,7 +315,8 @@ impl Database {
 
     /// Maximum number of lookups in one request.
     fn max_lookups(&self) -> usize {
-        self.base.lookups_in(self.max_batch())
+        let delta = self.delta.as_ref().map(|delta| delta.sizes());
+        self.base.sizes.max_lookups(delta.as_ref())
     }
 
     /// Bytes of the snapshot file; 0 for a database without one.

@@ -1,6 +1,7 @@
 //! Lengths of a database's messages, also sealed for a relay.
 
 use papir_core::Description;
+use papir_lookup::delta::MAX_QUERIES_BYTES;
 use papir_lookup::{Bundle, KeywordLayout};
 use papir_ohttp::{Kem, sealed_request_bytes, sealed_response_bytes};
 use papir_protocol::limit;
@@ -75,13 +76,26 @@ impl MessageSizes {
     pub fn max_batch(&self, delta: Option<&Self>) -> usize {
         let least = self.queries_of(1);
         let longest = self.query.max(self.answer);
-        let most = fitting(longest).min(MAX_BATCH).max(least);
+        let most = fitting(longest, BATCH_BYTES).min(MAX_BATCH).max(least);
         let Some(delta) = delta else {
             return most;
         };
 
-        let changes = delta.query.saturating_mul(delta.queries_of(1) as u64);
-        self.queries_in(fitting(changes)).min(most).max(least)
+        self.queries_in(delta.lookups_beside()).min(most).max(least)
+    }
+
+    /// Maximum number of lookups in one request: as many as its queries have room for, and the
+    /// queries to the `delta` beside them.
+    pub(super) fn max_lookups(&self, delta: Option<&Self>) -> usize {
+        let lookups = self.lookups_in(self.max_batch(delta));
+        // One query to the database may have room for more lookups than the delta takes.
+        delta.map_or(lookups, |delta| lookups.min(delta.lookups_beside()))
+    }
+
+    /// Maximum number of lookups whose queries to this delta are in one request, at least 1.
+    fn lookups_beside(&self) -> usize {
+        let changes = self.query.saturating_mul(self.queries_of(1) as u64);
+        fitting(changes, MAX_QUERIES_BYTES)
     }
 
     /// The longest messages of clients behind a relay, at most: sealed in the chunked form under
@@ -99,7 +113,7 @@ impl MessageSizes {
         let mut public_part = self.public_part;
 
         if let Some(delta) = delta {
-            let changes = delta.queries_of(self.lookups_in(queries)) as u64;
+            let changes = delta.queries_of(self.max_lookups(Some(delta))) as u64;
             request = request.saturating_add(delta.query.saturating_mul(changes));
             response = response.saturating_add(delta.answer.saturating_mul(changes));
             public_part = public_part.max(delta.public_part);
@@ -131,9 +145,9 @@ impl MessageSizes {
     }
 }
 
-/// Number of messages of this length, at least 1, that fit into [`BATCH_BYTES`].
-fn fitting(bytes: u64) -> usize {
-    let count = BATCH_BYTES / bytes.max(1);
+/// Number of messages of `bytes` bytes, at least 1, that fit into `most` bytes.
+fn fitting(bytes: u64, most: u64) -> usize {
+    let count = most / bytes.max(1);
     usize::try_from(count).unwrap_or(usize::MAX).max(1)
 }
 
@@ -191,6 +205,20 @@ mod tests {
             ..sizes(1024 * KIB, KIB)
         };
         assert_eq!(base.max_batch(Some(&two)), 8);
+    }
+
+    #[test]
+    fn a_delta_limits_the_lookups_of_a_query_with_room_for_thousands() {
+        let base = MessageSizes {
+            records_per_query: 1 << 16,
+            ..sizes(40, 40)
+        };
+        assert_eq!(base.max_lookups(None), 64 << 16);
+
+        let delta = sizes(32 * KIB, KIB);
+        assert_eq!(base.max_batch(Some(&delta)), 1);
+        assert_eq!(base.max_lookups(Some(&delta)), 512);
+        assert!(base.sealed(Some(&delta)).request < 20 << 20);
     }
 
     #[test]
