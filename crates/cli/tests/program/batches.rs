@@ -325,6 +325,28 @@ fn a_downloaded_database_is_looked_up_at_home() {
     assert_eq!(succeeds(&["get", &service.url, "key 7"]), "changed");
 }
 
+/// A query to the database has room for thousands of keys, but each of them needs one to the delta.
+#[test]
+fn a_delta_divides_the_keys_of_a_downloaded_database_among_requests() {
+    let folder = Folder::new();
+    let rows: String = (0..900).map(|i| format!("key {i},value {i}\n")).collect();
+    let source = folder.write("words.csv", format!("word,meaning\n{rows}"));
+    let words = folder.path("words.papir");
+    let columns = [
+        "--key", "word", "--value", "meaning", "--scheme", "download",
+    ];
+    succeeds(&[&["build", &source, "--out", &words], &columns[..]].concat());
+    let changes = folder.write("changes.csv", "word,meaning\nkey 7,changed\n");
+    succeeds(&["update", &words, "--from", &changes, "--delta"]);
+
+    let service = Service::start(&[&words], &[]);
+    let many: String = (0..900).map(|i| format!("key {i}\n")).collect();
+    let (found, costs) = batch(&service, &folder.write("many.txt", many));
+    assert_eq!((found.len(), &found[7]["value"]), (900, &"changed".into()));
+    assert_eq!(found[899]["value"], "value 899");
+    assert!(costs["requests"].as_u64().unwrap() >= 2, "{costs}");
+}
+
 #[test]
 fn invalid_batches_are_refused_in_one_line() {
     let folder = Folder::new();
