@@ -18,7 +18,7 @@ const CODES: [(&str, &str); 5] = [
 const ADDED: (&str, &str) = ("JP", "Japan");
 
 fn main() -> Result<()> {
-    // The server's side. `simple` prepares small tables fastest; the default is `inspire`.
+    // The server's side. `simple` prepares small tables fastest; by default the records choose.
     let options = Options {
         scheme: "simple".to_owned(),
         room: 50,
