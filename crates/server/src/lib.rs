@@ -27,8 +27,8 @@
 //! generated. The id is in the response and in each log line of the request.
 //!
 //! After a swap, the previous version is still answered for the time `keep_old`. At most two old
-//! snapshots and 64 old deltas are kept. A query names its version in its envelope, and optionally in
-//! the header `papir-version`. The error for an expired version names the newest one.
+//! snapshots and 64 old deltas are kept. A query names its version in its envelope, and optionally
+//! in the header `papir-version`. The error for an expired version names the newest one.
 //!
 //! A query passes through these steps, each with its own verb: `http::query` reads and checks the
 //! request, `QueryService::submit` loads keys and tickets, `Executor::run` waits for a pool of

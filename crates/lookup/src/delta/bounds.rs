@@ -8,8 +8,8 @@ pub const SCHEME: &str = "inspire";
 /// Default maximum length in bytes of a table of changes. A longer table makes queries longer and
 /// answers slower: merge it into its base.
 pub const MAX_DELTA_BYTES: u64 = 4 << 20;
-/// The most bytes of queries to a delta in one request, unless a single lookup needs more: 16 MiB. A
-/// query to the base may have room for thousands of lookups, each of which asks the delta as well.
+/// The most bytes of queries to a delta in one request, unless a single lookup needs more: 16 MiB.
+/// A query to the base may have room for thousands of lookups, each of which asks the delta as well.
 pub const MAX_QUERIES_BYTES: u64 = 16 << 20;
 /// Bytes of a change in addition to its value: the tag and the length of its entry.
 pub const CHANGE_BYTES: u64 = 12;
