@@ -388,6 +388,7 @@ pub(crate) async fn add_waiting(
             kept.waiting.push(waiting);
             return Ok(());
         }
+
         let found = format!("version {}", kept.info.version);
         let expected =
             format!("{version}, for which the query is: extract what waits, or renew the version");

@@ -234,13 +234,15 @@ impl Options {
 
     /// The settings of the protocol core.
     pub(crate) fn settings(&self) -> Settings {
+        let checkpoint = self.checkpoint.clone();
+
         Settings {
             database: self.database.clone(),
             allow_not_private: self.allow_not_private,
             root: self.root,
             pin: self.pin,
             owner_key: self.owner_key.clone(),
-            checkpoint: self.checkpoint.clone(),
+            checkpoint,
             no_cache: self.no_cache,
             known: self.known,
             patches: self.patches,

@@ -9,7 +9,7 @@ pub const SCHEME: &str = "inspire";
 /// answers slower: merge it into its base.
 pub const MAX_DELTA_BYTES: u64 = 4 << 20;
 /// The most bytes of queries to a delta in one request, unless a single lookup needs more: 16 MiB.
-/// A query to the base may have room for thousands of lookups, each of which asks the delta as well.
+/// A query to the base may have room for thousands of lookups, each of which asks the delta, too.
 pub const MAX_QUERIES_BYTES: u64 = 16 << 20;
 /// Bytes of a change in addition to its value: the tag and the length of its entry.
 pub const CHANGE_BYTES: u64 = 12;

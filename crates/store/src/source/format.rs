@@ -184,6 +184,7 @@ pub(crate) fn check_files<'a>(
         } else {
             continue;
         };
+
         return Err(Error::options(
             format!("{} among several files: {found}", file.display()),
             format!("{} files", format.name()),

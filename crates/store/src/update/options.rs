@@ -157,6 +157,7 @@ impl UpdateOptions {
                 });
             }
         }
+
         Ok(rows)
     }
 
