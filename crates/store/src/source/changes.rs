@@ -141,7 +141,8 @@ pub(crate) fn changes_in(
     let request = request(path, format, columns, if skips { u64::MAX } else { 0 });
     let mut filter = RowFilter::new(&request);
     let mut changes = Vec::new();
-    let mut on_row = |position: Position<'_>, row| {
+    let input = Input::of(name_of(path), Box::new(Cursor::new(text)), &NoProgress);
+    read_text(&request, input, &mut |position: Position<'_>, row| {
         let number = position.number(0);
         // A first row that is no header is among the rows as well, or in a part before them.
         if number <= header_lines {
@@ -158,10 +159,7 @@ pub(crate) fn changes_in(
             });
         }
         Ok(())
-    };
-
-    let input = Input::of(name_of(path), Box::new(Cursor::new(text)), &NoProgress);
-    read_text(&request, input, &mut on_row)?;
+    })?;
     Ok((changes, filter.skipped))
 }
 
