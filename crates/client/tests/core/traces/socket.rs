@@ -70,6 +70,7 @@ fn observe(
         owner_key: world.settings.owner_key.clone(),
         schemes: world.settings.schemes.clone(),
         state: Some(state.path().to_owned()),
+        patches: world.settings.patches,
         // In real time, the number of retries would depend on the machine.
         patience: Some(Duration::ZERO),
         ..Options::default()
