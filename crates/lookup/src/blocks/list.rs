@@ -227,6 +227,10 @@ fn check_number(what: &'static str, found: u64, expected: u64) -> Result<(), Cor
 /// A part of a copy.
 fn part(copy: &[u8], place: Range<usize>) -> Result<&[u8], CoreError> {
     let end = place.end;
+    // Between two ranges that meet, and behind a last one, there is nothing, also of a short copy.
+    if place.is_empty() {
+        return Ok(&[]);
+    }
     copy.get(place).ok_or(CoreError::Length {
         what: "a copy of a public part",
         found: copy.len() as u64,
