@@ -97,14 +97,14 @@ mod tests {
             row(
                 "10 million records of 200 B",
                 of_records(10_000_000, 200),
-                "inspire2",
-                "inspire2",
+                "inspire",
+                "inspire",
             ),
             row(
                 "1 GiB of records of 64 B",
                 of_records(1 << 24, 64),
-                "inspire2",
-                "inspire2",
+                "inspire",
+                "inspire1",
             ),
             row(
                 "1 GiB of records of 32 KiB",
@@ -115,8 +115,8 @@ mod tests {
             row(
                 "300 million keys with 4 B",
                 Database::of_keys(300_000_000, 4).unwrap(),
-                "inspire2",
-                "inspire2",
+                "inspire",
+                "inspire",
             ),
         ]
     }
