@@ -16,7 +16,8 @@
 //! | many keys → few queries, in batches | client | [`Lookup::prepare_batch`] |
 //!
 //! [`delta`] has tables of recent changes beside a database. [`psi`] intersects a small set with a
-//! large one; both sides' other elements stay private, by the function of [`oprf`].
+//! large one; both sides' other elements stay private, by the function of [`oprf`]. [`prefilter`]
+//! has small public sets of keys, with which clients look up only keys that may exist.
 //!
 //! Every lookup fetches the same number of records, for every key and even if the key does not
 //! exist.
@@ -43,6 +44,7 @@ pub mod oprf;
 mod options;
 pub mod outside;
 mod placement;
+pub mod prefilter;
 pub mod psi;
 mod table;
 pub mod update;

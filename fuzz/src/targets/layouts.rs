@@ -1,8 +1,9 @@
-//! Keyword layouts, and filters for set intersection.
+//! Keyword layouts, prefilters, and filters for set intersection.
 
 use papir_core::NoProgress;
+use papir_lookup::prefilter::{self, Prefilter};
 use papir_lookup::psi::Filter;
-use papir_lookup::{Entry, KeywordLayout, TableOptions, build};
+use papir_lookup::{Entry, KeyIds, KeywordLayout, TableOptions, build};
 
 use crate::{Target, outcome};
 
@@ -85,5 +86,29 @@ pub(super) fn filter() -> Target {
             assert_eq!(filter.encode(), input, "another filter of the same content");
         }
         outcome(&decoded)
+    })
+}
+
+/// Prefilters; accepted ones are tested for keys.
+pub(super) fn prefilter() -> Target {
+    let layout = small_layout();
+    let mut ids = Vec::new();
+    for first in 0..=255_u8 {
+        ids.extend_from_slice(&[first; 16]);
+        ids.extend_from_slice(&[first, first.wrapping_mul(7) | first, 9, 9].repeat(4));
+    }
+    ids.as_chunks_mut::<16>().0.sort_unstable();
+    let ids = KeyIds::decode(&ids).unwrap();
+
+    let seeds = [4, 24].map(|bits| prefilter::of_ids(bits, &ids).unwrap());
+    Target::new(seeds.to_vec(), move |input| {
+        let decoded = Prefilter::decode(input.to_vec());
+        let Ok(filter) = &decoded else {
+            return outcome(&decoded);
+        };
+
+        assert_eq!(filter.as_bytes(), input);
+        let keys = (0..50_u8).filter(|&key| filter.may_have_vartime(&layout, &[key]));
+        format!("accepted {} {}", filter.bits(), keys.count())
     })
 }

@@ -29,6 +29,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("block_ranges", blocks::ranges),
     ("layout", layouts::layout),
     ("filter", layouts::filter),
+    ("prefilter", layouts::prefilter),
     ("blinded", secrets::blinded),
     ("snapshot", files::snapshot),
     ("checkpoint", checkpoints::checkpoint),

@@ -24,6 +24,7 @@ use papir_core::{
     read_record,
 };
 use papir_lookup::delta::DELTA_FORMATS;
+use papir_lookup::prefilter::PREFILTER_FORMATS;
 use papir_lookup::{BLOCK_LIST_FORMATS, BUNDLE_FORMATS, Bundle, LAYOUT_FORMATS, Lookup, Pending};
 use papir_schemes::registry;
 use papir_store::formats::{MANIFEST, SET, SNAPSHOT};
@@ -280,6 +281,7 @@ fn the_page_lists_the_formats() {
         BUNDLE_FORMATS,
         BLOCK_LIST_FORMATS,
         LAYOUT_FORMATS,
+        PREFILTER_FORMATS,
         DELTA_FORMATS,
     ]
     .into_iter()
