@@ -6,7 +6,7 @@
 //! ```text
 //! offset  bytes  field
 //!      0      4  magic "PIRB"
-//!      4      2  format version, 1
+//!      4      2  format version: 2 of a database with a prefilter, else 1
 //!      6      1  1 with a keyword layout, 0 without
 //!      7      1  1 for a verifiable database, 0 otherwise
 //!      8      8  length p of the public part
@@ -14,6 +14,7 @@
 //!   16+p      8  length k of the keyword layout, 0 without one
 //!   24+p      k  keyword layout
 //! 24+p+k   0/32  top of the hash tree over all records, of a verifiable database
+//!      …   41/0  of a database with a prefilter: its bits (1), its length (8) and its BLAKE3 (32)
 //!      …      8  first 8 bytes of BLAKE3 over everything before
 //! ```
 //! All numbers are little-endian. The checksum detects accidental damage, not forgery.
@@ -23,15 +24,19 @@ use papir_core::{Error as CoreError, Formats};
 
 use crate::error::Result;
 use crate::layout::KeywordLayout;
+use crate::prefilter::PrefilterSummary;
 
 const MAGIC: [u8; 4] = *b"PIRB";
-/// Format versions of bundles.
+/// Format versions of bundles. The newest is written only for databases with a prefilter, so that
+/// earlier releases read all other bundles.
 pub const BUNDLE_FORMATS: Formats = Formats {
     what: "a bundle",
     oldest: 1,
-    written: 1,
+    written: 2,
     renew: "update the server that sent it",
 };
+/// The format of bundles without a prefilter.
+const WITHOUT_PREFILTER: u16 = 1;
 const CHECKSUM_BYTES: usize = 8;
 
 /// The public data of one version of a database, from which a client is made: the scheme's public
@@ -44,6 +49,9 @@ pub struct Bundle {
     pub keyword: Option<KeywordLayout>,
     /// The top of the hash tree over all records; `None` if the database is not verifiable.
     pub commitment_top: Option<[u8; 32]>,
+    /// The filter of the keys, which is fetched separately; `None` without one, and in the bundle
+    /// of a delta, whose public part has the filter itself.
+    pub prefilter: Option<PrefilterSummary>,
 }
 
 impl Bundle {
@@ -55,14 +63,22 @@ impl Bundle {
             .map(KeywordLayout::encode)
             .unwrap_or_default();
 
+        let format = match self.prefilter {
+            Some(_) => BUNDLE_FORMATS.written as u16,
+            None => WITHOUT_PREFILTER,
+        };
+
         let mut writer = Writer::new();
         writer
             .raw(&MAGIC)
-            .u16(BUNDLE_FORMATS.written as u16)
+            .u16(format)
             .u8(self.keyword.is_some().into());
         writer.u8(self.commitment_top.is_some().into());
         writer.bytes(&self.scheme_public).bytes(&keyword);
         writer.raw(self.commitment_top.as_ref().map_or(&[], |top| &top[..]));
+        if let Some(prefilter) = &self.prefilter {
+            prefilter.write(&mut writer);
+        }
 
         with_checksum(writer.finish())
     }
@@ -71,11 +87,12 @@ impl Bundle {
     ///
     /// # Errors
     /// [`CoreError::Malformed`] (magic, flags), [`CoreError::Length`], [`CoreError::Format`],
-    /// [`CoreError::Checksum`], or the errors of [`KeywordLayout::decode`]. The scheme's public
-    /// part is not checked here, but by the scheme.
+    /// [`CoreError::Checksum`], [`CoreError::OutOfBounds`] for the bits of a prefilter, or the
+    /// errors of [`KeywordLayout::decode`]. The scheme's public part is not checked here, but by
+    /// the scheme.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a bundle", bytes);
-        check_beginning(&mut reader, MAGIC, &BUNDLE_FORMATS)?;
+        let format = check_beginning(&mut reader, MAGIC, &BUNDLE_FORMATS)?;
 
         let keyed = reader.u8()?;
         let verifiable = reader.u8()?;
@@ -85,6 +102,11 @@ impl Bundle {
             Some(reader.array()?)
         } else {
             None
+        };
+        let prefilter = if format == WITHOUT_PREFILTER {
+            None
+        } else {
+            Some(PrefilterSummary::read(&mut reader)?)
         };
 
         // Before the layout is decoded: damage must not show as an error of the layout.
@@ -99,20 +121,29 @@ impl Bundle {
             }
         };
 
+        if let Some(prefilter) = &prefilter {
+            prefilter.check()?;
+            if keyword.is_none() {
+                let found = "a prefilter without a layout of keys";
+                return Err(CoreError::malformed("a bundle", found, "both").into());
+            }
+        }
+
         Ok(Self {
             scheme_public: scheme_public.to_vec(),
             keyword,
             commitment_top,
+            prefilter,
         })
     }
 }
 
-/// Checks magic and format version, with which the bytes begin.
+/// Checks magic and format version, with which the bytes begin. Returns the format version.
 pub(crate) fn check_beginning(
     reader: &mut Reader<'_>,
     magic: [u8; 4],
     formats: &Formats,
-) -> Result<()> {
+) -> Result<u16> {
     let found: [u8; 4] = reader.array()?;
     if found != magic {
         let found = papir_core::shown_bytes(&found);
@@ -120,8 +151,9 @@ pub(crate) fn check_beginning(
         return Err(CoreError::malformed(formats.what, found, expected).into());
     }
 
-    formats.check(reader.u16()?.into())?;
-    Ok(())
+    let format = reader.u16()?;
+    formats.check(format.into())?;
+    Ok(format)
 }
 
 /// Checks the checksum, with which the bytes end.

@@ -217,6 +217,7 @@ impl SenderSet {
             scheme_public,
             keyword,
             commitment_top: None,
+            prefilter: None,
         }
         .encode();
         Ok(Self::Table {

@@ -345,6 +345,7 @@ impl Database {
             scheme_public,
             keyword,
             commitment_top: None,
+            prefilter: None,
         }
         .encode()
     }
@@ -527,6 +528,7 @@ mod tests {
             scheme_public: plain.public(),
             keyword: None,
             commitment_top: None,
+            prefilter: None,
         };
         let refused = client_of(&bundle.encode()).map(drop);
         assert!(matches!(

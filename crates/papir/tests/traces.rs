@@ -33,6 +33,7 @@ fn bundle(scheme: &dyn ErasedScheme, count: u64) -> Vec<u8> {
         scheme_public: server.public(),
         keyword: None,
         commitment_top: None,
+        prefilter: None,
     }
     .encode()
 }

@@ -5,8 +5,9 @@ use papir_core::envelope::{self, Header, Kind};
 use papir_core::short::Binding;
 use papir_lookup::Bundle;
 use papir_lookup::delta::{DeltaChanges, DeltaPart};
+use papir_lookup::prefilter::PrefilterSummary;
 
-use super::layouts::small_layout;
+use super::layouts::{small_layout, small_prefilter};
 use crate::{Target, outcome, repair};
 
 const KINDS: [Kind; 4] = [Kind::Public, Kind::Query, Kind::Answer, Kind::Keys];
@@ -79,12 +80,18 @@ pub(super) fn bundle() -> Target {
             scheme_public: scheme_public.clone(),
             keyword: None,
             commitment_top: None,
+            prefilter: None,
         }
         .encode(),
         Bundle {
             scheme_public,
             keyword,
             commitment_top: Some([7; 32]),
+            prefilter: Some(PrefilterSummary {
+                bits: 8,
+                bytes: 1 << 20,
+                hash: [9; 32],
+            }),
         }
         .encode(),
     ];
@@ -113,6 +120,7 @@ pub(super) fn delta() -> Target {
         scheme_public,
         keyword: Some(small_layout()),
         commitment_top: None,
+        prefilter: None,
     };
 
     let part = DeltaPart {
@@ -120,6 +128,7 @@ pub(super) fn delta() -> Target {
         records: None,
         content: None,
         bundle,
+        prefilter: None,
     };
 
     let mut changes = DeltaChanges::default();
@@ -131,6 +140,7 @@ pub(super) fn delta() -> Target {
         DeltaPart {
             records: Some(9),
             content: Some([8; 32]),
+            prefilter: Some(small_prefilter()),
             ..part.clone()
         }
         .encode(),

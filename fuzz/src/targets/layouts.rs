@@ -89,18 +89,29 @@ pub(super) fn filter() -> Target {
     })
 }
 
+/// A prefilter of two blocks.
+fn prefilter_of(bits: u8) -> Prefilter {
+    let mut ids = Vec::new();
+    for first in 0..=255_u8 {
+        ids.push([first; 16]);
+        ids.push([first, 7, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9]);
+    }
+    ids.sort_unstable();
+
+    let ids = KeyIds::decode(&ids.concat()).unwrap();
+    Prefilter::decode(prefilter::of_ids(bits, &ids).unwrap()).unwrap()
+}
+
+/// A prefilter as that of a delta.
+pub(super) fn small_prefilter() -> Prefilter {
+    prefilter_of(4)
+}
+
 /// Prefilters; accepted ones are tested for keys.
 pub(super) fn prefilter() -> Target {
     let layout = small_layout();
-    let mut ids = Vec::new();
-    for first in 0..=255_u8 {
-        ids.extend_from_slice(&[first; 16]);
-        ids.extend_from_slice(&[first, first.wrapping_mul(7) | first, 9, 9].repeat(4));
-    }
-    ids.as_chunks_mut::<16>().0.sort_unstable();
-    let ids = KeyIds::decode(&ids).unwrap();
+    let seeds = [4, 24].map(|bits| prefilter_of(bits).as_bytes().to_vec());
 
-    let seeds = [4, 24].map(|bits| prefilter::of_ids(bits, &ids).unwrap());
     Target::new(seeds.to_vec(), move |input| {
         let decoded = Prefilter::decode(input.to_vec());
         let Ok(filter) = &decoded else {

@@ -14,6 +14,7 @@ use crate::delta::{DeltaPart, MAX_QUERIES_BYTES};
 use crate::error::{Error, Result};
 use crate::ids::KeyId;
 use crate::layout::KeywordLayout;
+use crate::prefilter::{Prefilter, PrefilterSummary};
 use database::{DatabaseClient, DatabaseLookups, Need, PreparedLookups};
 
 pub use pending::{AnswerLengths, Pending};
@@ -23,6 +24,10 @@ pub use pending::{AnswerLengths, Pending};
 pub struct Lookup {
     base: Arc<DatabaseClient>,
     delta: Option<Delta>,
+    /// The filter of the base's keys that its public part states.
+    stated_prefilter: Option<PrefilterSummary>,
+    /// That filter, once it is fetched.
+    prefilter: Option<Arc<Prefilter>>,
 }
 
 /// The client of a delta, and the number of records with it.
@@ -31,6 +36,8 @@ struct Delta {
     database: Arc<DatabaseClient>,
     /// Number of records of base and delta together; `None` for a database with keys.
     records: Option<u64>,
+    /// The filter of the changed keys.
+    prefilter: Option<Arc<Prefilter>>,
 }
 
 impl Lookup {
@@ -79,7 +86,71 @@ impl Lookup {
         Ok(Self {
             base: Arc::new(base),
             delta: None,
+            stated_prefilter: None,
+            prefilter: None,
         })
+    }
+
+    /// Returns the same client with the statement of the filter in the base's public part; `None`
+    /// for a base without a filter.
+    #[must_use]
+    pub fn stating_prefilter(self, stated: Option<PrefilterSummary>) -> Self {
+        Self {
+            stated_prefilter: stated,
+            ..self
+        }
+    }
+
+    /// Returns the same client with the filter of the base that its public part states.
+    ///
+    /// # Errors
+    /// [`CoreError::Malformed`] if the public part states no filter, and the errors of
+    /// [`Prefilter::verified`].
+    pub fn with_prefilter(self, bytes: Vec<u8>) -> Result<Self> {
+        let Some(stated) = &self.stated_prefilter else {
+            let expected = "none, as in the public part";
+            return Err(CoreError::malformed("a database", "a prefilter", expected).into());
+        };
+
+        let filter = Prefilter::verified(bytes, stated)?;
+        Ok(Self {
+            prefilter: Some(Arc::new(filter)),
+            ..self
+        })
+    }
+
+    /// The filter of the base that its public part states, whether or not this client has it;
+    /// `None` for a base without a filter.
+    pub fn stated_prefilter(&self) -> Option<&PrefilterSummary> {
+        self.stated_prefilter.as_ref()
+    }
+
+    /// The filter of the base; `None` if this client has none.
+    pub fn prefilter(&self) -> Option<&Prefilter> {
+        self.prefilter.as_deref()
+    }
+
+    /// Returns true if a filter excludes what is wanted, so that it is absent. Returns false
+    /// without filters, if only one of base and delta has one, and for an index.
+    ///
+    /// Its time depends on the key. A client that sends nothing for an excluded key tells the
+    /// service that it looked up a key that is probably present whenever it sends something.
+    pub fn excludes_vartime(&self, wanted: Wanted<'_>) -> bool {
+        let Wanted::Key(key) = wanted else {
+            return false;
+        };
+
+        let (Some(filter), Some(layout)) = (&self.prefilter, &self.base.keyword) else {
+            return false;
+        };
+        if filter.may_have_vartime(layout, key) {
+            return false;
+        }
+
+        match &self.delta {
+            None => true,
+            Some(delta) => delta.excludes_vartime(key),
+        }
     }
 
     /// Returns the same client with a delta, which replaces an earlier one. `client` is the client
@@ -105,10 +176,11 @@ impl Lookup {
         let delta = Delta {
             database: Self::new_verifying(client, keyword, top)?.base,
             records: delta.records,
+            prefilter: delta.prefilter.clone().map(Arc::new),
         };
         Ok(Self {
-            base: Arc::clone(&self.base),
             delta: Some(delta),
+            ..self.clone()
         })
     }
 
@@ -154,8 +226,17 @@ impl Lookup {
     #[must_use]
     pub fn without_delta(&self) -> Self {
         Self {
-            base: Arc::clone(&self.base),
             delta: None,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the same client without the filter of the base, which then excludes nothing.
+    #[must_use]
+    pub fn without_prefilter(&self) -> Self {
+        Self {
+            prefilter: None,
+            ..self.clone()
         }
     }
 
@@ -385,6 +466,14 @@ fn proofs_words(proven: bool) -> &'static str {
 }
 
 impl Delta {
+    /// Returns true if the delta has a filter, and the filter excludes this key.
+    fn excludes_vartime(&self, key: &[u8]) -> bool {
+        match (&self.prefilter, &self.database.keyword) {
+            (Some(filter), Some(layout)) => !filter.may_have_vartime(layout, key),
+            _ => false,
+        }
+    }
+
     /// Makes the queries to the delta for these lookups.
     fn prepare(&self, wanted: &[Wanted<'_>], rng: &mut dyn CryptoRng) -> Result<PreparedLookups> {
         let needs = wanted

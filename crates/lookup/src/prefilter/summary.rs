@@ -1,10 +1,10 @@
 //! Statement of a database's filter in its public part.
 
 use papir_core::Result as CoreResult;
-use papir_core::codec::Reader;
+use papir_core::codec::{Reader, Writer};
 
-use super::PREFILTER_FORMATS;
 use super::header::read_header;
+use super::{PREFILTER_FORMATS, check_bits};
 
 /// The filter of a database, as its public part states it. Clients verify the filter that they
 /// fetch against the hash.
@@ -19,6 +19,9 @@ pub struct PrefilterSummary {
 }
 
 impl PrefilterSummary {
+    /// Length in bytes that a summary adds to a public part.
+    pub const BYTES: u64 = 1 + 8 + 32;
+
     /// States a filter with this hash, whose header it reads.
     ///
     /// # Errors
@@ -39,5 +42,25 @@ impl PrefilterSummary {
     /// The errors of [`PrefilterSummary::of`].
     pub fn hashed(filter: &[u8]) -> CoreResult<Self> {
         Self::of(filter, *blake3::hash(filter).as_bytes())
+    }
+
+    /// Appends bits, length and hash.
+    pub(crate) fn write(&self, writer: &mut Writer) {
+        writer.u8(self.bits).u64(self.bytes).raw(&self.hash);
+    }
+
+    /// Reads what [`PrefilterSummary::write`] has written. The caller checks the bits, after the
+    /// checksum.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> CoreResult<Self> {
+        Ok(Self {
+            bits: reader.u8()?,
+            bytes: reader.u64()?,
+            hash: reader.array()?,
+        })
+    }
+
+    /// Checks the bits that a public part states.
+    pub(crate) fn check(&self) -> CoreResult<()> {
+        check_bits(self.bits)
     }
 }

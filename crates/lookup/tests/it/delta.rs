@@ -46,12 +46,14 @@ impl Pair {
             scheme_public: delta.public(),
             keyword: Some(layout),
             commitment_top: None,
+            prefilter: None,
         };
         let part = DeltaPart {
             base: base.version(),
             records,
             content: None,
             bundle,
+            prefilter: None,
         };
         assert_eq!(DeltaPart::decode(&part.encode()).unwrap(), part);
         let client = plain().client(&part.bundle.scheme_public).unwrap();
@@ -268,12 +270,14 @@ fn deltas_of_other_databases_are_refused() {
         scheme_public: pair.delta.public(),
         keyword: Some(layout),
         commitment_top: None,
+        prefilter: None,
     };
     let part = DeltaPart {
         base: pair.base.version(),
         records: None,
         content: None,
         bundle,
+        prefilter: None,
     };
     let with = |part: &DeltaPart| {
         below

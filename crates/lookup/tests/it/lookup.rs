@@ -137,12 +137,14 @@ fn layouts_whose_lookups_are_longer_than_any_message_are_refused() {
         scheme_public: server.public(),
         keyword: Some(endless.clone()),
         commitment_top: None,
+        prefilter: None,
     };
     let delta = DeltaPart {
         base: base.version(),
         records: None,
         content: None,
         bundle,
+        prefilter: None,
     };
     for refused in [
         Lookup::new(client(), Some(endless)),
@@ -231,6 +233,7 @@ fn bundles_round_trip_and_damaged_ones_are_refused() {
             scheme_public: server.public(),
             keyword,
             commitment_top: None,
+            prefilter: None,
         };
         let encoded = bundle.encode();
         assert_eq!(Bundle::decode(&encoded).unwrap(), bundle);

@@ -9,5 +9,6 @@ mod estimate;
 mod lookup;
 mod outside;
 mod overhead;
+mod prefilter;
 mod table;
 mod update;

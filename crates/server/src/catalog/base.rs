@@ -122,6 +122,7 @@ impl Base {
             scheme_public: self.server.public(),
             keyword: self.keyword.clone(),
             commitment_top: self.commitment_top,
+            prefilter: None,
         };
         bundle.encode().into()
     }

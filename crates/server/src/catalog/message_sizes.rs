@@ -55,6 +55,7 @@ impl MessageSizes {
             scheme_public: Vec::new(),
             keyword: keyword.cloned(),
             commitment_top: is_verifiable.then_some([0; 32]),
+            prefilter: None,
         };
         let layout_bytes = layout.encode().len() as u64;
 

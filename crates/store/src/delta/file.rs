@@ -215,7 +215,9 @@ impl Delta {
                 scheme_public: self.server.public(),
                 keyword: Some(self.layout.clone()),
                 commitment_top: self.commitment_top,
+                prefilter: None,
             },
+            prefilter: None,
         }
     }
 }

@@ -101,7 +101,9 @@ pub(crate) fn write(
                 scheme_public: server.public(),
                 keyword: Some(arranged.layout.clone()),
                 commitment_top: top,
+                prefilter: None,
             },
+            prefilter: None,
         };
         log = Some(signing.put_delta(&part.encode(), sink)?);
         Ok(())

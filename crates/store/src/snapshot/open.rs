@@ -307,6 +307,7 @@ impl Snapshot {
             scheme_public: self.server.public(),
             keyword: self.keyword.clone(),
             commitment_top: self.commitment_top,
+            prefilter: None,
         }
     }
 }

@@ -125,6 +125,7 @@ impl<'a> Signing<'a> {
             scheme_public: version.public.clone(),
             keyword: version.keyword.cloned(),
             commitment_top: version.commitment.map(|one| *one.top()),
+            prefilter: None,
         };
         let public = bundle.encode();
 

@@ -107,6 +107,7 @@ fn replay(fixture: &Path) {
             scheme_public: server.public(),
             keyword: None,
             commitment_top: None,
+            prefilter: None,
         };
         (server, found)
     };

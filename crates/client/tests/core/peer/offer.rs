@@ -36,6 +36,7 @@ impl Offer {
             scheme_public,
             keyword: keyword.clone(),
             commitment_top: None,
+            prefilter: None,
         }
         .encode();
         Self {
@@ -53,6 +54,7 @@ impl Offer {
             scheme_public,
             keyword: self.keyword.clone(),
             commitment_top: Some(top),
+            prefilter: None,
         };
         Self {
             bundle: Arc::new(bundle.encode()),
