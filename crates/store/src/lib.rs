@@ -50,7 +50,8 @@ pub use follow::{FollowOptions, Follower, OnBadRow, SlotOptions, Step, TornRow};
 pub use publish::check_output;
 pub use snapshot::{
     BucketSummary, Followed, KeywordSummary, Metadata, OpenOptions, SectionInfo, Sign, Snapshot,
-    SourceSummary, Verifier, division_of, is_database_name, open_shard, parse_timestamp, timestamp,
+    SourceSummary, StoredPrefilter, Verifier, division_of, is_database_name, open_shard,
+    parse_timestamp, timestamp,
 };
 #[cfg(feature = "parquet")]
 pub use source::each_arrow_row;

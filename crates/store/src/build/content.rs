@@ -30,15 +30,18 @@ pub(super) struct Keys {
     pub(super) lengths: Lengths,
     /// The bucket target of the build.
     pub(super) bucket: BucketTarget,
+    /// The encoded filter of the keys, once it is made.
+    pub(super) prefilter: Option<Blob>,
 }
 
 /// Bytes of the encoded id of a key.
 pub(super) const ID_BYTES: u64 = 16;
 
 impl Keys {
-    /// Bytes of the layout and the ids in a snapshot.
+    /// Bytes of the layout, the ids and the filter in a snapshot.
     pub(super) fn stored_bytes(&self) -> u64 {
-        self.report.layout_bytes + ID_BYTES * self.report.entries
+        let filter = self.prefilter.as_ref().map_or(0, |filter| filter.len());
+        self.report.layout_bytes + ID_BYTES * self.report.entries + filter as u64
     }
 }
 
@@ -144,6 +147,7 @@ fn arrange_keys(
         report,
         lengths,
         bucket: table.bucket,
+        prefilter: None,
     };
     Ok((records, keys))
 }

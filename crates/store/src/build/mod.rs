@@ -6,6 +6,7 @@ mod lengths;
 mod options;
 mod outside;
 mod parts;
+mod prefilter;
 mod random;
 mod scratch;
 mod survey;
@@ -19,13 +20,16 @@ use papir_core::scratch::{InMemory, Scratch};
 use papir_core::{
     Description, Error as CoreError, Goal, Records, Result as CoreResult, Run, Sizes,
 };
+use papir_lookup::prefilter::PrefilterSummary;
 use papir_lookup::{Commitment, TableReport};
 use rand_core::CryptoRng;
 
 use crate::delta;
 use crate::error::{Error, Result};
 use crate::file::{is_standard_input, name_of};
-use crate::publish::{Keyword, Readers, SnapshotContents, check_room, save, sign};
+use crate::publish::{
+    Keyword, PrefilterContents, Readers, SnapshotContents, check_room, save, sign,
+};
 use crate::snapshot::{
     KeywordSummary, Metadata, Signing, SourceSummary, newest_leaf, prove, timestamp,
 };
@@ -54,6 +58,8 @@ pub struct BuildReport {
     pub description: Description,
     /// Sizes of the keyword table; `None` if records are looked up by index.
     pub table: Option<TableReport>,
+    /// Bits, length and hash of the filter of the keys; `None` without one.
+    pub prefilter: Option<PrefilterSummary>,
     /// Rows of the source that were skipped.
     pub skipped: Vec<SkippedRow>,
     /// The snapshot's length in bytes.
@@ -173,10 +179,11 @@ impl<'a> Build<'a> {
         if let Some(memory) = options.memory {
             return build_bounded(&finish, memory, preparation.bucket, run);
         }
-        let content = match self.records {
+        let mut content = match self.records {
             Some(records) => content_of(records),
             None => read(options, preparation.bucket, run)?,
         };
+        prefilter::add(options, &mut content)?;
         finish.run_in_memory(content, run)
     }
 
@@ -255,7 +262,8 @@ fn build_bounded(
     // Drawn from the folder's seed: an interrupted build draws the same bytes again, so that the
     // parts which it left fit to those that are still missing.
     let mut rng = folder.rng();
-    let content = outside::read(options, bucket, &mut folder, &mut rng, run.progress)?;
+    let mut content = outside::read(options, bucket, &mut folder, &mut rng, run.progress)?;
+    prefilter::add_outside(options, &mut content, &mut folder)?;
 
     // Before hours of work: the scheme's form of the records is no shorter than they are.
     let least = content.records.shape().total_bytes() + keys_bytes(content.keyword.as_ref());
@@ -337,9 +345,15 @@ impl Finish<'_> {
             Some(keys) => Some(owned(options, keys, run.rng)?),
             None => None,
         };
+        let filter = keyword.as_ref().and_then(|keys| keys.prefilter.as_deref());
+        let prefilter = match filter {
+            Some(filter) => Some(PrefilterContents::new(filter)?),
+            None => None,
+        };
         let prepared = SnapshotContents {
             metadata: &metadata,
             keyword: owned,
+            prefilter,
             commitment: commitment.as_ref(),
             server: server.as_ref(),
         };
@@ -348,6 +362,7 @@ impl Finish<'_> {
         Ok(BuildReport {
             metadata,
             description: server.describe(),
+            prefilter: prefilter.map(|prefilter| prefilter.summary),
             table: keyword.map(|keys| keys.report),
             skipped,
             snapshot_bytes,
@@ -473,6 +488,7 @@ fn metadata(
         clients_may_see: goal
             .filter(|_| options.chooses_scheme())
             .map(|_| options.clients_may_see.name().to_owned()),
+        prefilter: options.prefilter,
         updated: None,
         updates: 0,
         followed: None,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use papir_checkpoint::{Certificate, Leaf, Log};
 use papir_core::erased::ErasedScheme;
 use papir_core::{Error as CoreError, FailureBound, FileLock, Goal, NotPrivate, OwnerKey, Privacy};
+use papir_lookup::prefilter::check_bits;
 use papir_lookup::{BucketTarget, MAX_VALUE_BYTES, OnDuplicate};
 use papir_schemes::default_scheme::{ClientsMaySee, DEFAULT, REFERENCE};
 use papir_schemes::depir::evaluation::Tables;
@@ -102,6 +103,10 @@ pub struct BuildOptions {
     pub tasks: Option<TaskOptions>,
     /// Adds to each record a proof against the database's root; see [`papir_lookup::Commitment`].
     pub verifiable: bool,
+    /// Adds a filter of the keys with these bits, with which clients look up only keys that may
+    /// exist; `None` for no filter. The service then learns of a request that its client looked up
+    /// a key that is probably present; see [`papir_lookup::prefilter`].
+    pub prefilter: Option<u8>,
     /// Free room of the keyword table for keys added by later updates, in per cent.
     pub room: u32,
     /// The snapshot file; an existing one is replaced. It must not be the source. In the folder of
@@ -157,6 +162,7 @@ impl BuildOptions {
             memory: None,
             tasks: None,
             verifiable: false,
+            prefilter: None,
             room: 0,
             out: out.into(),
             force: false,
@@ -334,6 +340,28 @@ impl BuildOptions {
         }
     }
 
+    /// Refuses a filter of no keys, of keys that are secret, and of other bits.
+    fn check_prefilter(&self) -> Result<()> {
+        let Some(bits) = self.prefilter else {
+            return Ok(());
+        };
+        check_bits(bits)?;
+
+        if self.encrypt.is_some() {
+            return Err(Error::options(
+                "a prefilter of an encrypted database",
+                "none: it would show the service which keys there are",
+            ));
+        }
+        if !self.keyed() {
+            return Err(Error::options(
+                "a prefilter of a database without keys",
+                "a key column",
+            ));
+        }
+        Ok(())
+    }
+
     /// Returns whether records are looked up by key.
     pub(super) fn keyed(&self) -> bool {
         self.key.is_some() || self.format().has_keys()
@@ -418,6 +446,7 @@ impl BuildOptions {
         // Before the source is looked at: these refusals need no file, and a missing file would
         // hide them.
         self.check_key()?;
+        self.check_prefilter()?;
         self.check_tasks()?;
         self.check_memory()?;
 

@@ -8,13 +8,15 @@ use papir_checkpoint::Log;
 use papir_core::erased::{ErasedServer, scheme_of};
 use papir_core::{Error as CoreError, FileLock, Result as CoreResult, Version};
 use papir_lookup::delta::{DeltaChanges, DeltaPart};
+use papir_lookup::prefilter::Prefilter;
 use papir_lookup::{Bundle, Commitment, KeywordLayout};
 use papir_schemes::registry;
 
 use super::metadata::DeltaMetadata;
 use crate::error::{Error, Result};
 use crate::file::{
-    CHECKPOINT, DELTA, DELTA_CHANGES, KEYWORD, Sections, map, open_regular, open_regular_with, read,
+    CHECKPOINT, DELTA, DELTA_CHANGES, KEYWORD, PREFILTER, Sections, map, open_regular,
+    open_regular_with, read,
 };
 use crate::publish::{delta_of, keep_access, kept_path, split};
 use crate::snapshot::{OpenOptions, Snapshot, commitment_top, content_hash};
@@ -29,6 +31,8 @@ pub struct Delta {
     pub server: Box<dyn ErasedServer>,
     /// The layout of that table.
     pub layout: KeywordLayout,
+    /// The filter of the changed keys; `None` beside a base without a filter.
+    pub prefilter: Option<Prefilter>,
     /// The top of the hash tree over the table's records, if the base is verifiable.
     pub commitment_top: Option<[u8; 32]>,
     /// The log with the owner's signed checkpoint; `None` if the base is not signed.
@@ -151,6 +155,10 @@ impl Delta {
         let base: Version = metadata.base.parse()?;
         let server = registry::by_id(scheme_of(&file)?)?.load(&file)?;
         let layout = KeywordLayout::decode(&file.blob(KEYWORD)?)?;
+        let prefilter = match file.find(PREFILTER) {
+            Some(_) => Some(Prefilter::decode(file.blob(PREFILTER)?.to_vec())?),
+            None => None,
+        };
         let commitment_top = commitment_top(&file)?;
         check_agreement(&metadata, server.as_ref(), &layout, commitment_top)?;
 
@@ -159,6 +167,7 @@ impl Delta {
             base,
             server,
             layout,
+            prefilter,
             commitment_top,
             log: None,
             file_bytes,
@@ -217,7 +226,7 @@ impl Delta {
                 commitment_top: self.commitment_top,
                 prefilter: None,
             },
-            prefilter: None,
+            prefilter: self.prefilter.clone(),
         }
     }
 }

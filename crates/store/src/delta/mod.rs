@@ -9,6 +9,7 @@
 //! | `delta` | [`DeltaMetadata`] |
 //! | `delta.changes` | all changes since the base ([`DeltaChanges`]): only the owner needs them |
 //! | `keyword` | the layout of the table of changes |
+//! | `prefilter` | the filter of the changed keys, if the base has a filter |
 //! | `commitment` | the top of the hash tree over its records, if the base is verifiable |
 //! | `scheme.*` | the prepared table |
 //! | `checkpoint` | the log of a signed base, with a leaf for this delta |

@@ -7,13 +7,14 @@ use papir_checkpoint::Leaf;
 use papir_core::sections::SectionSink;
 use papir_core::{Error as CoreError, FailureBound, Goal, Run, Target, Version};
 use papir_lookup::delta::{DeltaChanges, DeltaPart, SCHEME, table};
+use papir_lookup::prefilter::{self, Prefilter};
 use papir_lookup::{Bundle, KeywordLayout};
 use papir_schemes::registry;
 
 use super::file::delta_file;
 use super::metadata::DeltaMetadata;
 use crate::error::Result;
-use crate::file::{COMMITMENT, DELTA, DELTA_CHANGES, KEYWORD};
+use crate::file::{COMMITMENT, DELTA, DELTA_CHANGES, KEYWORD, PREFILTER};
 use crate::publish::{Readers, SchemeSections, publish};
 use crate::snapshot::{Followed, Signing, content_hash, newest_leaf, prove, timestamp};
 
@@ -23,6 +24,8 @@ pub(crate) struct DeltaBase<'a> {
     pub(crate) version: Version,
     /// The layout of a base with keys.
     pub(crate) layout: Option<&'a KeywordLayout>,
+    /// The bits of the base's filter of its keys.
+    pub(crate) prefilter: Option<u8>,
     /// Number of records of base and delta together; `None` for a base with keys.
     pub(crate) records: Option<u64>,
     /// The bound on failures of the base, which is the delta's, too.
@@ -67,6 +70,10 @@ pub(crate) fn write(
             Ok(scheme.setup_candidate(&candidate.parameters, records, run.rng, run.progress)?)
         },
     )?;
+    let prefilter = match base.prefilter {
+        Some(bits) => Some(Prefilter::decode(prefilter::of_ids(bits, &arranged.ids)?)?),
+        None => None,
+    };
     let top = commitment.as_ref().map(|commitment| *commitment.top());
 
     let metadata = metadata_of(base, changes, server.version());
@@ -81,6 +88,9 @@ pub(crate) fn write(
         sink.put(DELTA, &[&json])?;
         sink.put(DELTA_CHANGES, &[&changes.encode()])?;
         sink.put(KEYWORD, &[&arranged.layout.encode()])?;
+        if let Some(prefilter) = &prefilter {
+            sink.put(PREFILTER, &[prefilter.as_bytes()])?;
+        }
         if let Some(top) = top {
             sink.put(COMMITMENT, &[&top])?;
         }
@@ -103,7 +113,7 @@ pub(crate) fn write(
                 commitment_top: top,
                 prefilter: None,
             },
-            prefilter: None,
+            prefilter,
         };
         log = Some(signing.put_delta(&part.encode(), sink)?);
         Ok(())

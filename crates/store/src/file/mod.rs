@@ -39,7 +39,7 @@ pub use open::open_regular;
 pub(crate) use open::open_regular_with;
 pub use section_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
 pub(crate) use section_names::{
-    CHUNKS, COMMITMENT, DELTA, DELTA_CHANGES, KEYWORD, METADATA, SCHEME, SET,
+    CHUNKS, COMMITMENT, DELTA, DELTA_CHANGES, KEYWORD, METADATA, PREFILTER, SCHEME, SET,
 };
 pub use sections::Verify;
 pub(crate) use sections::{FilePiece, Sections, VerifiedParts};

@@ -6,6 +6,8 @@ pub(crate) const METADATA: &str = "metadata";
 pub(crate) const SET: &str = "psi";
 /// The section of the keyword layout.
 pub(crate) const KEYWORD: &str = "keyword";
+/// The section of the filter of the keys.
+pub(crate) const PREFILTER: &str = "prefilter";
 /// The section of the top of the hash tree, in a verifiable database.
 pub(crate) const COMMITMENT: &str = "commitment";
 /// The section of the keys' ids. Only the owner needs them, for updates.

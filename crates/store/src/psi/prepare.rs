@@ -236,6 +236,7 @@ impl Set<'_> {
         let prepared = SnapshotContents {
             metadata: &metadata,
             keyword: Some(Keyword::new(None, &table.layout, &table.ids, run.rng)?),
+            prefilter: None,
             commitment: None,
             server,
         };
@@ -286,6 +287,7 @@ impl Set<'_> {
             )),
             goal: Some(Goal::Balanced.name().to_owned()),
             clients_may_see: None,
+            prefilter: None,
             updated: None,
             updates: 0,
             followed: None,

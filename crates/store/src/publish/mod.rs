@@ -22,7 +22,9 @@ use crate::file::{SnapshotWriter, check_disk, open_regular};
 
 pub use output::check_output;
 pub(crate) use output::{check_special, resolved, same_file, split};
-pub(crate) use save::{Keyword, SchemeSections, SnapshotContents, SnapshotFile, put, save, sign};
+pub(crate) use save::{
+    Keyword, PrefilterContents, SchemeSections, SnapshotContents, SnapshotFile, put, save, sign,
+};
 pub(crate) use version_names::{
     DELTA_SUFFIX, VersionFile, belongs_to, delta_of, files_of_versions, kept_path,
 };

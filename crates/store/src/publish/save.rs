@@ -8,13 +8,14 @@ use papir_checkpoint::Log;
 use papir_core::erased::ErasedServer;
 use papir_core::sections::SectionSink;
 use papir_core::{Error as CoreError, OwnerKey, Progress, Result as CoreResult};
+use papir_lookup::prefilter::PrefilterSummary;
 use papir_lookup::{Commitment, KeyIds, KeywordLayout};
 use rand_core::CryptoRng;
 
 use super::{Readers, publish};
 use crate::error::Result;
 use crate::file::{
-    COMMITMENT, KEYWORD, METADATA, OWNER_KEYS, SCHEME, SEALED_OWNER_KEYS, SnapshotWriter,
+    COMMITMENT, KEYWORD, METADATA, OWNER_KEYS, PREFILTER, SCHEME, SEALED_OWNER_KEYS, SnapshotWriter,
 };
 use crate::snapshot::{Metadata, Signed, Signing, seal};
 
@@ -22,6 +23,7 @@ use crate::snapshot::{Metadata, Signed, Signing, seal};
 pub(crate) struct SnapshotContents<'a> {
     pub(crate) metadata: &'a Metadata,
     pub(crate) keyword: Option<Keyword<'a>>,
+    pub(crate) prefilter: Option<PrefilterContents<'a>>,
     pub(crate) commitment: Option<&'a Commitment>,
     pub(crate) server: &'a dyn ErasedServer,
 }
@@ -33,8 +35,26 @@ impl SnapshotContents<'_> {
             database: &self.metadata.name,
             public: self.server.public(),
             keyword: self.keyword.as_ref().map(|keyword| keyword.layout),
+            prefilter: self.prefilter.map(|prefilter| prefilter.summary),
             commitment: self.commitment,
         }
+    }
+}
+
+/// The filter of the keys, as its section and as the public part states it.
+#[derive(Clone, Copy)]
+pub(crate) struct PrefilterContents<'a> {
+    bytes: &'a [u8],
+    pub(crate) summary: PrefilterSummary,
+}
+
+impl<'a> PrefilterContents<'a> {
+    /// Takes an encoded filter, and hashes it.
+    pub(crate) fn new(bytes: &'a [u8]) -> CoreResult<Self> {
+        Ok(Self {
+            bytes,
+            summary: PrefilterSummary::hashed(bytes)?,
+        })
     }
 }
 
@@ -137,6 +157,9 @@ pub(crate) fn put(
     {
         sink.put(KEYWORD, &[&layout.encode()])?;
         sink.put(section, &[ids])?;
+    }
+    if let Some(prefilter) = &prepared.prefilter {
+        sink.put(PREFILTER, &[prefilter.bytes])?;
     }
     if let Some(commitment) = prepared.commitment {
         sink.put(COMMITMENT, &[commitment.top()])?;

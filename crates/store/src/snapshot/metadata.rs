@@ -41,6 +41,9 @@ pub struct Metadata {
     /// scheme.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients_may_see: Option<String>,
+    /// The bits of the filter of the keys; absent without one. Updates make the filter again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefilter: Option<u8>,
     /// Time of the last update, in the format of `created`.
     #[serde(default)]
     pub updated: Option<String>,

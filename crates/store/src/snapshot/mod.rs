@@ -30,7 +30,7 @@ pub use metadata::{
 pub(crate) use name::check_name;
 pub use name::is_database_name;
 pub(crate) use open::commitment_top;
-pub use open::{OpenOptions, SectionInfo, Snapshot};
+pub use open::{OpenOptions, SectionInfo, Snapshot, StoredPrefilter};
 pub(crate) use sealed_ids::seal;
 pub use shard::{division_of, open_shard};
 pub use signing::Sign;

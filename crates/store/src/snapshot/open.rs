@@ -8,9 +8,10 @@ use papir_checkpoint::{Base, Log};
 use papir_core::certificate::FailureCertificate;
 use papir_core::erased::{Combined, ErasedScheme, ErasedServer, Shards, parameters_of, scheme_of};
 use papir_core::{
-    Error as CoreError, NotPrivate, OwnerKey, PreparedRecords, Records, Result as CoreResult,
+    Blob, Error as CoreError, NotPrivate, OwnerKey, PreparedRecords, Records, Result as CoreResult,
     Shape, Version,
 };
+use papir_lookup::prefilter::PrefilterSummary;
 use papir_lookup::{Bundle, Commitment, KeyIds, KeywordLayout, PlainRecords};
 use papir_schemes::registry;
 
@@ -20,8 +21,8 @@ use super::sealed_ids;
 use super::verifier::Verifier;
 use crate::error::{Error, Result};
 use crate::file::{
-    CHECKPOINT, COMMITMENT, DELTA, KEYWORD, METADATA, OWNER_KEYS, SEALED_OWNER_KEYS, SET, Section,
-    Sections, VerifiedParts, Verify, map, read,
+    CHECKPOINT, COMMITMENT, DELTA, KEYWORD, METADATA, OWNER_KEYS, PREFILTER, SEALED_OWNER_KEYS,
+    SET, Section, Sections, VerifiedParts, Verify, map, read,
 };
 
 /// Options of opening a snapshot.
@@ -74,6 +75,15 @@ impl SectionInfo {
     }
 }
 
+/// The filter of a snapshot's keys, which clients fetch.
+#[derive(Clone)]
+pub struct StoredPrefilter {
+    /// Its bits, length and hash.
+    pub summary: PrefilterSummary,
+    /// The encoded filter, in the file or in memory.
+    pub bytes: Blob,
+}
+
 /// A prepared database in a snapshot file.
 pub struct Snapshot {
     /// The database's metadata.
@@ -82,6 +92,8 @@ pub struct Snapshot {
     pub server: Box<dyn ErasedServer>,
     /// The layout of the keys; `None` if records are looked up by index.
     pub keyword: Option<KeywordLayout>,
+    /// The filter of the keys; `None` without one.
+    pub prefilter: Option<StoredPrefilter>,
     /// The top of the hash tree over all records; `None` if the database is not verifiable.
     pub commitment_top: Option<[u8; 32]>,
     /// The log with the owner's signed checkpoint; `None` if the database is not signed.
@@ -307,7 +319,7 @@ impl Snapshot {
             scheme_public: self.server.public(),
             keyword: self.keyword.clone(),
             commitment_top: self.commitment_top,
-            prefilter: None,
+            prefilter: self.prefilter.as_ref().map(|filter| filter.summary),
         }
     }
 }
@@ -324,6 +336,7 @@ fn load(
         Some(_) => Some(KeywordLayout::decode(&file.blob(KEYWORD)?)?),
         None => None,
     };
+    let prefilter = stored_prefilter(&file, &metadata)?;
     let commitment_top = commitment_top(&file)?;
     check_agreement(&metadata, server.as_ref(), keyword.as_ref(), commitment_top)?;
 
@@ -331,6 +344,7 @@ fn load(
         metadata,
         server,
         keyword,
+        prefilter,
         commitment_top,
         checkpoint: None,
         sections: file.table().iter().map(SectionInfo::of).collect(),
@@ -345,6 +359,31 @@ fn load(
 /// and the server asks its operator before serving.
 pub(crate) fn scheme_in(file: &Sections) -> CoreResult<Box<dyn ErasedScheme>> {
     Ok(registry::by_id(scheme_of(file)?)?.allow_insecure(NotPrivate::acknowledged()))
+}
+
+/// The filter of the keys; `None` without one. Reads its header only.
+fn stored_prefilter(file: &Sections, metadata: &Metadata) -> CoreResult<Option<StoredPrefilter>> {
+    let found = match file.find(PREFILTER) {
+        Some(section) => {
+            let bytes = file.blob(PREFILTER)?;
+            // The table has the hash already, which is verified as those of other sections are.
+            let summary = PrefilterSummary::of(&bytes, section.hash)?;
+            Some(StoredPrefilter { summary, bytes })
+        }
+        None => None,
+    };
+
+    // Each section has a checksum of its own: sections of two files could be put together.
+    let bits = found.as_ref().map(|filter| filter.summary.bits);
+    if bits == metadata.prefilter {
+        return Ok(found);
+    }
+    let words = |bits: Option<u8>| bits.map_or_else(|| "none".to_owned(), |bits| bits.to_string());
+    Err(CoreError::malformed(
+        "the bits of section `prefilter`",
+        words(bits),
+        format!("{}, as in the metadata", words(metadata.prefilter)),
+    ))
 }
 
 /// The top of the hash tree over all records; `None` if the database is not verifiable.

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use papir_checkpoint::{Base, Certificate, Leaf, Log, SigningKey, Statement, public_part_hash};
 use papir_core::sections::SectionSink;
+use papir_lookup::prefilter::PrefilterSummary;
 use papir_lookup::{Bundle, Commitment, KeywordLayout};
 
 use super::content_hash::content_hash;
@@ -59,6 +60,7 @@ pub(crate) struct Signed<'a> {
     pub(crate) database: &'a str,
     pub(crate) public: Vec<u8>,
     pub(crate) keyword: Option<&'a KeywordLayout>,
+    pub(crate) prefilter: Option<PrefilterSummary>,
     pub(crate) commitment: Option<&'a Commitment>,
 }
 
@@ -125,7 +127,7 @@ impl<'a> Signing<'a> {
             scheme_public: version.public.clone(),
             keyword: version.keyword.cloned(),
             commitment_top: version.commitment.map(|one| *one.top()),
-            prefilter: None,
+            prefilter: version.prefilter,
         };
         let public = bundle.encode();
 

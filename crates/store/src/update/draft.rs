@@ -242,6 +242,7 @@ pub(super) fn base_of<'a>(
         name: &base.metadata.name,
         version: base.server.version(),
         layout: base.keyword.as_ref(),
+        prefilter: base.metadata.prefilter,
         records,
         failure: description.failure_bound,
         followed: None,

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use papir_checkpoint::Log;
 use papir_core::{Run, Version};
+use papir_lookup::prefilter;
 use papir_lookup::update::ChangeCounts;
 
 use super::options::UpdateOptions;
@@ -12,7 +13,7 @@ use super::prepare::{Next, NextKeys};
 use super::report::UpdateReport;
 use crate::delta::lock_deltas;
 use crate::error::Result;
-use crate::publish::{Keyword, Readers, SnapshotContents, SnapshotFile, save};
+use crate::publish::{Keyword, PrefilterContents, Readers, SnapshotContents, SnapshotFile, save};
 use crate::snapshot::{KeywordSummary, Metadata, Signed, newest_leaf, timestamp};
 use crate::versions;
 
@@ -49,9 +50,20 @@ impl Publication<'_> {
             None => None,
         };
 
+        // Of all keys after the update, so that removed ones are gone.
+        let filter = match (metadata.prefilter, &self.next.keyword) {
+            (Some(bits), Some(keys)) => Some(prefilter::of_ids(bits, &keys.ids)?),
+            _ => None,
+        };
+        let prefilter = match &filter {
+            Some(filter) => Some(PrefilterContents::new(filter)?),
+            None => None,
+        };
+
         let prepared = SnapshotContents {
             metadata: &metadata,
             keyword: owned,
+            prefilter,
             commitment: self.next.commitment.as_ref(),
             server: self.next.server.as_ref(),
         };

@@ -39,6 +39,7 @@ pub fn sign(file: &Path, sign: &Sign, run: &mut Run<'_>) -> Result<Leaf> {
         database: &snapshot.metadata.name,
         public: snapshot.server.public(),
         keyword: snapshot.keyword.as_ref(),
+        prefilter: snapshot.prefilter.as_ref().map(|filter| filter.summary),
         commitment: commitment.as_ref(),
     };
 

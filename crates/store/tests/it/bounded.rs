@@ -73,6 +73,7 @@ fn compare(options: &BuildOptions) {
         expected.metadata.source.entries
     );
     assert_eq!(found.metadata.keyword, expected.metadata.keyword);
+    assert_eq!(found.prefilter, expected.prefilter);
     assert!(!folder_of(options).exists());
 }
 
@@ -88,6 +89,10 @@ fn keyed_databases_have_the_bytes_of_a_build_in_memory() {
     compare(&BuildOptions {
         verifiable: true,
         room: 20,
+        ..words_options(&source)
+    });
+    compare(&BuildOptions {
+        prefilter: Some(12),
         ..words_options(&source)
     });
     compare(&BuildOptions {

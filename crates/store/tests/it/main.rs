@@ -20,6 +20,7 @@ mod killed;
 mod lines;
 mod meanwhile;
 mod outputs;
+mod prefilter;
 #[cfg(all(unix, feature = "postgres"))]
 mod query;
 #[cfg(feature = "cloud")]

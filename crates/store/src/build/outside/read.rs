@@ -252,6 +252,7 @@ fn keyed(
         report,
         lengths,
         bucket: table.bucket,
+        prefilter: None,
     });
     Ok(Content {
         records: Box::new(PackedRecords::new(shape, buckets)),

@@ -114,6 +114,8 @@ impl StoredKeys {
                 (false, bytes) => BucketTarget::Grow(bytes),
                 (true, bytes) => BucketTarget::AtMost(bytes),
             },
+            // Made again from the ids, which takes less time than reading them.
+            prefilter: None,
         }
     }
 }
