@@ -14,12 +14,17 @@ pub(crate) fn of_service(connection: &Connection) -> SealedSizes {
     let lookup = connection.lookup();
     let is_verifiable = lookup.root().is_some();
     let sizes = MessageSizes::of(&lookup.describe(), lookup.keyword(), is_verifiable);
+    let sizes = match lookup.stated_prefilter() {
+        Some(stated) => sizes.with_prefilter(stated.bytes),
+        None => sizes,
+    };
 
     let delta = connection.info().delta.as_ref();
     let delta = delta.map(|delta| MessageSizes {
         query: delta.query,
         answer: delta.answer,
         public_part: delta.public,
+        prefilter: 0,
         keys: 0,
         records_per_lookup: delta.queries_per_lookup,
         records_per_query: 1,
@@ -32,6 +37,10 @@ pub(crate) fn of_snapshot(snapshot: &Snapshot, delta: Option<&Delta>) -> SealedS
     let is_verifiable = snapshot.commitment_top.is_some();
     let description = snapshot.server.describe();
     let sizes = MessageSizes::of(&description, snapshot.keyword.as_ref(), is_verifiable);
+    let sizes = match &snapshot.prefilter {
+        Some(filter) => sizes.with_prefilter(filter.summary.bytes),
+        None => sizes,
+    };
 
     let delta = delta.map(|delta| MessageSizes {
         public_part: delta.part().encode().len() as u64,
@@ -46,6 +55,7 @@ pub(crate) fn of_offer(offer: &Offer) -> SealedSizes {
         query: offer.upload_bytes,
         answer: offer.download_bytes,
         public_part: offer.public_bytes,
+        prefilter: 0,
         keys: offer.keys_bytes,
         records_per_lookup: 1,
         records_per_query: offer.batch,

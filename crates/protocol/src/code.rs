@@ -12,6 +12,8 @@ pub const WRONG_METHOD: &str = "wrong_method";
 pub const UNKNOWN_DATABASE: &str = "unknown_database";
 /// 404: the database is not signed.
 pub const NO_CHECKPOINT: &str = "no_checkpoint";
+/// 404: the database has no filter of its keys.
+pub const NO_PREFILTER: &str = "no_prefilter";
 /// 503: the databases are still loading.
 pub const NOT_READY: &str = "not_ready";
 /// 503: a machine with a part of the database does not answer.
@@ -116,11 +118,12 @@ impl Meaning {
 }
 
 /// The statuses and titles of all codes of this module.
-const MEANINGS: [Meaning; 44] = [
+const MEANINGS: [Meaning; 45] = [
     Meaning::of(UNKNOWN_ROUTE, 404, "No such path"),
     Meaning::of(WRONG_METHOD, 405, "The path does not support the method"),
     Meaning::of(UNKNOWN_DATABASE, 404, "No such database"),
     Meaning::of(NO_CHECKPOINT, 404, "The database is not signed"),
+    Meaning::of(NO_PREFILTER, 404, "The database has no prefilter"),
     Meaning::of(NOT_READY, 503, "The databases are still loading"),
     Meaning::of(UNAVAILABLE, 503, "A part of the database is unavailable"),
     Meaning::of(STOPPING, 503, "The service is about to stop"),

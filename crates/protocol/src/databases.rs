@@ -78,6 +78,24 @@ pub struct DatabaseInfo {
     /// True if registered clients may send short messages; absent otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short_messages: bool,
+    /// The filter of the keys, which a client may download once per version; absent if there is
+    /// none. The public part states the same, and clients believe only that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    pub prefilter: Option<PrefilterInfo>,
+}
+
+/// The filter of a database's keys.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct PrefilterInfo {
+    /// The bits b: an absent key is in the filter with probability 2⁻ᵇ.
+    pub bits: u8,
+    /// The length in bytes.
+    pub bytes: u64,
+    /// BLAKE3 of the filter, 64 hexadecimal digits.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[0-9a-f]{64}$"))]
+    pub blake3: String,
 }
 
 /// The delta: the changes since the base, in a small database beside it. Lengths are in bytes and
@@ -227,6 +245,7 @@ mod tests {
             checkpoint: None,
             delta: None,
             short_messages: false,
+            prefilter: None,
         }
     }
 
@@ -335,6 +354,28 @@ mod tests {
         assert_eq!(
             serde_json::from_str::<DatabaseInfo>(&golden).unwrap(),
             changed
+        );
+    }
+
+    #[test]
+    fn golden_json_of_a_database_with_a_prefilter() {
+        let prefilter = Some(PrefilterInfo {
+            bits: 8,
+            bytes: 1000,
+            blake3: "07".repeat(32),
+        });
+        let filtered = DatabaseInfo {
+            prefilter,
+            ..info()
+        };
+
+        let hash = "07".repeat(32);
+        let golden =
+            format!("{INFO},\"prefilter\":{{\"bits\":8,\"bytes\":1000,\"blake3\":\"{hash}\"}}}}");
+        assert_eq!(serde_json::to_string(&filtered).unwrap(), golden);
+        assert_eq!(
+            serde_json::from_str::<DatabaseInfo>(&golden).unwrap(),
+            filtered
         );
     }
 

@@ -33,7 +33,7 @@ mod psi;
 pub use clients::{ClientList, ClientStatus, RegistryCounts};
 pub use databases::{
     CheckpointInfo, DatabaseDetail, DatabaseInfo, DatabaseList, DatabaseSummary, DeltaInfo, Memory,
-    PreviousVersion, SizesInfo,
+    PrefilterInfo, PreviousVersion, SizesInfo,
 };
 pub use error_body::ErrorBody;
 pub use psi::PsiInfo;

@@ -30,7 +30,12 @@ pub fn public(name: &str) -> String {
     database(name) + "/public"
 }
 
-/// The path of a description or a public part, for one version of the database.
+/// The path of the filter of the keys of the database `name`.
+pub fn prefilter(name: &str) -> String {
+    database(name) + "/prefilter"
+}
+
+/// The path of a description, a public part or a filter, for one version of the database.
 pub fn of_version(path: &str, version: &str) -> String {
     format!("{path}?version={}", escape(version))
 }
@@ -134,6 +139,7 @@ mod tests {
             "/v1/databases/words/checkpoint/log"
         );
 
+        assert_eq!(prefilter("a b"), "/v1/databases/a%20b/prefilter");
         let version = of_version(&public("words"), "0123456789abcdef");
         assert_eq!(
             version,

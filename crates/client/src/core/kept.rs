@@ -436,6 +436,7 @@ mod tests {
             checkpoint: None,
             delta: None,
             short_messages: true,
+            prefilter: None,
         }
     }
 

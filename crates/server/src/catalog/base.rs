@@ -11,7 +11,7 @@ use papir_core::device::Device;
 use papir_core::erased::{Combined, ErasedServer};
 use papir_core::{Description, Version};
 use papir_lookup::{BlockList, Bundle, KeywordLayout};
-use papir_store::{Metadata, OpenOptions, Snapshot, Verifier, parse_timestamp};
+use papir_store::{Metadata, OpenOptions, Snapshot, StoredPrefilter, Verifier, parse_timestamp};
 
 use super::checkpoint::{Checkpoint, refused};
 use super::identity::Identity;
@@ -27,6 +27,8 @@ pub(super) struct Base {
     pub(super) server: Box<dyn ErasedServer>,
     pub(super) keyword: Option<KeywordLayout>,
     commitment_top: Option<[u8; 32]>,
+    /// The filter of the keys, which clients may fetch.
+    pub(super) prefilter: Option<StoredPrefilter>,
     pub(super) version: Version,
     pub(super) description: Description,
     pub(super) sizes: MessageSizes,
@@ -75,6 +77,7 @@ impl Base {
             server,
             keyword,
             commitment_top,
+            prefilter,
             checkpoint,
             file_bytes,
             ..
@@ -85,7 +88,7 @@ impl Base {
         };
         let published = published(&metadata, checkpoint.as_ref());
 
-        let base = Self::new(name, server, keyword, commitment_top);
+        let base = Self::new(name, server, keyword, commitment_top).with_prefilter(prefilter);
         Ok(Self {
             snapshot: file_bytes,
             checkpoint,
@@ -122,7 +125,7 @@ impl Base {
             scheme_public: self.server.public(),
             keyword: self.keyword.clone(),
             commitment_top: self.commitment_top,
-            prefilter: None,
+            prefilter: self.prefilter.as_ref().map(|filter| filter.summary),
         };
         bundle.encode().into()
     }
@@ -147,6 +150,7 @@ impl Base {
             server,
             keyword,
             commitment_top,
+            prefilter: None,
             version,
             description,
             public_part: OnceLock::new(),
@@ -158,6 +162,21 @@ impl Base {
             verifier: Mutex::default(),
             unverified: AtomicU64::new(0),
             placed: None,
+        }
+    }
+
+    /// Serves this filter of the keys, too.
+    fn with_prefilter(self, prefilter: Option<StoredPrefilter>) -> Self {
+        let Some(filter) = prefilter else {
+            return self;
+        };
+
+        let sizes = self.sizes.with_prefilter(filter.summary.bytes);
+        Self {
+            public_part_bytes: sizes.public_part,
+            sizes,
+            prefilter: Some(filter),
+            ..self
         }
     }
 

@@ -13,7 +13,7 @@ use papir_core::erased::{
 use papir_core::short::{self, Binding};
 use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version};
 use papir_lookup::{BlockList, KeywordLayout};
-use papir_store::{Delta, OpenOptions, Snapshot, Verify, delta_file};
+use papir_store::{Delta, OpenOptions, Snapshot, StoredPrefilter, Verify, delta_file};
 
 use super::base::Base;
 use super::checkpoint::{Checkpoint, refused};
@@ -337,6 +337,11 @@ impl Database {
     /// The blocks of the public part. Hashed on first use, which is slow for a large hint.
     pub(crate) fn block_list(&self) -> &BlockList {
         self.base.block_list()
+    }
+
+    /// The filter of the snapshot's keys; `None` without one.
+    pub(crate) fn prefilter(&self) -> Option<&StoredPrefilter> {
+        self.base.prefilter.as_ref()
     }
 
     /// Length in bytes of the largest batch of queries.

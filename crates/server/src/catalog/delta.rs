@@ -74,6 +74,7 @@ impl ServedDelta {
             query: sizes.query,
             answer: sizes.answer,
             public_part: self.public_part.len() as u64,
+            prefilter: 0,
             keys: 0,
             records_per_lookup: self.queries_per_lookup,
             records_per_query: 1,

@@ -11,6 +11,9 @@ pub(crate) enum DatabaseError {
     /// The database is not signed.
     #[error("the database has no checkpoint: its owner has not signed it")]
     Unsigned,
+    /// The database has no filter of its keys.
+    #[error("the database has no prefilter: its owner has built it without one")]
+    NoPrefilter,
     /// The database is still loading.
     #[error("the databases are still loading")]
     NotLoaded,

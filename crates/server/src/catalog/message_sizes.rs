@@ -2,6 +2,7 @@
 
 use papir_core::Description;
 use papir_lookup::delta::MAX_QUERIES_BYTES;
+use papir_lookup::prefilter::PrefilterSummary;
 use papir_lookup::{Bundle, KeywordLayout};
 use papir_ohttp::{Kem, sealed_request_bytes, sealed_response_bytes};
 use papir_protocol::limit;
@@ -24,6 +25,9 @@ pub struct MessageSizes {
     pub answer: u64,
     /// The public part with the layout of the keys, which a client downloads once per version.
     pub public_part: u64,
+    /// The filter of the keys, which a client may download once per version; 0 without one, and of
+    /// a delta, whose public part has it.
+    pub prefilter: u64,
     /// The keys that a client registers; 0 for a scheme without registered clients.
     pub keys: u64,
     /// Number of records that a lookup fetches.
@@ -64,9 +68,21 @@ impl MessageSizes {
             query: sizes.query,
             answer: sizes.answer,
             public_part: sizes.public + layout_bytes,
+            prefilter: 0,
             keys: sizes.keys,
             records_per_lookup: keyword.map_or(1, KeywordLayout::lookups),
             records_per_query: description.limits.batch,
+        }
+    }
+
+    /// The lengths of the same database with a filter of its keys of this length, which its public
+    /// part states.
+    #[must_use]
+    pub fn with_prefilter(self, bytes: u64) -> Self {
+        Self {
+            public_part: self.public_part + PrefilterSummary::BYTES,
+            prefilter: bytes,
+            ..self
         }
     }
 
@@ -102,8 +118,8 @@ impl MessageSizes {
     /// The longest messages of clients behind a relay, at most: sealed in the chunked form under
     /// the longest kind of key, with their padding and 8 KiB for the head. The longest request has
     /// the largest number of queries, or a part of a client's keys; the longest response has the
-    /// answers, or the public part. Lists of many databases, logs of signed databases and sets can
-    /// be longer.
+    /// answers, the public part, or the filter of the keys. Lists of many databases, logs of signed
+    /// databases and sets can be longer.
     #[must_use]
     pub fn sealed(&self, delta: Option<&Self>) -> SealedSizes {
         let queries = self.max_batch(delta);
@@ -111,7 +127,7 @@ impl MessageSizes {
         let mut response = self.answer.saturating_mul(queries as u64);
         // Longer keys are uploaded in parts.
         let keys = self.keys.min(limit::PART_BYTES as u64);
-        let mut public_part = self.public_part;
+        let mut public_part = self.public_part.max(self.prefilter);
 
         if let Some(delta) = delta {
             let changes = delta.queries_of(self.max_lookups(Some(delta))) as u64;
@@ -163,6 +179,7 @@ mod tests {
             query,
             answer,
             public_part: 300,
+            prefilter: 0,
             keys: 0,
             records_per_lookup: 1,
             records_per_query: 1,
@@ -241,6 +258,9 @@ mod tests {
             ..base
         };
         assert_eq!(registered.sealed(None), bound(4 << 20, 1 << 30));
+        let filtered = base.with_prefilter(3 << 20);
+        assert_eq!(filtered.public_part, base.public_part + 41);
+        assert_eq!(filtered.sealed(None), bound(128 * KIB, 3 << 20));
 
         // A service may state any lengths of its delta.
         let absurd = sizes(u64::MAX, u64::MAX);

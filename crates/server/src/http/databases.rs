@@ -1,13 +1,14 @@
-//! Handlers for databases: list, description and public part.
+//! Handlers for databases: list, description, public part and filter of keys.
 
 use std::sync::Arc;
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use papir_core::Version;
+use papir_core::{Blob, Version};
 use papir_protocol::{DatabaseDetail, DatabaseList, ErrorBody};
 use serde::Deserialize;
 
@@ -35,6 +36,7 @@ pub(super) fn routes(before: Routes) -> Routes {
         .add(__path_list, list)
         .add(__path_info, info)
         .add(__path_public, public)
+        .add(__path_prefilter, prefilter)
         .shape::<DatabaseList>()
         .shape::<DatabaseDetail>()
 }
@@ -145,6 +147,69 @@ async fn public(
     let content_type = [(header::CONTENT_TYPE, BINARY)];
     let shared = Extension(BodyMemory::Shared);
     Ok((shared, identity, content_type, public_part).into_response())
+}
+
+/// Download the filter of the keys.
+///
+/// The filter of one version, the newest unless another is named, with which a client looks up only
+/// keys that may exist. The public part of a delta has the delta's filter.
+#[utoipa::path(
+    get, path = "/v1/databases/{name}/prefilter",
+    params(
+        ("name" = String, Path, description = "the database's name"),
+        ("version" = Option<String>, Query, description = "the version; the newest by default"),
+        ("if-none-match" = Option<String>, Header, description = "the `ETag` of the client's copy"),
+    ),
+    responses(
+        (status = 200, description = "the filter (docs/formats.md)",
+         content_type = "application/octet-stream", headers(
+            ("etag" = String, description = "the version, quoted"),
+            ("papir-version" = String, description = "the version"))),
+        (status = 304, description = "the client's copy is up to date", headers(
+            ("etag" = String, description = "the version, quoted"),
+            ("papir-version" = String, description = "the version"))),
+        (status = 400, description = "`malformed`: an invalid version", body = ErrorBody),
+        (status = 404, description = "`unknown_database`; `no_prefilter`: the database has none",
+         body = ErrorBody),
+        (status = 409, description = "`wrong_version`: the version is not answered, or no longer",
+         body = ErrorBody, headers(("papir-version" = String, description = "the newest version"))),
+        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
+    )
+)]
+async fn prefilter(
+    State(app): State<Arc<App>>,
+    name: NamePath,
+    wanted: WantedVersion,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let name = database_name(name);
+    let versions = app.catalog.versions(&name)?;
+    let (database, _) = public_of(versions, wanted)?;
+    let filter = database.prefilter().ok_or(DatabaseError::NoPrefilter)?;
+
+    // A delta does not change the filter of its base.
+    let version = database.base_version();
+    let tag = format!("\"{version}\"");
+    let identity = [(header::ETAG, tag.clone()), version_header(version)];
+    if has_tag(&headers, &tag) {
+        return Ok((StatusCode::NOT_MODIFIED, identity).into_response());
+    }
+
+    let bytes = Bytes::from_owner(FilterBytes(filter.bytes.clone()));
+    app.metrics.published(&name, bytes.len());
+    let content_type = [(header::CONTENT_TYPE, BINARY)];
+    let shared = Extension(BodyMemory::Shared);
+    Ok((shared, identity, content_type, bytes).into_response())
+}
+
+/// The bytes of a filter, which stay in the file of the snapshot.
+struct FilterBytes(Blob);
+
+impl AsRef<[u8]> for FilterBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 /// The database that has the wanted public part, and the part's version: the version of a snapshot

@@ -2,8 +2,10 @@
 
 use papir_core::{Privacy, Security};
 use papir_protocol::{
-    CheckpointInfo, DatabaseDetail, DatabaseInfo, DeltaInfo, Memory, PreviousVersion, SizesInfo,
+    CheckpointInfo, DatabaseDetail, DatabaseInfo, DeltaInfo, Memory, PrefilterInfo,
+    PreviousVersion, SizesInfo,
 };
+use papir_store::StoredPrefilter;
 
 use crate::catalog::{Database, MemoryUse, ServedDelta, VersionView};
 
@@ -71,6 +73,17 @@ pub(super) fn info(database: &Database) -> DatabaseInfo {
         }),
         delta: database.delta().map(delta),
         short_messages: database.takes_short_messages(),
+        prefilter: database.prefilter().map(prefilter),
+    }
+}
+
+/// Describes the filter of a version's keys.
+fn prefilter(filter: &StoredPrefilter) -> PrefilterInfo {
+    let summary = &filter.summary;
+    PrefilterInfo {
+        bits: summary.bits,
+        bytes: summary.bytes,
+        blake3: blake3::Hash::from_bytes(summary.hash).to_string(),
     }
 }
 

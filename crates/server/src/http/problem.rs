@@ -187,6 +187,7 @@ impl Problem {
             Self::WrongMethod => code::WRONG_METHOD,
             Self::Database(DatabaseError::Unknown { .. }) => code::UNKNOWN_DATABASE,
             Self::Database(DatabaseError::Unsigned) => code::NO_CHECKPOINT,
+            Self::Database(DatabaseError::NoPrefilter) => code::NO_PREFILTER,
             Self::Database(DatabaseError::NotLoaded) => code::NOT_READY,
 
             Self::TooLong { .. } | Self::TooLongToSeal { .. } => code::TOO_LONG,

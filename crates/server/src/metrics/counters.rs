@@ -107,7 +107,7 @@ impl Metrics {
         );
     }
 
-    /// Counts a download of a public part.
+    /// Counts a download of a public part, or of a filter of keys.
     pub(crate) fn published(&self, database: &str, bytes: usize) {
         self.0.count(
             table::SENT,

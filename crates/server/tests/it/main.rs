@@ -28,6 +28,7 @@ mod metrics;
 mod ohttp;
 mod on_device;
 mod openapi;
+mod prefilter;
 mod pressure;
 mod private_tokens;
 mod protocol;

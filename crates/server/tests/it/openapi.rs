@@ -256,6 +256,7 @@ fn the_document_lists_the_routes_of_the_service() {
         "GET /v1/databases/{name}/public",
         "GET /v1/databases/{name}/public/{version}/hashes",
         "GET /v1/databases/{name}/public/{version}/blocks/{ranges}",
+        "GET /v1/databases/{name}/prefilter",
         "GET /v1/databases/{name}/checkpoint",
         "GET /v1/databases/{name}/checkpoint/proof",
         "GET /v1/databases/{name}/checkpoint/log",

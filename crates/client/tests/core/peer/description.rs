@@ -53,6 +53,7 @@ impl Peer {
             }),
             delta: self.delta.clone(),
             short_messages: false,
+            prefilter: None,
         }
     }
 

@@ -11,12 +11,52 @@ use super::{key, rng, value};
 
 /// A snapshot `name` of `count` keys in scheme `plain`.
 pub fn build(directory: &Path, name: &str, count: u64, salt: &str) -> PathBuf {
-    build_by("plain", directory, name, (count, salt), None)
+    build_by("plain", directory, name, (count, salt), Extras::default())
 }
 
 /// Like [`build`], with another scheme.
 pub fn build_with(scheme: &str, directory: &Path, name: &str, count: u64, salt: &str) -> PathBuf {
-    build_by(scheme, directory, name, (count, salt), None)
+    build_by(scheme, directory, name, (count, salt), Extras::default())
+}
+
+/// Like [`build`], with a filter of the keys.
+pub fn build_filtered(directory: &Path, name: &str, count: u64, salt: &str) -> PathBuf {
+    let extras = Extras {
+        prefilter: Some(FILTER_BITS),
+        ..Extras::default()
+    };
+    build_by("plain", directory, name, (count, salt), extras)
+}
+
+/// Like [`build_signed`], with a filter of the keys.
+pub fn build_signed_filtered(directory: &Path, name: &str, salt: &str, time: u64) -> PathBuf {
+    let extras = Extras {
+        sign: Some(sign_at(time)),
+        prefilter: Some(FILTER_BITS),
+        ..Extras::default()
+    };
+    build_by("plain", directory, name, (50, salt), extras)
+}
+
+/// Like [`build_filtered`], verifiable.
+pub fn build_verifiable_filtered(directory: &Path, name: &str, count: u64) -> PathBuf {
+    let extras = Extras {
+        prefilter: Some(FILTER_BITS),
+        verifiable: true,
+        ..Extras::default()
+    };
+    build_by("plain", directory, name, (count, "a"), extras)
+}
+
+/// Bits of the filters of the tests: an absent key is found in one of a million.
+const FILTER_BITS: u8 = 20;
+
+/// What a snapshot has besides its keys.
+#[derive(Default)]
+struct Extras {
+    sign: Option<Sign>,
+    prefilter: Option<u8>,
+    verifiable: bool,
 }
 
 /// The key of the owner who signs the databases of the tests.
@@ -27,11 +67,19 @@ pub fn owner() -> SigningKey {
 
 /// Like [`build`], signed by [`owner`] at this time. An existing file's log is continued.
 pub fn build_signed(directory: &Path, name: &str, salt: &str, time: u64) -> PathBuf {
-    let sign = Sign {
+    let extras = Extras {
+        sign: Some(sign_at(time)),
+        ..Extras::default()
+    };
+    build_by("plain", directory, name, (50, salt), extras)
+}
+
+/// A signature of [`owner`] at this time.
+fn sign_at(time: u64) -> Sign {
+    Sign {
         time: Some(time),
         ..Sign::new(owner())
-    };
-    build_by("plain", directory, name, (50, salt), Some(sign))
+    }
 }
 
 fn build_by(
@@ -39,7 +87,7 @@ fn build_by(
     directory: &Path,
     name: &str,
     (count, salt): (u64, &str),
-    sign: Option<Sign>,
+    extras: Extras,
 ) -> PathBuf {
     let source = directory.join("source.csv");
     let out = directory.join(name);
@@ -53,7 +101,9 @@ fn build_by(
         values: vec!["value".into()],
         scheme: scheme.into(),
         allow_not_private: true,
-        sign,
+        sign: extras.sign,
+        prefilter: extras.prefilter,
+        verifiable: extras.verifiable,
         ..BuildOptions::new(source, &out)
     };
     papir_store::Build::new(&options)
