@@ -22,6 +22,11 @@ struct Database {
     route: RefCell<Route>,
 }
 
+/// The bit of a lookup by index.
+const INDEX: u8 = 1;
+/// The bit of a lookup of a schedule.
+const SCHEDULED: u8 = 2;
+
 /// The kinds of outcomes of a lookup.
 const ABSENT: u8 = 0;
 const PRESENT: u8 = 1;
@@ -137,8 +142,9 @@ fn moved(database: &Database, session: Result<Session>, route: Route) -> Box<Eve
     }
 }
 
-/// Looks up keys and indices: for each a byte (0 for a key, 1 for an index), its length in four
-/// bytes, little-endian, and the key or the index in eight bytes. The last event is `values`: for
+/// Looks up keys and indices: for each a byte (0 for a key, 1 for an index, and 2 more for a lookup
+/// of a schedule), its length in four bytes, little-endian, and the key or the index in eight
+/// bytes. All are of a schedule, or none. The last event is `values`: for
 /// each a byte (0 for an absent key, 1 for a value, 2 for an error of this lookup alone), the
 /// length in four bytes, and the value or the error's description in JSON.
 ///
@@ -159,7 +165,14 @@ unsafe extern "C" fn papir_get(
 
     let session = database.session.borrow().clone();
     let route = database.route.borrow().clone();
-    let task = session.get_each_owned(decode(&wanted));
+    // Every lookup of a schedule is sent, also of a key that a filter excludes.
+    let scheduled = wanted.first().is_some_and(|kind| kind & SCHEDULED != 0);
+    let wanted = decode(&wanted);
+    let task = if scheduled {
+        session.get_scheduled_owned(wanted)
+    } else {
+        session.get_each_owned(wanted)
+    };
     let ending: Ending<Looked> = Ending {
         route,
         finish: Box::new(move |looked| found(&database, looked)),
@@ -199,8 +212,8 @@ fn decode(mut bytes: &[u8]) -> Vec<OwnedWanted> {
         let length = u32::from_le_bytes([a, b, c, d]) as usize;
         let (item, rest) = rest.split_at(length.min(rest.len()));
         bytes = rest;
-        wanted.push(match (kind, <[u8; 8]>::try_from(item)) {
-            (1, Ok(index)) => OwnedWanted::Index(Zeroizing::new(u64::from_le_bytes(index))),
+        wanted.push(match (kind & INDEX, <[u8; 8]>::try_from(item)) {
+            (INDEX, Ok(index)) => OwnedWanted::Index(Zeroizing::new(u64::from_le_bytes(index))),
             _ => OwnedWanted::Key(Zeroizing::new(item.to_vec())),
         });
     }

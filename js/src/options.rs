@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use papir_checkpoint::VerifyingKey;
 use papir_client::core::{
-    Address, CheckpointSettings, DownloadLimit, Freshness, Patches, Pin, Rotation, Service,
-    Settings, Token, Watcher, check_servers,
+    Address, CheckpointSettings, DownloadLimit, Freshness, Patches, Pin, PrefilterUse, Rotation,
+    Service, Settings, Token, Watcher, check_servers,
 };
 #[cfg(feature = "relay")]
 use papir_client::core::{GivenKeys, Oblivious, RelayChoice};
@@ -70,6 +70,17 @@ pub(crate) struct Options {
     /// `auto`, `always` or `never`; by default `auto`.
     patches: Option<String>,
     pin: bool,
+    /// Sends nothing for keys that the database's filter excludes.
+    #[serde(default = "used")]
+    prefilter: bool,
+    /// Refuses lookups outside a schedule.
+    #[serde(default)]
+    hide_times: bool,
+}
+
+/// The default of options that are switched off.
+fn used() -> bool {
+    true
 }
 
 /// A service, and the way of its requests.
@@ -273,6 +284,12 @@ impl Options {
                 Some(text) => text.parse()?,
                 None => Patches::default(),
             },
+            prefilter: if self.prefilter {
+                PrefilterUse::Use
+            } else {
+                PrefilterUse::Ignore
+            },
+            hide_times: self.hide_times,
             rotation: Rotation::default(),
             freshness: self
                 .freshness

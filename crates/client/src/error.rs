@@ -313,6 +313,17 @@ pub enum Error {
         /// The reason: the value found, and the value expected.
         reason: String,
     },
+    /// A lookup outside a schedule, of a client that hides its times. Nothing was sent for it.
+    #[error(
+        "{}: a lookup outside a schedule: {reason}; start a schedule, or do not hide times",
+        shown(url)
+    )]
+    Unscheduled {
+        /// The database's address.
+        url: String,
+        /// The reason.
+        reason: &'static str,
+    },
     /// The queue of the schedule is full: `most` lookups wait for slots. The lookup was not
     /// submitted.
     #[error("{most} lookups wait for the schedule's next requests: expected fewer, try later")]
@@ -557,6 +568,7 @@ impl Error {
             Self::NoTicket { .. } => code::NO_TICKET,
 
             Self::Schedule { .. } => "schedule",
+            Self::Unscheduled { .. } => "unscheduled",
             Self::QueueFull { .. } => "queue_full",
             Self::ScheduleClosed => "schedule_closed",
             Self::Shared(error) => error.code(),

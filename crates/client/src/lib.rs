@@ -50,7 +50,7 @@ pub use blocking::{
 };
 pub use core::{
     Awaited, CheckpointSettings, Costs, DownloadLimit, Freshness, KnownVersion, OwnedWanted,
-    Patches, Pin, Rotation, Schedule, Scheduled, Schemes, ShownLog, Token, Watcher,
+    Patches, Pin, PrefilterUse, Rotation, Schedule, Scheduled, Schemes, ShownLog, Token, Watcher,
 };
 pub use error::{Error, ErrorGroup, Result, ServerFailure};
 pub use failure::{FinalFailure, RelayFailure};

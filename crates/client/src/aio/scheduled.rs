@@ -27,7 +27,7 @@ impl Connection {
             reason: error.to_string(),
         })?;
         let (scheduled, runner) = schedule.start(self.info(), self.lookup())?;
-        self.require_private();
+        self.begin_schedule();
         runtime.spawn(run(self, runner));
         Ok(scheduled)
     }

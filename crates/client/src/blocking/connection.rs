@@ -68,9 +68,9 @@ impl Connection {
         }
     }
 
-    /// Refuses later versions whose schemes are not private.
-    pub(super) fn require_private(&mut self) {
-        self.session.require_private();
+    /// Prepares the connection for the requests of a schedule.
+    pub(super) fn begin_schedule(&mut self) {
+        self.session.begin_schedule();
     }
 
     /// Looks up keys or indices at the current server, over a transport to it.

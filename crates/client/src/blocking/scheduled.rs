@@ -18,7 +18,7 @@ impl Connection {
     /// The errors of [`Schedule::start`], and [`Error::Schedule`] without a thread.
     pub fn schedule(mut self, schedule: Schedule) -> Result<Scheduled> {
         let (scheduled, runner) = schedule.start(self.info(), self.lookup())?;
-        self.require_private();
+        self.begin_schedule();
         let clock = SystemClock {
             start: Instant::now(),
         };

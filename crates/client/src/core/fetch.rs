@@ -4,6 +4,7 @@ use papir_checkpoint::{Accepted, Base};
 use papir_core::erased::{ErasedClient, scheme_of_public};
 use papir_core::{NotPrivate, Privacy, Terms, Version};
 use papir_lookup::delta::DeltaPart;
+use papir_lookup::prefilter::PrefilterSummary;
 use papir_lookup::{Bundle, Lookup, Root};
 use papir_protocol::{DatabaseInfo, DatabaseList, DeltaInfo, path};
 
@@ -14,7 +15,7 @@ use super::pins;
 use super::public_cache::{CopiedPart, PublicCache};
 use super::retries::{jitter, pause};
 use super::service::{FetchOutcome, Service};
-use super::settings::{Patches, Settings};
+use super::settings::{KnownVersion, Patches, PrefilterUse, Settings};
 use super::task::Io;
 use crate::error::{Error, Result, refused_checkpoint, unexpected};
 
@@ -232,13 +233,73 @@ impl PublicPart<'_> {
             }
         };
 
-        match base {
+        let Some(base) = base else {
+            return Ok(None);
+        };
+        match self.with_prefilter(io, from, base, public_bytes).await? {
             Some(base) => {
                 self.with_delta(io, service, public, base, public_bytes)
                     .await
             }
             None => Ok(None),
         }
+    }
+
+    /// The statement of the filter of keys that is to be fetched, if any.
+    fn wanted_prefilter(&self, base: &Lookup) -> Option<PrefilterSummary> {
+        // A root does not cover the filter, with which the service could hide keys.
+        let is_covered = base.root().is_none() || (self.accepted.is_some() && !self.rooted);
+        // The filter of a kept version would hide later keys: without a request for them, no
+        // refusal tells of the version that has them.
+        let is_newest = self.settings.known == KnownVersion::Ask;
+        let is_used = self.settings.prefilter == PrefilterUse::Use && is_covered && is_newest;
+
+        let is_missing = base.prefilter().is_none();
+        base.stated_prefilter()
+            .filter(|_| is_used && is_missing)
+            .copied()
+    }
+
+    /// Adds the filter of keys that the base's public part states, from the stored copy or fetched.
+    /// `None` if the server has another version. Fails for any other filter.
+    async fn with_prefilter(
+        &self,
+        io: &Io,
+        from: Origin<'_>,
+        base: Lookup,
+        public_bytes: &mut u64,
+    ) -> Result<Option<Lookup>> {
+        let Some(stated) = self.wanted_prefilter(&base) else {
+            return Ok(Some(base));
+        };
+        let Origin { service, name, .. } = from;
+        let path = path::prefilter(name);
+        let url = service.url(&path);
+        self.settings.download_limit.check(&url, stated.bytes)?;
+
+        // The hash is known already: the server need not confirm a copy.
+        let version = self.info.version.as_str();
+        let cache = PublicCache::of_prefilter(io, service, name, self.settings);
+        if let Some(copy) = cache.read_any(stated.bytes, stated.bytes).await
+            && let Ok(lookup) = base.clone().with_prefilter(copy.bytes)
+        {
+            return Ok(Some(lookup));
+        }
+
+        let path = path::of_version(&path, version);
+        let Some(bytes) = service.bytes_of(io, &path, version, stated.bytes).await? else {
+            return Ok(None);
+        };
+        *public_bytes += bytes.len() as u64;
+
+        // A filter that the public part does not state could hide keys: no lookup goes on without.
+        let lookup = base
+            .with_prefilter(bytes)
+            .map_err(|error| unexpected(&url, error.to_string()))?;
+        if let Some(filter) = lookup.prefilter() {
+            cache.keep(version, filter.as_bytes()).await;
+        }
+        Ok(Some(lookup))
     }
 
     /// The lookup client of the base: made from the stored copy if the server confirms it, or from
@@ -554,11 +615,8 @@ fn check_root(url: &str, lookup: &Lookup, settings: &Settings) -> Result<()> {
 fn build_lookup(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
     let bundle = Bundle::decode(bundle)?;
     let client = build_client(&bundle.scheme_public, settings)?;
-    Ok(Lookup::new_verifying(
-        client,
-        bundle.keyword,
-        bundle.commitment_top,
-    )?)
+    let lookup = Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top)?;
+    Ok(lookup.stating_prefilter(bundle.prefilter))
 }
 
 /// Builds a scheme's client from the scheme's public part.

@@ -106,6 +106,7 @@ impl Session {
             registration,
             seen,
             had_delta: false,
+            scheduled: false,
             // The pinned name was checked above.
             named: true,
         }))

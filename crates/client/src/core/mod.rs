@@ -31,6 +31,7 @@
 //! | `record`, `storage`, `state_cache`, `identity` | state of registered clients |
 //! | `ready_tickets` | waiting for a client's tickets |
 //! | `session`, `first_version`, `owned`, `lookups`, `held`, `costs` | lookups in one database |
+//! | `unsent` | lookups that a filter of keys excludes, and those of schedules |
 //! | `outgoing` | queries in their envelopes, or as one short message |
 //! | `kept`, `known` | kept versions, with which sessions begin without a request |
 //! | `messages` | queries and answers in files |
@@ -90,6 +91,7 @@ mod state_cache;
 mod storage;
 mod store;
 mod task;
+mod unsent;
 #[cfg(feature = "tokens")]
 pub(crate) mod wallet;
 
@@ -132,8 +134,8 @@ pub use service::Service;
 pub use service_tokens::{PaidRequest, ServiceTokens, check_issuer, check_no_demand};
 pub use session::Session;
 pub use settings::{
-    CheckpointSettings, DownloadLimit, Freshness, KnownVersion, Patches, Pin, Rotation, Schemes,
-    Settings, Token, Watcher,
+    CheckpointSettings, DownloadLimit, Freshness, KnownVersion, Patches, Pin, PrefilterUse,
+    Rotation, Schemes, Settings, Token, Watcher,
 };
 pub use store::{SavedTokens, SavedVersion, StoreAction, StoreLock, StoreRequest, Stored};
 pub use task::{AfterSend, AfterStore, AfterWait, Step, Task};

@@ -80,4 +80,22 @@ impl Session {
             (self, found)
         })
     }
+
+    /// Like [`Session::get_each_owned`], for the lookups of one request of a schedule. Every key is
+    /// sent, also one that a filter excludes. Unlike [`Session::begin_schedule`], it leaves the
+    /// session as it is for other lookups.
+    pub fn get_scheduled_owned(
+        mut self,
+        wanted: Vec<OwnedWanted>,
+    ) -> Task<'static, (Self, Result<Vec<FoundValue>>)> {
+        Task::new(|io| async move {
+            let before = std::mem::replace(&mut self.scheduled, true);
+            let borrowed: Vec<_> = wanted.iter().map(OwnedWanted::borrowed).collect();
+            let found = self.look_up_each(&io, &borrowed).await;
+            drop(borrowed);
+
+            self.scheduled = before;
+            (self, found)
+        })
+    }
 }

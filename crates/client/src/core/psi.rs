@@ -16,7 +16,7 @@ use super::pins::{NamePin, wrong_root};
 use super::queries::{QueryReply, QueryRequest};
 use super::service::Service;
 use super::session::Session;
-use super::settings::Settings;
+use super::settings::{PrefilterUse, Settings};
 use super::storage::SlotStorage;
 use super::task::{Io, Task};
 use crate::error::{Error, Result, unexpected};
@@ -433,6 +433,9 @@ impl IntersectionTask<'_> {
 
         let settings = Settings {
             database: info.database.clone(),
+            // A set has no filter of its keys, and an intersection no schedule.
+            prefilter: PrefilterUse::Ignore,
+            hide_times: false,
             ..self.settings.clone()
         };
         let mut session = Session::connect(self.io, self.service.clone(), settings).await?;

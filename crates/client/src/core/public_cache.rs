@@ -1,4 +1,4 @@
-//! Stored copies of public parts.
+//! Stored copies of public parts and of filters of keys.
 //!
 //! A copy is offered to the server (`If-None-Match`) only if it has the version that the server
 //! describes, and passes every check of a fetched public part. A server therefore learns only if
@@ -37,12 +37,27 @@ impl<'a> PublicCache<'a> {
     /// The stored copy for the database `name`. If copies are disabled, it reads and stores
     /// nothing. A version is kept with its public part, which is then stored whatever its length.
     pub(crate) fn new(io: &'a Io, service: &Service, name: &str, settings: &Settings) -> Self {
+        Self::of_slot(io, service, service.address.identity(name), settings)
+    }
+
+    /// The stored copy of the filter of keys of the database `name`, like [`PublicCache::new`].
+    pub(crate) fn of_prefilter(
+        io: &'a Io,
+        service: &Service,
+        name: &str,
+        settings: &Settings,
+    ) -> Self {
+        // Another slot, since both are kept at the same time.
+        let slot = format!("{} prefilter", service.address.identity(name));
+        Self::of_slot(io, service, slot, settings)
+    }
+
+    fn of_slot(io: &'a Io, service: &Service, slot: String, settings: &Settings) -> Self {
         let keeps = settings.known != KnownVersion::Ask;
         let stores = keeps || !settings.no_cache;
-        let slot = stores.then(|| service.address.identity(name));
         Self {
             io,
-            slot: slot.map(|slot| service.unlinked_slot(slot)),
+            slot: stores.then(|| service.unlinked_slot(slot)),
             least: if keeps { 0 } else { MIN_BYTES },
         }
     }

@@ -46,6 +46,8 @@ pub struct Session {
     pub(super) had_delta: bool,
     /// Set if this session has pinned the database's name, or has found it pinned.
     pub(super) named: bool,
+    /// Set while the lookups are those of a schedule.
+    pub(super) scheduled: bool,
 }
 
 /// The outcome of one exchange with the service.
@@ -112,6 +114,7 @@ impl Session {
             seen,
             had_delta,
             named: false,
+            scheduled: false,
         };
 
         // Pinned last: only a version that was accepted tells what the name protects.
@@ -166,13 +169,6 @@ impl Session {
     /// The owner's checkpoint of the current version; `None` if the database is not signed.
     pub fn checkpoint(&self) -> Option<&Accepted> {
         self.trust.accepted.as_ref()
-    }
-
-    /// Refuses later versions whose schemes are not private, even if the settings allow them. The
-    /// transport of a schedule calls it: the service could otherwise change to such a scheme, which
-    /// tells lookups from dummies.
-    pub fn require_private(&mut self) {
-        self.settings.allow_not_private = false;
     }
 
     /// The costs since the session was opened.
@@ -264,15 +260,13 @@ impl Session {
         self.look_up_each(io, wanted).await?.into_iter().collect()
     }
 
-    /// Looks up keys or indices. Sends all requests, and decodes answers only after the last one
-    /// has arrived, so that the traffic does not depend on whether answers decode.
-    pub(crate) async fn look_up_each(
+    /// Looks up keys or indices at the service. Sends all requests, and decodes answers only after
+    /// the last one has arrived, so that the traffic does not depend on whether answers decode.
+    pub(super) async fn ask_each(
         &mut self,
         io: &Io,
         wanted: &[Wanted<'_>],
     ) -> Result<Vec<FoundValue>> {
-        // Before the registration, whose keys would be for the older version.
-        self.stay_fresh(io).await?;
         self.ensure_registered(io).await?;
 
         let mut answered = Vec::new();
@@ -526,17 +520,19 @@ impl Session {
         self.ensure_registered(io).await
     }
 
-    /// Moves to the newest version if this session has seen deltas and has not requested the newest
-    /// version for [`Settings::freshness`]: since the service also answers old versions, no refusal
-    /// would tell the session to move. Also moves if the session's checkpoint has become too old.
-    async fn stay_fresh(&mut self, io: &Io) -> Result<()> {
+    /// Moves to the newest version if this session has seen deltas or has a filter of keys, and has
+    /// not requested the newest version for [`Settings::freshness`]: since the service also answers
+    /// old versions, and is not asked for excluded keys, no refusal would tell the session to move.
+    /// Also moves if the session's checkpoint has become too old.
+    pub(super) async fn stay_fresh(&mut self, io: &Io) -> Result<()> {
         if self.trust.is_too_old(&self.service, &self.settings) {
             return self.fetch_again(io, 0, None).await;
         }
 
         let age = self.service.platform.now().saturating_sub(self.seen);
-        // Without deltas, versions are rare, and a refusal tells of the next one soon enough.
-        if !self.had_delta || age < self.settings.freshness.0 {
+        // Otherwise versions are rare, and a refusal tells of the next one soon enough.
+        let needed = self.had_delta || self.lookup.prefilter().is_some();
+        if !needed || age < self.settings.freshness.0 {
             return Ok(());
         }
 

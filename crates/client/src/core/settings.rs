@@ -34,12 +34,16 @@ pub struct Settings {
     pub owner_key: Option<OwnerKey>,
     /// Requirements on the owner's signed checkpoints.
     pub checkpoint: CheckpointSettings,
-    /// Disables stored copies of the public part.
+    /// Disables stored copies of the public part and of the filter of keys.
     pub no_cache: bool,
     /// The use of a version that the client keeps.
     pub known: KnownVersion,
     /// Whether a stored copy of an earlier public part is brought up to date by blocks.
     pub patches: Patches,
+    /// The use of the filter of a database's keys, if it has one.
+    pub prefilter: PrefilterUse,
+    /// Refuses lookups outside a schedule.
+    pub hide_times: bool,
     /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
     /// Maximum age of a version, for databases with frequent changes.
@@ -82,6 +86,19 @@ pub enum KnownVersion {
     /// A session fetches the newest version, and keeps it in place of an earlier one. Lookups that
     /// wait for answers from the earlier one are dropped.
     Renew,
+}
+
+/// The use of the filter of a database's keys. Owners add one with `papir build --prefilter`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PrefilterUse {
+    /// Fetches the filter once per version, and sends nothing for keys that it excludes. The
+    /// service then learns of each lookup that it sees that its key is probably present. A schedule
+    /// looks up excluded keys, too, so that its requests stay the same. A client that trusts a root
+    /// alone does not use the filter, which the root does not cover.
+    #[default]
+    Use,
+    /// Looks up every key, and does not fetch the filter.
+    Ignore,
 }
 
 /// Limits after which a registered client replaces its keys. It registers anew before its next

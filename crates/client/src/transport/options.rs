@@ -15,7 +15,8 @@ use super::relay::Relay;
 use super::retry_observer::RetryObserver;
 use crate::core::{
     Address, CheckpointSettings, DownloadLimit, Freshness, KnownVersion, PATIENCE, Patches, Pin,
-    Rotation, Schemes, Service, ServiceRelay, Settings, Token, Watcher, relay_address,
+    PrefilterUse, Rotation, Schemes, Service, ServiceRelay, Settings, Token, Watcher,
+    relay_address,
 };
 use crate::error::{Error, Result};
 use crate::state::{ClientState, Passphrase, StateStorage};
@@ -89,6 +90,14 @@ pub struct Options {
     /// Whether a stored copy of an earlier public part is brought up to date by blocks, which tells
     /// the service the version of the copy.
     pub patches: Patches,
+    /// The use of the filter of a database's keys, if its owner has added one: by default, nothing
+    /// is sent for keys that the filter excludes. The service then learns of each lookup that it
+    /// sees that its key is probably present.
+    pub prefilter: PrefilterUse,
+    /// Refuses lookups outside a schedule with [`Error::Unscheduled`](crate::Error::Unscheduled),
+    /// since the service sees their times. Use it for a connection that is to be scheduled
+    /// ([`Schedule`](crate::Schedule)): no lookup then goes out at another time by mistake.
+    pub hide_times: bool,
     /// The passphrase that encrypts registrations in the storage; `None` relies on the files'
     /// permissions.
     pub passphrase: Option<Passphrase>,
@@ -246,6 +255,8 @@ impl Options {
             no_cache: self.no_cache,
             known: self.known,
             patches: self.patches,
+            prefilter: self.prefilter,
+            hide_times: self.hide_times,
             rotation: self.rotation,
             freshness: self.freshness,
             download_limit: self.download_limit,

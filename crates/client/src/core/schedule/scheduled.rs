@@ -68,9 +68,9 @@ pub struct Schedule {
 
 impl Schedule {
     /// Starts a schedule of lookups in a database. Returns the user's end, and the end for the
-    /// transport that sends the requests. The transport calls [`Session::require_private`].
+    /// transport that sends the requests. The transport calls [`Session::begin_schedule`].
     ///
-    /// [`Session::require_private`]: crate::core::Session::require_private
+    /// [`Session::begin_schedule`]: crate::core::Session::begin_schedule
     ///
     /// # Errors
     /// [`Error::Schedule`] for an interval of less than a millisecond, and for a batch that is

@@ -21,31 +21,32 @@ pub fn build_with(scheme: &str, directory: &Path, name: &str, count: u64, salt: 
 
 /// Like [`build`], with a filter of the keys.
 pub fn build_filtered(directory: &Path, name: &str, count: u64, salt: &str) -> PathBuf {
+    build_filtered_with("plain", directory, name, count, salt)
+}
+
+/// Like [`build_filtered`], with another scheme.
+pub fn build_filtered_with(
+    scheme: &str,
+    directory: &Path,
+    name: &str,
+    count: u64,
+    salt: &str,
+) -> PathBuf {
     let extras = Extras {
         prefilter: Some(FILTER_BITS),
         ..Extras::default()
     };
-    build_by("plain", directory, name, (count, salt), extras)
+    build_by(scheme, directory, name, (count, salt), extras)
 }
 
-/// Like [`build_signed`], with a filter of the keys.
-pub fn build_signed_filtered(directory: &Path, name: &str, salt: &str, time: u64) -> PathBuf {
+/// Like [`build_filtered`], verifiable and, with a time, signed by [`owner`].
+pub fn build_verifiable_filtered(directory: &Path, name: &str, time: Option<u64>) -> PathBuf {
     let extras = Extras {
-        sign: Some(sign_at(time)),
-        prefilter: Some(FILTER_BITS),
-        ..Extras::default()
-    };
-    build_by("plain", directory, name, (50, salt), extras)
-}
-
-/// Like [`build_filtered`], verifiable.
-pub fn build_verifiable_filtered(directory: &Path, name: &str, count: u64) -> PathBuf {
-    let extras = Extras {
+        sign: time.map(sign_at),
         prefilter: Some(FILTER_BITS),
         verifiable: true,
-        ..Extras::default()
     };
-    build_by("plain", directory, name, (count, "a"), extras)
+    build_by("plain", directory, name, (50, "a"), extras)
 }
 
 /// Bits of the filters of the tests: an absent key is found in one of a million.
