@@ -90,6 +90,13 @@ export interface ConnectOptions {
   patches?: "auto" | "always" | "never";
   /** Whether to remember the owner's key of a signed database from its first use: true by default. */
   pin?: boolean;
+  /**
+   * Whether to use the filter of the database's keys, if its owner has added one: true by default. Nothing is then sent
+   * for keys that it excludes, and the service learns of each lookup that its key is probably present.
+   */
+  prefilter?: boolean;
+  /** Refuses lookups outside a schedule, with the code `unscheduled`: false by default. */
+  hideTimes?: boolean;
   /** Works in a Web Worker if true, the default in pages. Elsewhere the work is done in the caller's thread. */
   worker?: boolean;
   /**

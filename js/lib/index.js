@@ -121,7 +121,7 @@ class Database {
     this.#check();
     const source = {
       info: () => this.info,
-      lookEach: async (items, kind) => decodeOutcomes(await this.#look(encodeWanted(items, kind))),
+      lookEach: async (items, kind) => decodeOutcomes(await this.#look(encodeWanted(items, kind, true))),
     };
     const schedule = new Scheduled(source, settings, () => this.#schedules.delete(schedule));
     this.#schedules.add(schedule);

@@ -41,6 +41,8 @@ const OPTIONS = {
   cache: ["cache", FLAG, true],
   patches: ["patches", PATCHES, "auto"],
   pin: ["pin", FLAG, true],
+  prefilter: ["prefilter", FLAG, true],
+  hideTimes: ["hide_times", FLAG, false],
 };
 
 /** Options whose values are not shown. */

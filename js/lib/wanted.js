@@ -4,19 +4,21 @@ import { errorOf } from "./errors.js";
 
 const KEY = 0;
 const INDEX = 1;
+const SCHEDULED = 2;
 const ABSENT = 0;
 const FAILED = 2;
 const MOST_INDEX = 2n ** 64n;
 
-/** Encodes keys, or indices, for the module. */
-export function encodeWanted(items, kind) {
+/** Encodes keys, or indices, for the module. Those of a schedule are sent even if a filter excludes them. */
+export function encodeWanted(items, kind, isScheduled = false) {
   if (!Array.isArray(items)) throw new TypeError(`expected an array, found ${typeof items}`);
   const parts = items.map(kind === "key" ? keyBytes : indexBytes);
   const bytes = new Uint8Array(parts.reduce((sum, part) => sum + 5 + part.length, 0));
   const view = new DataView(bytes.buffer);
   let start = 0;
+  const first = (kind === "key" ? KEY : INDEX) | (isScheduled ? SCHEDULED : 0);
   for (const part of parts) {
-    bytes[start] = kind === "key" ? KEY : INDEX;
+    bytes[start] = first;
     view.setUint32(start + 1, part.length, true);
     bytes.set(part, start + 5);
     start += 5 + part.length;

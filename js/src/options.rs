@@ -78,7 +78,7 @@ pub(crate) struct Options {
     hide_times: bool,
 }
 
-/// The default of options that are switched off.
+/// True, the default of an option that is on.
 fn used() -> bool {
     true
 }

@@ -39,6 +39,33 @@ test("the caller's fetch sends every request", async (t) => {
   assert(sent.length >= 4 && sent.every((address) => address.startsWith("http://papir.invalid:7470/v1/")), sent.join());
 });
 
+test("nothing is sent for keys that a filter excludes, unless the client ignores it", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t), ["--prefilter", "20"])]);
+  const sent = [];
+  const recording = (address, init) => {
+    sent.push(`${init?.method ?? "GET"} ${new URL(address).pathname}`);
+    return fetch(address, init);
+  };
+  const database = await connect(url, { fetch: recording, cache: false });
+  assert.equal(sent.filter((one) => one.endsWith("/prefilter")).length, 1, sent.join());
+  const opened = sent.length;
+  assert.deepEqual((await database.getMany(["no such fruit", "none"])).map(text), [null, null]);
+  assert.equal(sent.length, opened, sent.join());
+  assert.deepEqual((await database.getMany(["none", "apple"])).map(text), [null, "red"]);
+  assert.equal(sent.filter((one) => one.startsWith("POST")).length, 1, sent.join());
+
+  const ignoring = await connect(url, { fetch: recording, cache: false, prefilter: false });
+  assert.equal(await ignoring.get("no such fruit"), null);
+  assert.equal(sent.filter((one) => one.startsWith("POST")).length, 2, sent.join());
+
+  const hiding = await connect(url, { fetch: recording, cache: false, hideTimes: true });
+  await assert.rejects(hiding.get("apple"), { code: "unscheduled" });
+  const scheduled = hiding.schedule({ every: 0.02, batch: 1 });
+  assert.deepEqual([await scheduled.get("apple"), await scheduled.get("none")].map(text), ["red", null]);
+  assert(sent.filter((one) => one.startsWith("POST")).length >= 4, sent.join());
+  for (const one of [database, ignoring, hiding]) one.close();
+});
+
 test("lookups that start together each get their own value", async (t) => {
   const { url } = await serve(t, [fruit(folder(t))]);
   const database = await connect(url);

@@ -62,6 +62,8 @@ test("keys and indices are encoded, and wrong ones refused", () => {
   const bytes = encodeWanted(["é", new Uint8Array([1, 2])], "key");
   assert.deepEqual([...bytes], [0, 2, 0, 0, 0, 0xc3, 0xa9, 0, 2, 0, 0, 0, 1, 2]);
   assert.deepEqual([...encodeWanted([258n], "index")], [1, 8, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0]);
+  assert.deepEqual([...encodeWanted(["a"], "key", true)], [2, 1, 0, 0, 0, 0x61]);
+  assert.equal(encodeWanted([0], "index", true)[0], 3);
   for (const wrong of [-1, 0.5, 2 ** 53, 2n ** 64n, "1", null]) {
     assert.throws(() => encodeWanted([wrong], "index"), /expected an index/, String(wrong));
   }
