@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use papir_checkpoint::Leaf;
 use papir_core::{Description, Privacy, Sizes, Version};
 use papir_lookup::KeywordLayout;
+use papir_lookup::prefilter::PrefilterSummary;
 use papir_lookup::psi::Kind;
 use papir_lookup::update::ChangeCounts;
 use papir_store::psi::PsiSummary;
@@ -92,6 +93,7 @@ pub(crate) fn build(report: &BuildReport) -> Lines {
     // Printed by the build, since the owner publishes it to those who verify records.
     lines.extend(metadata.root.as_ref().map(|root| line("root", root)));
     lines.extend(report.checkpoint.as_ref().map(signed));
+    lines.extend(report.prefilter.as_ref().map(prefilter));
     lines.push(line("query and answer", format!("{query} and {answer}")));
     lines.push(line("file", units::bytes(report.snapshot_bytes)));
     lines.extend(report.chosen.as_ref().map(|reason| line("chosen", reason)));
@@ -201,6 +203,18 @@ pub(crate) fn set(summary: &PsiSummary) -> Lines {
         lines.push(line("longest label", units::bytes(longest.into())));
     }
     lines
+}
+
+/// Describes the filter of a database's keys.
+pub(crate) fn prefilter(summary: &PrefilterSummary) -> (String, String) {
+    let PrefilterSummary { bits, bytes, .. } = *summary;
+    line(
+        "prefilter",
+        format!(
+            "{bits} bits, {} that clients fetch once per version",
+            units::bytes(bytes)
+        ),
+    )
 }
 
 /// Describes a signed version by its place in the log.

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use clap::Args;
 use papir_client::{
-    DownloadLimit, FinalFailure, Identity, Issuer, Options, Pin, Relay, RetryObserver, Token,
+    DownloadLimit, FinalFailure, Identity, Issuer, Options, Pin, PrefilterUse, Relay,
+    RetryObserver, Token,
 };
 use papir_plan::units::parse_bytes;
 use zeroize::Zeroizing;
@@ -81,8 +82,9 @@ impl Connecting {
         self.database.as_deref()
     }
 
-    /// Converts to the client's options, without pins and copies of public parts: most commands
-    /// look at a service and store nothing about it. The timeout of the command starts here.
+    /// Converts to the client's options, without pins, copies of public parts and filters of keys:
+    /// most commands look at a service and store nothing about it. The timeout of the command
+    /// starts here.
     pub(crate) fn options(&self, allow_not_private: bool) -> Result<Options, Failure> {
         if allow_not_private {
             papir_research::register()?;
@@ -94,6 +96,7 @@ impl Connecting {
             allow_not_private,
             pin: Pin::Nothing,
             no_cache: true,
+            prefilter: PrefilterUse::Ignore,
             token: self.token()?,
             insecure_http: self.insecure_http,
             ca: network.ca,

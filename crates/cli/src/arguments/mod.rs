@@ -6,6 +6,7 @@ pub(crate) mod connecting;
 pub(crate) mod duration;
 pub(crate) mod network;
 pub(crate) mod owner_key;
+pub(crate) mod prefilter;
 pub(crate) mod proxy;
 pub(crate) mod remote;
 pub(crate) mod secret_file;

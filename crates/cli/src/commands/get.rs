@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use papir_client::{Connection, Costs, KnownVersion, Options, Pin, Watcher};
+use papir_client::{Connection, Costs, KnownVersion, Options, Pin, PrefilterUse, Watcher};
 use papir_lookup::Root;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::connecting::{self, Connecting};
+use crate::arguments::prefilter::PrefilterArguments;
 use crate::arguments::servers::ServerArguments;
 use crate::arguments::state::StateArguments;
 use crate::arguments::trust::TrustArguments;
@@ -68,6 +69,8 @@ pub(crate) struct Arguments {
     root: Option<Root>,
     #[command(flatten)]
     trust: TrustArguments,
+    #[command(flatten)]
+    prefilter: PrefilterArguments,
     #[command(flatten)]
     state: StateArguments,
     /// Query even if the scheme reveals the queries to the server.
@@ -147,6 +150,7 @@ fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
         .trust
         .add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
     let options = connecting::quiet_for(arguments.json, options);
+    let options = arguments.prefilter.add_to(options, PrefilterUse::Use);
     let options = Options {
         root: arguments.root,
         known: match arguments.known {

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use papir_client::Connection;
+use papir_client::{Connection, PrefilterUse};
 use papir_client::load::{
     KnownKey, LoadOptions, LoadReport, MAX_CLIENTS, MAX_SECONDS, Percentiles, Workload, load,
 };
 use serde_json::{Value, json};
 
 use crate::arguments::connecting::{self, Connecting};
+use crate::arguments::prefilter::PrefilterArguments;
 use crate::arguments::trust::TrustArguments;
 use crate::describe::{self, Lines, line, milliseconds, seconds};
 use crate::failure::{Failure, Outcome};
@@ -49,6 +50,8 @@ pub(crate) struct Arguments {
     connecting: Connecting,
     #[command(flatten)]
     trust: TrustArguments,
+    #[command(flatten)]
+    prefilter: PrefilterArguments,
     /// Look up random record numbers; always done for a database without keys.
     #[arg(long, conflicts_with = "keys")]
     index: bool,
@@ -75,6 +78,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         .add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
     // The timeout is one of each lookup, and the load has a duration of its own.
     options.deadline = None;
+    // Random keys are in no filter: by default the service is asked for all of them.
+    options = arguments.prefilter.add_to(options, PrefilterUse::Ignore);
     options = connecting::quiet_for(arguments.json, options);
     // A lookup of a service that has stopped is tried again for as long as the load lasts.
     options.patience = Some(LONGEST_PATIENCE.min(Duration::from_secs(arguments.seconds)));

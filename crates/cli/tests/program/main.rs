@@ -35,6 +35,7 @@ mod notifying;
 mod operating;
 mod pins;
 mod plan;
+mod prefilter;
 mod private_tokens;
 mod protection;
 mod proxies;

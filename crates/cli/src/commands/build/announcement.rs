@@ -53,6 +53,15 @@ pub(crate) fn print_bounded(out: &Path, prepared_bytes: u64, memory: u64) {
     );
 }
 
+/// Prints on stderr what a filter of the keys reveals.
+pub(crate) fn reveal_prefilter() {
+    eprintln!(
+        "papir: a prefilter: a request then tells the service that a client looked for a key that \
+         is probably present, and when; anyone who may fetch the filter can test keys without the \
+         service"
+    );
+}
+
 /// Prints on stderr that all records together are shorter than the messages of one lookup, if so.
 pub(crate) fn compare_with_download(description: &Description) {
     let Sizes { query, answer, .. } = description.sizes;

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use papir_core::cost::Rates;
 use papir_core::{Description, Error, FailureBound, Goal, Run, Sizes};
+use papir_lookup::prefilter::BITS;
 use papir_lookup::{BucketTarget, MAX_ROOM, OnDuplicate};
 use papir_schemes::default_scheme::ClientsMaySee;
 use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
@@ -168,6 +169,12 @@ pub(crate) struct Arguments {
     /// `inspect` prints.
     #[arg(long)]
     verifiable: bool,
+    /// Add a filter of the keys, in which an absent key is with probability 2^-BITS, 4 to 24.
+    /// Clients fetch it once per version, about BITS + 2 bits for each key, and look up only keys
+    /// that may exist. A lookup then tells the service that its key is probably present, and anyone
+    /// who may fetch the filter can test keys without the service.
+    #[arg(long, value_name = "BITS", value_parser = prefilter_bits(), conflicts_with = "encrypt")]
+    prefilter: Option<u8>,
     /// Encrypt the records under the key in this file, which is created if missing. The server then
     /// sees neither records nor queries. Clients need the same key (papir get --decrypt).
     #[arg(long, value_name = "KEYFILE")]
@@ -192,6 +199,10 @@ fn room() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(0..=i64::from(MAX_ROOM))
 }
 
+fn prefilter_bits() -> clap::builder::RangedI64ValueParser<u8> {
+    clap::value_parser!(u8).range(i64::from(*BITS.start())..=i64::from(*BITS.end()))
+}
+
 const EXAMPLES: &str = "Examples:
   papir build words.csv --key word --value meaning --out words.papir
   papir build people.jsonl --key id --value name,city --goal min-communication --out people.papir
@@ -200,6 +211,7 @@ const EXAMPLES: &str = "Examples:
   papir build words.csv --key word --value meaning --failure 2^-128 --out words.papir
   papir build words.csv --key word --value meaning --room 10 --out words.papir
   papir build words.csv --key word --value meaning --batch 64 --out words.papir
+  papir build words.csv --key word --value meaning --prefilter 10 --out words.papir
   papir build state.csv --key key --value value --memory 2GiB --out state.papir
   papir build words.csv --key word --value meaning --encrypt words.key --out words.papir
   papir build words.csv --key word --value meaning --sign owner.key --out words.papir
@@ -266,6 +278,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
 
     describe::print(&lines, &mut std::io::stdout())?;
+    // Once it is built: an error is the only line on stderr.
+    if options.prefilter.is_some() {
+        announcement::reveal_prefilter();
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -320,6 +336,7 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         batch: arguments.batch,
         on_duplicate: arguments.on_duplicate.into(),
         verifiable: arguments.verifiable,
+        prefilter: arguments.prefilter,
         room: arguments.room,
         name: arguments.name.clone(),
         encrypt,

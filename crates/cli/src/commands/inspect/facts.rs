@@ -3,6 +3,7 @@
 use papir_checkpoint::{Leaf, VerifyingKey, hex};
 use papir_core::{Description, Privacy, Sizes, Version};
 use papir_lookup::KeywordLayout;
+use papir_lookup::prefilter::PrefilterSummary;
 use papir_lookup::psi::Kind;
 use papir_store::psi::PsiSummary;
 use serde_json::{Map, Value, json};
@@ -43,6 +44,7 @@ impl Facts {
             "owner",
             "delta_root",
             "delta",
+            "prefilter",
             "file_bytes",
         ] {
             facts.set(missing, Value::Null);
@@ -78,6 +80,16 @@ impl Facts {
             "set",
             json!({ "elements": set.elements, "kind": kind, "version": set.version.to_string(),
                 "longest_label": set.longest }),
+        );
+    }
+
+    /// Adds the filter of the keys.
+    pub(super) fn prefilter(&mut self, summary: &PrefilterSummary) {
+        let PrefilterSummary { bits, bytes, hash } = summary;
+        let hash = hex(hash);
+        self.set(
+            "prefilter",
+            json!({ "bits": bits, "bytes": bytes, "blake3": hash }),
         );
     }
 

@@ -131,6 +131,11 @@ fn served(url: &str, options: Options) -> Result<Described, Failure> {
     lines.extend(lookup.root().map(|root| line("root", root)));
     facts.set("root", lookup.root().map(|root| root.to_string()));
 
+    if let Some(stated) = lookup.stated_prefilter() {
+        lines.push(describe::prefilter(stated));
+        facts.prefilter(stated);
+    }
+
     let sealed = relayed_sizes::of_service(&connection);
     lines.extend(relayed_sizes::lines(sealed));
     facts.set("sealed", relayed_sizes::json(sealed));
@@ -164,6 +169,7 @@ fn stored_database(file: &Path) -> Result<Described, Failure> {
         metadata,
         server,
         keyword,
+        prefilter,
         sections,
         file_bytes,
         ..
@@ -184,6 +190,10 @@ fn stored_database(file: &Path) -> Result<Described, Failure> {
     ));
     lines.extend(metadata.root.as_ref().map(|root| line("root", root)));
     facts.set("root", &metadata.root);
+    if let Some(filter) = &prefilter {
+        lines.push(describe::prefilter(&filter.summary));
+        facts.prefilter(&filter.summary);
+    }
     lines.extend(relayed_sizes::lines(sealed));
     facts.set("sealed", relayed_sizes::json(sealed));
 

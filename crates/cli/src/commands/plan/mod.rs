@@ -11,6 +11,7 @@ use clap::Args;
 use papir_core::cost::{Operation, Rates};
 use papir_core::{FailureBound, Shape};
 use papir_cuda::Cuda;
+use papir_lookup::prefilter::expected_bytes;
 use papir_measure::calibrate::{CalibrationConfig, calibrate};
 use papir_measure::device_rates::DeviceRatesConfig;
 use papir_measure::{check, device_rates};
@@ -57,6 +58,9 @@ pub(crate) struct Arguments {
     /// Records are looked up by key; sizes are then estimates for the keyed table.
     #[arg(long)]
     keyed: bool,
+    /// Show the length of a filter of the keys with these bits (papir build --prefilter).
+    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u8).range(4..=24))]
+    prefilter: Option<u8>,
     /// Speed of the client's connection to the server: 10Mbit, 1.5Gbit or 500kbit per second.
     #[arg(long, value_name = "SPEED", default_value = "10Mbit", value_parser = speed)]
     uplink: f64,
@@ -314,18 +318,38 @@ fn plan(
         arguments.changes_per_hour,
         machines,
     )?;
+    let filter_bytes = prefilter_bytes(arguments, database)?;
 
     if arguments.json {
         let mut json = plan.as_json(database, &demand, loaded.origin);
         let sealed = relayed_sizes::of_offer(plan.recommended());
         json["sealed"] = relayed_sizes::json(sealed);
+        if let Some(bytes) = filter_bytes {
+            json["prefilter_bytes"] = json!(bytes);
+        }
         writeln!(out, "{json}")?;
         return Ok(());
     }
 
-    describe::print(&headline(database, origin, &demand, &loaded), out)?;
+    let mut lines = headline(database, origin, &demand, &loaded);
+    lines.extend(filter_bytes.map(|bytes| {
+        let bytes = units::bytes(bytes);
+        line("prefilter", format!("about {bytes}, once per version and client"))
+    }));
+    describe::print(&lines, out)?;
     writeln!(out)?;
     write_plan(arguments, &plan, out)
+}
+
+/// The length of the filter of the keys that the arguments ask for, in bytes.
+fn prefilter_bytes(arguments: &Arguments, database: &Database) -> Result<Option<u64>, Failure> {
+    match (arguments.prefilter, database.keys) {
+        (None, _) => Ok(None),
+        (Some(bits), Some(keys)) => Ok(Some(expected_bytes(bits, keys))),
+        (Some(_), None) => Err(Failure::new(
+            "--prefilter is a filter of keys: give --keyed, or a source with keys",
+        )),
+    }
 }
 
 /// Writes the tables of a plan and the recommendation.
