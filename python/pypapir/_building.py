@@ -52,6 +52,7 @@ def build(
     params: str | None = None,
     name: str | None = None,
     verifiable: bool = False,
+    prefilter: int | None = None,
     memory: int | None = None,
     shards: int | None = None,
     record_bytes: int | None = None,
@@ -84,6 +85,9 @@ def build(
         params: Parameters by the label that `papir plan --all` prints.
         name: The database's name; by default the file's stem.
         verifiable: Adds proofs to records.
+        prefilter: Adds a filter of the keys with these bits, 4 to 24, in which an absent key is with probability
+            2 ** -bits. Clients then look up only keys that may exist, and a lookup tells the service that its key is
+            probably present.
         memory: The most memory of the build in bytes, for databases larger than memory.
         shards: Chooses the scheme and parameters that `plan` recommends for as many machines.
         record_bytes: Bytes of a record in a raw file.
@@ -118,6 +122,7 @@ def build(
             clients_may_see=clients_may_see,
             goal=goal,
             verifiable=verifiable,
+            prefilter=prefilter,
             memory=memory,
             name=name,
             params=params,

@@ -26,6 +26,7 @@ def build(
     clients_may_see: str | None,
     goal: str | None,
     verifiable: bool,
+    prefilter: int | None,
     memory: int | None,
     name: str | None,
     params: str | None,

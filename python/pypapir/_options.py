@@ -31,6 +31,10 @@ class ConnectOptions(TypedDict, total=False):
             from which the service learns the version of the copy: `never`, `always`, or `auto`, the default, which
             does so without a relay, if the owner of a signed database was pinned before, or if this connection has
             fetched the copy's version.
+        prefilter: True if the filter of the database's keys is used, if its owner has added one; True by default.
+            Nothing is then sent for keys that it excludes, and the service learns of each lookup that its key is
+            probably present.
+        hide_times: True if lookups outside a schedule are refused with the code `unscheduled`; False by default.
         owner_key: The key of an encrypted database: the line in its file.
         allow_not_private: True if a scheme that hides nothing is allowed; False by default.
         proxy: The proxy, as `socks5://HOST:PORT` or `http://NAME:PASSWORD@HOST:PORT`, or `none` for direct
@@ -67,6 +71,8 @@ class ConnectOptions(TypedDict, total=False):
     cache: bool
     known: bool
     patches: Literal["auto", "always", "never"]
+    prefilter: bool
+    hide_times: bool
     owner_key: str | None
     allow_not_private: bool
     proxy: str | None

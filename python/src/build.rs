@@ -24,7 +24,7 @@ use crate::waiting::{Interrupt, run, run_until};
 
 /// Builds a snapshot: see `pypapir.build`, which has the defaults.
 #[pyfunction]
-#[pyo3(signature = (source, out, *, form, key, values, scheme, clients_may_see, goal, verifiable, memory, name, params, shards, record_bytes, force, tasks, progress))]
+#[pyo3(signature = (source, out, *, form, key, values, scheme, clients_may_see, goal, verifiable, prefilter, memory, name, params, shards, record_bytes, force, tasks, progress))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn build<'py>(
     py: Python<'py>,
@@ -37,6 +37,7 @@ pub(crate) fn build<'py>(
     clients_may_see: Option<String>,
     goal: Option<String>,
     verifiable: bool,
+    prefilter: Option<u8>,
     memory: Option<u64>,
     name: Option<String>,
     params: Option<String>,
@@ -72,6 +73,7 @@ pub(crate) fn build<'py>(
         options.goal = goal.parse().map_err(of_core)?;
     }
     options.verifiable = verifiable;
+    options.prefilter = prefilter;
     options.memory = memory;
     options.name = name;
     options.params = params;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use papir_client::aio::{Connection, SharedConnection};
 use papir_client::{
-    DownloadLimit, Freshness, Issuer, KnownVersion, Options, Passphrase, Pin, Relay, Token,
-    VerifyingKey,
+    DownloadLimit, Freshness, Issuer, KnownVersion, Options, Passphrase, Pin, PrefilterUse, Relay,
+    Token, VerifyingKey,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -65,6 +65,9 @@ pub(crate) fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options
             "known" if value.extract()? => options.known = KnownVersion::Use,
             "known" => options.known = KnownVersion::Ask,
             "patches" => options.patches = value.extract::<String>()?.parse().map_err(invalid)?,
+            "prefilter" if value.extract()? => options.prefilter = PrefilterUse::Use,
+            "prefilter" => options.prefilter = PrefilterUse::Ignore,
+            "hide_times" => options.hide_times = value.extract()?,
             "insecure_http" => options.insecure_http = value.extract()?,
             "allow_not_private" => options.allow_not_private = value.extract()?,
             "freshness" => options.freshness = Freshness(seconds(&value)?),

@@ -65,6 +65,7 @@ def test_of_the_functions_that_run_tasks(kind: type[BaseException], tmp_path: Pa
             form=_sources.source_form(),
             goal=None,
             verifiable=False,
+            prefilter=None,
             memory=400 << 20,
             name=None,
             params=None,

@@ -49,6 +49,31 @@ def test_tables_are_sources(table: Callable[[dict[str, list[str]]], Any], tmp_pa
     check(tmp_path / "w.papir")
 
 
+def test_a_filter_of_keys_saves_requests(tmp_path: Path) -> None:
+    pypapir.build(WORDS, tmp_path / "w.papir", scheme="simple", prefilter=20)
+    check(tmp_path / "w.papir")
+    with pypapir.serve(tmp_path / "w.papir") as service:
+        client = pypapir.connect(service.url, cache=False)
+        assert client.get_many(["absent", "word 7"]) == [None, b"meaning 7"]
+        asked = client.costs.requests
+        assert client.get("absent") is None
+        assert client.costs.requests == asked
+
+        ignoring = pypapir.connect(service.url, cache=False, prefilter=False)
+        assert ignoring.get("absent") is None
+        assert ignoring.costs.requests == 1
+
+        hiding = pypapir.connect(service.url, cache=False, hide_times=True)
+        with pytest.raises(pypapir.Error) as raised:
+            hiding.get("word 7")
+        assert raised.value.code == "unscheduled"
+        with pypapir.schedule(service.url, every=0.05, batch=1, cache=False, hide_times=True) as schedule:
+            assert schedule.get("absent") is None
+
+    with pytest.raises(pypapir.Error, match="without keys"):
+        pypapir.build(np.zeros((4, 2), dtype=np.uint8), tmp_path / "r.papir", prefilter=8)
+
+
 @pytest.mark.parametrize("source", [WORDS, list(WORDS.items()), iter(WORDS.items())])
 def test_pairs_are_sources(source: Any, tmp_path: Path) -> None:
     pypapir.build(source, tmp_path / "w.papir", scheme="simple")

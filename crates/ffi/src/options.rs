@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use papir_checkpoint::VerifyingKey;
 use papir_client::{
-    CheckpointSettings, DownloadLimit, Freshness, Issuer, Passphrase, Patches, Pin, ProxySetting,
-    Relay, Result, Token,
+    CheckpointSettings, DownloadLimit, Freshness, Issuer, Passphrase, Patches, Pin, PrefilterUse,
+    ProxySetting, Relay, Result, Token,
 };
 use papir_core::Error;
 use zeroize::Zeroizing;
@@ -96,6 +96,14 @@ pub struct Options {
     /// connection has fetched the copy's version.
     #[uniffi(default = None)]
     pub patches: Option<String>,
+    /// Looks up every key, also one that the filter of the database's keys excludes. By default
+    /// nothing is sent for excluded keys, if the owner has added a filter, and the service learns
+    /// of each lookup that its key is probably present.
+    #[uniffi(default = false)]
+    pub no_prefilter: bool,
+    /// Refuses lookups outside a schedule, with the code `unscheduled`.
+    #[uniffi(default = false)]
+    pub hide_times: bool,
     /// Does not remember the owner's key of a signed database from its first use.
     #[uniffi(default = false)]
     pub no_pin: bool,
@@ -171,6 +179,12 @@ impl Options {
                 Some(text) => text.parse()?,
                 None => Patches::default(),
             },
+            prefilter: if self.no_prefilter {
+                PrefilterUse::Ignore
+            } else {
+                PrefilterUse::Use
+            },
+            hide_times: self.hide_times,
             pin: if self.no_pin {
                 Pin::Nothing
             } else {

@@ -102,6 +102,7 @@ def build(
             clients_may_see=None,
             goal=goal,
             verifiable=False,
+            prefilter=None,
             memory=memory,
             name=name,
             params=params,

@@ -65,6 +65,23 @@ async fn scheduled_keys_are_looked_up() {
 }
 
 #[tokio::test]
+async fn a_client_that_hides_times_looks_up_in_schedules_only() {
+    let service = capitals("simple").await;
+    let options = Options {
+        hide_times: true,
+        ..stored_in(&Arc::default())
+    };
+    let database = Database::connect(service.url.clone(), options)
+        .await
+        .unwrap();
+
+    let refused = database.get(b"Peru".to_vec()).await.unwrap_err();
+    assert_eq!(kind_and_code(refused).1, "unscheduled");
+    let schedule = database.schedule(EVERY, 2).await.unwrap();
+    assert_eq!(get(&schedule, "Peru").await.unwrap(), b"Lima");
+}
+
+#[tokio::test]
 async fn scheduled_indices_are_looked_up() {
     let records = papir::RecordBuffer::from_records((0..40u8).map(|index| [index; 3])).unwrap();
     let service =
