@@ -33,7 +33,7 @@ class ConnectOptions(TypedDict, total=False):
             fetched the copy's version.
         prefilter: True if the filter of the database's keys is used, if its owner has added one; True by default.
             Nothing is then sent for keys that it excludes, and the service learns of each lookup that its key is
-            probably present.
+            probably present. It is not used with `known`.
         hide_times: True if lookups outside a schedule are refused with the code `unscheduled`; False by default.
         owner_key: The key of an encrypted database: the line in its file.
         allow_not_private: True if a scheme that hides nothing is allowed; False by default.

@@ -94,7 +94,8 @@ pub enum PrefilterUse {
     /// Fetches the filter once per version, and sends nothing for keys that it excludes. The
     /// service then learns of each lookup that it sees that its key is probably present. A schedule
     /// looks up excluded keys, too, so that its requests stay the same. A client that trusts a root
-    /// alone does not use the filter, which the root does not cover.
+    /// alone does not use the filter, which the root does not cover. Nor does one that keeps
+    /// versions ([`KnownVersion`]): an old filter would hide keys of newer versions.
     #[default]
     Use,
     /// Looks up every key, and does not fetch the filter.

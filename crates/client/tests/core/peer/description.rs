@@ -100,6 +100,21 @@ impl Peer {
         }
     }
 
+    /// The filter of the keys of the newest version.
+    pub(super) fn prefilter(&self) -> Response {
+        let Offer { server, filter, .. } = self.newest();
+        let Some(filter) = filter else {
+            return refusal(404, code::NO_PREFILTER);
+        };
+
+        let version = server.version().to_string();
+        Response {
+            status: 200,
+            headers: vec![(header::VERSION.to_owned(), version)],
+            body: Ok(filter.to_vec()),
+        }
+    }
+
     /// The list of the blocks of the newest version.
     pub(super) fn hashes(&self, version: &str) -> Response {
         let list = BlockList::of(&self.newest().bundle);

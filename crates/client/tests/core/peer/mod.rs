@@ -272,6 +272,7 @@ impl Peer {
             (Method::Get, ["table"]) => json(200, &self.info()),
             (Method::Get, ["table", "checkpoint", "proof"]) => self.proof(),
             (Method::Get, ["table", "public"]) => self.public(call),
+            (Method::Get, ["table", "prefilter"]) => self.prefilter(),
             (Method::Get, ["table", "public", version, "hashes"]) => self.hashes(version),
             (Method::Get, ["table", "public", version, "blocks", ranges]) => {
                 self.blocks(version, ranges)

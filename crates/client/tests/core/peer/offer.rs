@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use papir_client::core::Failure;
 use papir_core::NoProgress;
 use papir_core::erased::{ErasedKeys, ErasedServer};
+use papir_lookup::prefilter::PrefilterSummary;
 use papir_lookup::{Bundle, KeywordLayout};
 
 use super::clients::Registered;
@@ -16,6 +17,8 @@ pub struct Offer {
     pub server: Arc<dyn ErasedServer>,
     pub keyword: Option<KeywordLayout>,
     pub bundle: Arc<Vec<u8>>,
+    /// The filter of the keys.
+    pub filter: Option<Arc<Vec<u8>>>,
     /// Clones share what was computed for clients.
     memo: Arc<Mutex<Memo>>,
 }
@@ -43,6 +46,7 @@ impl Offer {
             server: server.into(),
             keyword,
             bundle: Arc::new(bundle),
+            filter: None,
             memo: Arc::default(),
         }
     }
@@ -58,6 +62,22 @@ impl Offer {
         };
         Self {
             bundle: Arc::new(bundle.encode()),
+            ..self
+        }
+    }
+
+    /// Returns the same version with a filter of its keys.
+    pub fn with_filter(self, filter: Vec<u8>) -> Self {
+        let scheme_public = self.server.public();
+        let bundle = Bundle {
+            scheme_public,
+            keyword: self.keyword.clone(),
+            commitment_top: None,
+            prefilter: Some(PrefilterSummary::hashed(&filter).unwrap()),
+        };
+        Self {
+            bundle: Arc::new(bundle.encode()),
+            filter: Some(Arc::new(filter)),
             ..self
         }
     }
