@@ -7,7 +7,15 @@ import (
 	"papir.example/go/internal/wire"
 )
 
-const formatVersion = 1
+const (
+	formatVersion = 1
+	// Bundles and deltas with a prefilter have another format. This client checks what they say of
+	// it, and does not use it: it looks every key up.
+	withPrefilter = 2
+
+	leastPrefilterBits = 4
+	mostPrefilterBits  = 24
+)
 
 // Database is a client of one version: of a base, or of its delta.
 type Database struct {
@@ -17,13 +25,16 @@ type Database struct {
 	Layout *keyword.Layout
 	// Commitment is nil unless the database is verifiable.
 	Commitment *Commitment
+	// statesPrefilter is set if the bundle states a filter of the keys.
+	statesPrefilter bool
 }
 
 // Decode reads a bundle, and makes its client. Only the allowed schemes are accepted.
 func Decode(data []byte, allowed []string) (*Database, error) {
 	const what = "a bundle"
 	r := wire.NewReader(what, data)
-	if err := checkBeginning(what, r, "PIRB"); err != nil {
+	format, err := checkBeginning(what, r, "PIRB")
+	if err != nil {
 		return nil, err
 	}
 	keyed, verifiable := r.U8(), r.U8()
@@ -31,6 +42,12 @@ func Decode(data []byte, allowed []string) (*Database, error) {
 	var top Hash
 	if verifiable == 1 {
 		top = r.Array()
+	}
+	bits := uint8(leastPrefilterBits)
+	if format == withPrefilter {
+		bits = r.U8()
+		r.U64()
+		r.Array()
 	}
 	r.Take(8)
 	if err := r.End(); err != nil {
@@ -44,6 +61,13 @@ func Decode(data []byte, allowed []string) (*Database, error) {
 		return nil, wire.Refuse(wire.Malformed, "%s with the flags %d and %d, and a layout of %d bytes: expected 0 or 1 each",
 			what, keyed, verifiable, len(layout))
 	}
+	if bits < leastPrefilterBits || bits > mostPrefilterBits {
+		return nil, wire.Refuse(wire.OutOfBounds, "%s with a prefilter of %d bits: expected %d to %d",
+			what, bits, leastPrefilterBits, mostPrefilterBits)
+	}
+	if format == withPrefilter && keyed == 0 {
+		return nil, wire.Refuse(wire.Malformed, "%s with a prefilter and no keyword layout: expected both", what)
+	}
 
 	envelope, err := wire.Open("a public part", public)
 	if err != nil {
@@ -53,7 +77,7 @@ func Decode(data []byte, allowed []string) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &Database{Version: envelope.Version, Scheme: opened}
+	db := &Database{Version: envelope.Version, Scheme: opened, statesPrefilter: format == withPrefilter}
 	if verifiable == 1 {
 		if db.Commitment, err = newCommitment(opened.Shape(), top); err != nil {
 			return nil, err
@@ -68,19 +92,21 @@ func Decode(data []byte, allowed []string) (*Database, error) {
 	return db, nil
 }
 
-func checkBeginning(what string, r *wire.Reader, magic string) error {
+// checkBeginning reads magic and format version, and returns the latter.
+func checkBeginning(what string, r *wire.Reader, magic string) (uint16, error) {
 	found := r.Take(len(magic))
 	version := r.U16()
 	if err := r.Err(); err != nil {
-		return err
+		return 0, err
 	}
 	if string(found) != magic {
-		return wire.Refuse(wire.Malformed, "%s: it begins with %x: expected `%s`", what, found, magic)
+		return 0, wire.Refuse(wire.Malformed, "%s: it begins with %x: expected `%s`", what, found, magic)
 	}
-	if version != formatVersion {
-		return wire.Refuse(wire.Format, "%s of format %d: this client reads format %d", what, version, formatVersion)
+	if version != formatVersion && version != withPrefilter {
+		return 0, wire.Refuse(wire.Format, "%s of format %d: this client reads the formats %d and %d",
+			what, version, formatVersion, withPrefilter)
 	}
-	return nil
+	return version, nil
 }
 
 // checkLayout compares the buckets of the layout with the records of the scheme.
@@ -131,7 +157,8 @@ type Delta struct {
 func DecodeDelta(data []byte, base *Database, allowed []string) (*Delta, error) {
 	const what = "a delta"
 	r := wire.NewReader(what, data)
-	if err := checkBeginning(what, r, "PIRD"); err != nil {
+	format, err := checkBeginning(what, r, "PIRD")
+	if err != nil {
 		return nil, err
 	}
 	var version wire.Version
@@ -141,6 +168,9 @@ func DecodeDelta(data []byte, base *Database, allowed []string) (*Delta, error) 
 		r.Take(hashBytes)
 	}
 	inner := r.Bytes()
+	if format == withPrefilter {
+		r.Bytes()
+	}
 	r.Take(8)
 	if err := r.End(); err != nil {
 		return nil, err
@@ -162,6 +192,8 @@ func DecodeDelta(data []byte, base *Database, allowed []string) (*Delta, error) 
 	switch {
 	case db.Layout == nil:
 		return nil, wire.Refuse(wire.Malformed, "%s without a keyword layout: expected one", what)
+	case db.statesPrefilter:
+		return nil, wire.Refuse(wire.Malformed, "%s whose bundle states a prefilter: expected none, a delta has its own", what)
 	case (db.Commitment == nil) != (base.Commitment == nil):
 		return nil, wire.Refuse(wire.Malformed, "%s whose records have proofs, or its base's do: expected both or neither", what)
 	case base.Layout != nil && records != 0:

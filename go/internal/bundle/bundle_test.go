@@ -63,6 +63,26 @@ func encodeDelta(base byte, records uint64, content byte, inner []byte) []byte {
 	return wire.AppendChecksum(append(out, inner...))
 }
 
+// filtered is the bundle of four records that states a prefilter of these bits.
+func filtered(keyed, bits byte) []byte {
+	var keys []byte
+	if keyed == 1 {
+		keys = layout(4, 20)
+	}
+	out := encode(keyed, 0, public(1, 4, 20), keys)
+	out = append(out[:len(out)-8], bits)
+	out[4] = withPrefilter
+	return wire.AppendChecksum(append(out, make([]byte, 40)...))
+}
+
+// filteredDelta is a delta beside keys, with a prefilter, which is not read.
+func filteredDelta(inner []byte) []byte {
+	out := encodeDelta(1, 0, 0, inner)
+	out = binary.LittleEndian.AppendUint64(out[:len(out)-8], 3)
+	out[4] = withPrefilter
+	return wire.AppendChecksum(append(out, 1, 2, 3))
+}
+
 func TestBundlesAreRead(t *testing.T) {
 	for name, one := range map[string]struct {
 		bundle []byte
@@ -71,6 +91,10 @@ func TestBundlesAreRead(t *testing.T) {
 		"without keys":           {encode(0, 0, public(1, 4, 20), nil), ""},
 		"with keys":              {encode(1, 0, public(1, 4, 20), layout(4, 20)), ""},
 		"with proofs":            {encode(1, 1, public(1, 4, 84), layout(4, 20)), ""},
+		"with a prefilter":       {filtered(1, 24), ""},
+		"too few bits":           {filtered(1, 3), wire.OutOfBounds},
+		"too many bits":          {filtered(1, 25), wire.OutOfBounds},
+		"a prefilter of no keys": {filtered(0, 8), wire.Malformed},
 		"too short for proofs":   {encode(0, 1, public(1, 4, 64), nil), wire.Malformed},
 		"another shape":          {encode(1, 0, public(1, 4, 21), layout(4, 20)), wire.Malformed},
 		"other records":          {encode(1, 0, public(1, 5, 20), layout(4, 20)), wire.Malformed},
@@ -79,7 +103,7 @@ func TestBundlesAreRead(t *testing.T) {
 		"a layout without keys":  {encode(0, 0, public(1, 4, 20), layout(4, 20)), wire.Malformed},
 		"keys without a layout":  {encode(1, 0, public(1, 4, 20), nil), wire.WrongLength},
 		"a magic":                {append([]byte("PIRX"), encode(0, 0, public(1, 4, 20), nil)[4:]...), wire.Malformed},
-		"a newer format":         {append([]byte("PIRB\x02"), encode(0, 0, public(1, 4, 20), nil)[5:]...), wire.Format},
+		"a newer format":         {append([]byte("PIRB\x03"), encode(0, 0, public(1, 4, 20), nil)[5:]...), wire.Format},
 		"a query in its place":   {encode(0, 0, wire.Seal(wire.Query, 1, wire.Version{}, nil), nil), wire.Malformed},
 		"a scheme of others":     {encode(0, 0, wire.Seal(wire.Public, 0, wire.Version{}, make([]byte, 99)), nil), wire.WrongScheme},
 		"a part beyond its end":  {append(append([]byte("PIRB\x01\x00\x00\x00"), bytes.Repeat([]byte{0xff}, 8)...), make([]byte, 30)...), wire.WrongLength},
@@ -115,6 +139,8 @@ func TestDeltasBelongToTheirBase(t *testing.T) {
 		"with keys":            {keyed, encodeDelta(1, 0, 0, inner), ""},
 		"with a hash":          {keyed, encodeDelta(1, 0, 1, inner), ""},
 		"by number":            {numbered, encodeDelta(1, 5, 0, inner), ""},
+		"with a prefilter":     {keyed, filteredDelta(inner), ""},
+		"a stated prefilter":   {keyed, encodeDelta(1, 0, 0, filtered(1, 8)), wire.Malformed},
 		"another base":         {keyed, encodeDelta(2, 0, 0, inner), wire.WrongVersion},
 		"records beside keys":  {keyed, encodeDelta(1, 4, 0, inner), wire.Malformed},
 		"fewer records":        {numbered, encodeDelta(1, 3, 0, inner), wire.Malformed},
