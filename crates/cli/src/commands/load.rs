@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use papir_client::{Connection, PrefilterUse};
 use papir_client::load::{
     KnownKey, LoadOptions, LoadReport, MAX_CLIENTS, MAX_SECONDS, Percentiles, Workload, load,
 };
+use papir_client::{Connection, PrefilterUse};
 use serde_json::{Value, json};
 
 use crate::arguments::connecting::{self, Connecting};

@@ -26,7 +26,10 @@ fn build(folder: &Folder) -> (String, String) {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     let stdout = String::from_utf8(output.stdout).unwrap();
-    assert!(stdout.contains("prefilter") && stdout.contains("20 bits"), "{stdout}");
+    assert!(
+        stdout.contains("prefilter") && stdout.contains("20 bits"),
+        "{stdout}"
+    );
     (out, stderr)
 }
 
@@ -77,7 +80,15 @@ fn a_load_test_asks_for_absent_keys_too() {
     let (words, _) = build(&folder);
     let service = Service::start(&[&words], &[]);
 
-    let load = ["load", &service.url, "--seconds", "1", "--clients", "1", "--json"];
+    let load = [
+        "load",
+        &service.url,
+        "--seconds",
+        "1",
+        "--clients",
+        "1",
+        "--json",
+    ];
     let report: Value = serde_json::from_str(&succeeds(&load)).unwrap();
     assert!(report["lookups"].as_u64() > Some(0), "{report}");
 }
@@ -85,7 +96,14 @@ fn a_load_test_asks_for_absent_keys_too() {
 #[test]
 fn a_plan_shows_the_length_of_a_filter() {
     let plan = |more: &[&str]| {
-        let keys = ["plan", "--keyed", "--records", "100000", "--record-bytes", "8"];
+        let keys = [
+            "plan",
+            "--keyed",
+            "--records",
+            "100000",
+            "--record-bytes",
+            "8",
+        ];
         succeeds(&[&keys[..], more].concat())
     };
     let text = plan(&["--prefilter", "10"]);
@@ -107,7 +125,15 @@ fn filters_that_cannot_be_are_refused() {
         &["prefilter", "without keys"],
     );
 
-    let planned = ["plan", "--records", "1000", "--record-bytes", "8", "--prefilter", "8"];
+    let planned = [
+        "plan",
+        "--records",
+        "1000",
+        "--record-bytes",
+        "8",
+        "--prefilter",
+        "8",
+    ];
     fails_with(&planned, &["--prefilter", "--keyed"]);
     for bits in ["3", "25"] {
         let output = papir(&[&build[..], &["--key", "word", "--prefilter", bits]].concat());

@@ -77,7 +77,11 @@ fn absent_keys_are_excluded_once_the_filter_is_there() {
     assert_eq!(lookup.prefilter().unwrap().keys(), 400);
     assert!(!(0..400).any(|number| excludes(&lookup, &format!("key {number}"))));
     // Each is found with a probability of 2⁻²⁰, and the seeds are fixed.
-    assert!(["new", "key 400", ""].iter().all(|key| excludes(&lookup, key)));
+    assert!(
+        ["new", "key 400", ""]
+            .iter()
+            .all(|key| excludes(&lookup, key))
+    );
     assert!(!lookup.excludes_vartime(Wanted::Index(3)));
     assert!(!excludes(&lookup.without_prefilter(), "new"));
 }
@@ -118,7 +122,10 @@ fn only_the_stated_filter_is_taken() {
     let mut other = filter.clone();
     other[filter.len() - 1] ^= 1;
     let error = lookup.clone().with_prefilter(other).err().unwrap();
-    assert!(error.to_string().contains("as in the public part"), "{error}");
+    assert!(
+        error.to_string().contains("as in the public part"),
+        "{error}"
+    );
 
     let unstated = lookup.stating_prefilter(None).with_prefilter(filter);
     assert_eq!(unstated.err().unwrap().code(), "malformed");

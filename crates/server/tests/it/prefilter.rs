@@ -79,7 +79,10 @@ fn a_client_may_ignore_the_filter<C: AnyConnection>() {
 
     assert_eq!(connection.get_key(b"absent").unwrap(), None);
     let heads = tap.take();
-    assert_eq!((count(&heads, "/prefilter"), count(&heads, "/query")), (0, 1));
+    assert_eq!(
+        (count(&heads, "/prefilter"), count(&heads, "/query")),
+        (0, 1)
+    );
 }
 
 fn a_filter_is_fetched_once<C: AnyConnection>() {
@@ -179,7 +182,10 @@ fn a_root_alone_covers_no_filter<C: AnyConnection>() {
     let signed = build_verifiable_filtered(folder.path(), "words.pir", Some(1_800_000_000));
     let server = start(&signed);
     let trusting = C::open_with(&server.url(), &options()).unwrap();
-    assert!(trusting.lookup().prefilter().is_some(), "the owner signed it");
+    assert!(
+        trusting.lookup().prefilter().is_some(),
+        "the owner signed it"
+    );
 
     let root = trusting.lookup().root();
     let rooted = Options { root, ..options() };

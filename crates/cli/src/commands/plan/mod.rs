@@ -334,7 +334,10 @@ fn plan(
     let mut lines = headline(database, origin, &demand, &loaded);
     lines.extend(filter_bytes.map(|bytes| {
         let bytes = units::bytes(bytes);
-        line("prefilter", format!("about {bytes}, once per version and client"))
+        line(
+            "prefilter",
+            format!("about {bytes}, once per version and client"),
+        )
     }));
     describe::print(&lines, out)?;
     writeln!(out)?;
