@@ -182,7 +182,11 @@ fn rows_first_records_are_found_and_read_back() {
             assert_eq!(found, [records.get(index).unwrap()], "{bits} bits: {index}");
         }
 
-        for (first, count) in [(0, 1500), (1, 1), (777, 500), (1499, 1), (3, 0)] {
+        for (first, count) in [(0, 1500), (1, 1), (776, 500), (1496, 4), (777, 500), (3, 0)] {
+            // Packed records are read from whole bytes on.
+            if !(first * bits).is_multiple_of(8) {
+                continue;
+            }
             let mut found = vec![0; (count * bits).div_ceil(8) as usize];
             server.read_packed(first, count, &mut found).unwrap();
             let mut expected = found.clone();
