@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use papir_checkpoint::VerifyingKey;
 use papir_client::core::{
-    Address, CheckpointSettings, DownloadLimit, Freshness, Patches, Pin, PrefilterUse, Rotation,
-    Service, Settings, Token, Watcher, check_servers,
+    Address, CheckpointSettings, DownloadLimit, Freshness, KnownVersion, Patches, Pin,
+    PrefilterUse, Rotation, Service, Settings, Token, Watcher, check_servers,
 };
 #[cfg(feature = "relay")]
 use papir_client::core::{GivenKeys, Oblivious, RelayChoice};
@@ -280,6 +280,7 @@ impl Options {
             owner_key: None,
             checkpoint,
             no_cache: !self.cache,
+            known: KnownVersion::Ask,
             patches: match &self.patches {
                 Some(text) => text.parse()?,
                 None => Patches::default(),
