@@ -179,6 +179,8 @@ def test_every_option_is_accepted(tmp_path: Path) -> None:
         "cache": False,
         "known": True,
         "patches": "never",
+        "prefilter": False,
+        "hide_times": True,
         "owner_key": "papir-owner-key-1-" + "00" * 32,
         "allow_not_private": True,
         "proxy": "none",
