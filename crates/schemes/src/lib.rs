@@ -11,7 +11,10 @@
 //! only, and [`audit_core`] in place of the registry: the schemes that `docs/audit.md` covers.
 
 // Without the other schemes, some building blocks have no user.
-#![cfg_attr(not(feature = "all"), allow(dead_code, unused_imports, unreachable_pub))]
+#![cfg_attr(
+    not(feature = "all"),
+    allow(dead_code, unused_imports, unreachable_pub)
+)]
 
 pub mod audit_core;
 #[cfg(feature = "all")]

@@ -270,7 +270,7 @@ fn skipped_rows_and_other_tables_do_not_hold_the_log() {
         ..fixture.options()
     };
     let mut follower = Follower::new(options).unwrap();
-    fixture.sql("INSERT INTO words VALUES ('long', repeat('x', 70000))");
+    fixture.sql("INSERT INTO words VALUES ('long', repeat('x', 270000))");
     advance(&mut follower, &fixture, "a row that is skipped");
     fixture.sql("INSERT INTO words VALUES ('three', '3')");
     publish(&mut follower);

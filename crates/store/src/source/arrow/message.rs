@@ -14,8 +14,10 @@ use crate::source::input::Input;
 const MAGIC: &[u8] = b"ARROW1";
 /// The first bytes of a file of Feather version 1, which is another format.
 const FEATHER_1: &[u8] = b"FEA1";
-/// The bytes before a file's first message.
+/// The bytes before a file's first message, without further padding.
 const BEGIN_BYTES: u64 = 8;
+/// Largest alignment of a file's first message: some writers pad to that of their arrays.
+const MAX_ALIGNMENT: u64 = 64;
 /// The bytes before the length of a message.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// The end of a stream: a message without bytes.
@@ -24,6 +26,21 @@ const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 const MAX_MESSAGE_BYTES: u32 = 64 << 20;
 /// Bytes that a byte of LZ4 stands for at most, rounded up.
 const MAX_LZ4_RATIO: u64 = 256;
+
+/// Skips zeros before a file's first message. Returns the first bytes that are others.
+fn after_padding(input: &mut Input<'_>) -> std::io::Result<Vec<u8>> {
+    let mut begin = Vec::new();
+    for _ in 0..MAX_ALIGNMENT / BEGIN_BYTES {
+        begin.clear();
+        input.take(BEGIN_BYTES).read_to_end(&mut begin)?;
+
+        // No message begins with eight zeros.
+        if begin.iter().any(|&byte| byte != 0) {
+            break;
+        }
+    }
+    Ok(begin)
+}
 
 /// The messages of a file or stream.
 pub(super) struct IpcMessages<'a> {
@@ -51,7 +68,7 @@ impl<'a> IpcMessages<'a> {
         }
         let is_file = begin.starts_with(MAGIC);
         if is_file {
-            begin.clear();
+            begin = after_padding(&mut input).map_err(Error::io("reading", path))?;
         }
 
         Ok(Self {
