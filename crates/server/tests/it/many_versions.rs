@@ -25,7 +25,7 @@ const KEPT: usize = 2;
 /// Old deltas that a service keeps: those within 1 GiB, of 32 MiB each.
 const OLD_DELTAS: usize = 31;
 /// Rounds before the first count: from then on, as many versions are kept as ever.
-const WARM_UP: usize = 2;
+const WARM_UP: usize = 4;
 /// Time of signing.
 const START: u64 = 1_800_000_000;
 
@@ -250,11 +250,11 @@ fn versions_leave_nothing(rounds: usize, every: usize) {
 fn a_hundred_versions_leave_nothing() {
     if runs_alone("many_versions::a_hundred_versions_leave_nothing") {
         // More versions in a round than old ones are kept.
-        versions_leave_nothing(3, 40);
+        versions_leave_nothing(5, 33);
     }
 }
 
-/// The client that is away misses 9,500 versions.
+/// The client that is away misses 9,000 versions.
 #[test]
 #[ignore = "long"]
 fn ten_thousand_versions_leave_nothing() {
