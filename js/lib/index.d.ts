@@ -91,7 +91,7 @@ export interface ConnectOptions {
   /** Whether to remember the owner's key of a signed database from its first use: true by default. */
   pin?: boolean;
   /**
-   * Whether to use the filter of the database's keys, if its owner has added one: true by default. Nothing is then sent
+   * Uses the filter of the database's keys, if its owner has added one: true by default. Nothing is then sent
    * for keys that it excludes, and the service learns of each lookup that its key is probably present.
    */
   prefilter?: boolean;

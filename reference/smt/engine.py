@@ -158,7 +158,7 @@ class Formulas:
         self.assumptions.append(integer(a) < b)
 
     def claim(self, claim):
-        """What the property says."""
+        """Return the statement of the property."""
         self._check(claim)
         self.claims.append(boolean(claim))
 

@@ -266,7 +266,7 @@ def montgomery_product_of_52_bits(s, inverse_error=0, bits=52, bound=1):
     q = 2 * half + 1
     value = s.integer("value", 0, q - 1)
     v = s.integer("v", 0, (1 << bits) - 1)
-    # What `montgomery_inverse` proves of the inverse.
+    # The property of the inverse that `montgomery_inverse` proves.
     inverse = s.defined("inverse", lambda: pow(q.value, -1, r))
     turns = s.defined("turns", lambda: (inverse * q - 1).value // r)
     s.assume(every(inverse >= 0, inverse < r, inverse * q == 1 + r * turns))

@@ -47,13 +47,13 @@ const ELEMENT_BYTES: u64 = 2 * RlweLiteral::DEFAULT.degree as u64;
 /// The records of a database that each client may see, as its owner allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientsMaySee {
-    /// As many as `inspire` shows for a lookup: those in the ring elements of the record, which are
-    /// 4 KiB or, for a longer record, its length rounded up to a multiple of that.
+    /// The records in the ring elements of the wanted one, as with `inspire`: 4 KiB or, for a
+    /// longer record, its length rounded up to a multiple of 4 KiB.
     #[default]
     Records,
-    /// All in the record's column of a matrix, but not the whole database.
+    /// The records in the wanted one's column of a matrix, but not the whole database.
     Column,
-    /// All.
+    /// All records.
     All,
 }
 

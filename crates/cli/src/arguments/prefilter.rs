@@ -6,7 +6,7 @@ use papir_client::{Options, PrefilterUse};
 /// The option of commands that look keys up.
 #[derive(Args)]
 pub(crate) struct PrefilterArguments {
-    /// Whether to use the filter of the keys, if the database was built with one (papir build
+    /// Use or ignore the filter of the keys, if the database was built with one (papir build
     /// --prefilter): `use` sends nothing for keys that the filter excludes, and tells the service
     /// of each lookup that its key is probably present; `ignore` looks every key up, and so does
     /// papir get --known, with which an old filter would hide new keys [default: use; papir load:

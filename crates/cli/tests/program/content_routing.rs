@@ -104,7 +104,7 @@ fn look_up(service: &Service, database: &str, key: &str) -> Found {
     }
 }
 
-/// What a reader learns about a name.
+/// The data that a reader looks up for a name.
 struct Read {
     /// The address of the block's first provider.
     address: Option<String>,

@@ -46,8 +46,8 @@ fn commands(page: &str) -> String {
         .collect()
 }
 
-/// Returns the commands of a page one by one. A command goes on after a line that ends with `\`, and
-/// while a single quote is open.
+/// Returns the commands of a page. The next line belongs to the same command after a line that ends
+/// with `\`, and while a single quote is open.
 fn commands_apart(page: &str) -> Vec<String> {
     let mut apart = Vec::new();
     let mut command = String::new();

@@ -19,7 +19,7 @@ const RELOADED: usize = 10;
 /// Memory of a database besides its file, at most.
 const OVERHEAD: u64 = 256 << 10;
 
-/// What a process uses.
+/// The resources of a process.
 #[derive(Debug)]
 struct Usage {
     descriptors: usize,

@@ -38,7 +38,7 @@ pub struct Settings {
     pub no_cache: bool,
     /// The use of a version that the client keeps.
     pub known: KnownVersion,
-    /// Whether a stored copy of an earlier public part is brought up to date by blocks.
+    /// Chooses when a stored copy of an earlier public part is updated by blocks.
     pub patches: Patches,
     /// The use of the filter of a database's keys, if it has one.
     pub prefilter: PrefilterUse,

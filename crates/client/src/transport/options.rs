@@ -87,8 +87,8 @@ pub struct Options {
     pub no_cache: bool,
     /// The use of a version that the client keeps in the directory of client state.
     pub known: KnownVersion,
-    /// Whether a stored copy of an earlier public part is brought up to date by blocks, which tells
-    /// the service the version of the copy.
+    /// Chooses when a stored copy of an earlier public part is updated by blocks. A patch tells the
+    /// service the version of the copy.
     pub patches: Patches,
     /// The use of the filter of a database's keys, if its owner has added one: by default, nothing
     /// is sent for keys that the filter excludes. The service then learns of each lookup that it

@@ -257,7 +257,7 @@ pub(crate) struct ChosenVersion {
 
 /// The queries of a short message.
 pub(crate) struct BoundQueries {
-    /// What the message and its answers are bound to.
+    /// The client and the version to which the message and its answers are bound.
     pub(crate) binding: Binding,
     /// Concatenated queries in their envelopes.
     pub(crate) queries: Vec<u8>,

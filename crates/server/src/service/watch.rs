@@ -40,7 +40,7 @@ pub(crate) struct Watch {
     turns: Arc<Semaphore>,
 }
 
-/// What one load reads.
+/// The files that one load reads.
 struct WantedLoad {
     name: String,
     /// Set if the database of this name is read.

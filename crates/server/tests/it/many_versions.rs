@@ -1,4 +1,4 @@
-//! What many versions leave, and clients that missed them.
+//! Many versions leave nothing behind, and a client that missed them catches up.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,7 +29,7 @@ const WARM_UP: usize = 4;
 /// Time of signing.
 const START: u64 = 1_800_000_000;
 
-/// What versions may leave behind.
+/// Counts that must not grow with the number of versions.
 #[derive(Debug, PartialEq, Eq)]
 struct Left {
     /// Names in the folder of the database.
@@ -41,7 +41,7 @@ struct Left {
     described: usize,
 }
 
-/// What the process uses, which varies a little.
+/// Resources of the process, which vary a little.
 #[derive(Debug)]
 struct Used {
     descriptors: usize,
@@ -49,7 +49,7 @@ struct Used {
     resident: u64,
 }
 
-/// What a client needs for a lookup after it was away.
+/// The cost of a client's first lookup after it was away.
 #[derive(Debug)]
 struct CatchUp {
     requests: u64,

@@ -163,8 +163,8 @@ fn last_request(sent: &[u8], before: usize) -> (Vec<Frame>, usize) {
     (since.into_iter().skip(begin).collect(), requests)
 }
 
-/// What the documentation states: at most 40 bytes of body, and 250 bytes in frames each way,
-/// without the answer itself, on a connection that has made such a request before.
+/// A lookup has at most 40 bytes of body, and 250 bytes in frames each way without the answer
+/// itself, on a connection that has made such a request before (docs/operate.md).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lookup_has_few_bytes_in_the_frames_of_a_warm_connection() {
     let folder = TempDir::new().unwrap();

@@ -104,7 +104,7 @@ impl<'a> ByOptions<'a> {
         ))
     }
 
-    /// What the owner lets clients see of a database whose scheme was chosen.
+    /// The records that the owner lets clients see, if the build chose the scheme.
     fn wish(&self) -> SchemeWish {
         SchemeWish {
             may_see: self.options.clients_may_see,

@@ -28,8 +28,8 @@ pub struct UpdateReport {
 }
 
 impl UpdateReport {
-    /// What each client now sees, in words, if that is more of the records than their owner allowed
-    /// when the scheme was chosen. Updates keep the scheme, also of a database that outgrows it.
+    /// Says in words which records each client now sees, if their owner allowed fewer when the
+    /// scheme was chosen. Updates keep the scheme, also of a database that outgrows it.
     pub fn shows_too_much(&self) -> Option<String> {
         let allowed = self.metadata.clients_may_see.as_ref()?;
         // A later version of papir may have more values.

@@ -181,7 +181,7 @@ fn code_lines(source: &str) -> usize {
         .count()
 }
 
-/// Whether lines begin with a module for tests only.
+/// Returns true if lines begin with a module for tests only.
 fn begins_tests(lines: &[&str]) -> bool {
     // Single functions and imports may be for tests, too, and stand before code that is not.
     let mut after_attributes = lines.iter().skip_while(|line| line.starts_with("#["));

@@ -108,7 +108,7 @@ pub struct Peer {
     pub delta: Option<DeltaInfo>,
     /// The stored copy of the public part.
     pub copy: Option<Vec<u8>>,
-    /// What another program stores at once in place of the client's next copy.
+    /// A copy that another program stores at once in place of the client's next one.
     pub overwriting: Option<Vec<u8>>,
     /// The kept version.
     pub version: Option<SavedVersion>,

@@ -101,7 +101,8 @@ fn finer(gadget: GadgetParams) -> GadgetParams {
     }
 }
 
-/// Of one and of several selector blocks, under the chosen gadget and under one of more digits.
+/// Parameters with one and with several selector blocks, each under the chosen gadget and under one
+/// of more digits.
 #[test]
 fn no_two_masks_under_one_secret_are_equal() {
     let shape = Shape::of_bytes(1 << 20, 16).unwrap();

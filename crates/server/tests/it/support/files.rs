@@ -52,7 +52,7 @@ pub fn build_verifiable_filtered(directory: &Path, name: &str, time: Option<u64>
 /// Bits of the filters of the tests: an absent key is found in one of a million.
 const FILTER_BITS: u8 = 20;
 
-/// What a snapshot has besides its keys.
+/// Options of a snapshot besides its keys.
 #[derive(Default)]
 struct Extras {
     sign: Option<Sign>,
