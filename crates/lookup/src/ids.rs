@@ -73,26 +73,27 @@ impl KeyIds {
     /// [`CoreError::Length`] unless the length is a multiple of 16, [`CoreError::Malformed`] for
     /// ids that do not ascend.
     pub fn decode(bytes: &[u8]) -> CoreResult<Self> {
-        let (ids, rest) = bytes.as_chunks::<ID_BYTES>();
-        if !rest.is_empty() {
-            return Err(CoreError::Length {
-                what: "the ids of keys",
-                found: bytes.len() as u64,
-                expected: (ids.len() * ID_BYTES) as u64,
-            });
-        }
-
         // Ids are searched by bisection, which needs them in order.
-        if !ids.is_sorted_by(|a, b| a < b) {
-            let found = "ids in another order";
-            return Err(CoreError::malformed(
-                "the ids of keys",
-                found,
-                "ascending ids",
-            ));
-        }
+        let ids = ascending(bytes)?;
         Ok(Self(ids.iter().map(|id| KeyId(*id)).collect()))
     }
+}
+
+/// The ids in the result of [`KeyIds::encode`]. Its errors are those of [`KeyIds::decode`].
+pub(crate) fn ascending(bytes: &[u8]) -> CoreResult<&[[u8; ID_BYTES]]> {
+    let (ids, rest) = bytes.as_chunks::<ID_BYTES>();
+    let whole = bytes.len() - rest.len();
+    CoreError::check_length("the ids of keys", bytes.len(), whole)?;
+
+    if !ids.is_sorted_by(|a, b| a < b) {
+        let found = "ids in another order";
+        return Err(CoreError::malformed(
+            "the ids of keys",
+            found,
+            "ascending ids",
+        ));
+    }
+    Ok(ids)
 }
 
 #[cfg(test)]

@@ -51,36 +51,34 @@ impl Exchange {
         succeeds(&arguments);
     }
 
-    fn answer(&self, query: &str, out: &str) {
-        let paths = [query, out, "registry"].map(|name| self.path(name));
-        let [query, out, registry] = &paths;
-        succeeds(&[
+    /// The arguments of an answer to a query.
+    fn answered(&self, query: &str, out: &str) -> Vec<String> {
+        let [query, out, registry] = [query, out, "registry"].map(|name| self.path(name));
+        [
             "answer",
             &self.words,
-            query,
+            &query,
             "--registry",
-            registry,
+            &registry,
             "--out",
-            out,
-        ]);
+            &out,
+        ]
+        .map(str::to_owned)
+        .into()
+    }
+
+    fn answer(&self, query: &str, out: &str) {
+        let arguments = self.answered(query, out);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        succeeds(&arguments);
     }
 
     /// The refusal of a query contains these parts.
     fn refuses(&self, query: &str, parts: &[&str]) {
-        let paths = [query, "none.bin", "registry"].map(|name| self.path(name));
-        let [query, out, registry] = &paths;
-        fails_with(
-            &[
-                "answer",
-                &self.words,
-                query,
-                "--registry",
-                registry,
-                "--out",
-                out,
-            ],
-            parts,
-        );
+        let arguments = self.answered(query, "none.bin");
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        fails_with(&arguments, parts);
+        let out = self.path("none.bin");
         assert!(!fs::exists(out).unwrap(), "a refused query has an answer");
     }
 

@@ -6,7 +6,7 @@ use papir_core::{Error as CoreError, Result as CoreResult};
 
 use super::bits::BitWriter;
 use super::header::Dimensions;
-use crate::ids::{ID_BYTES, KeyIds};
+use crate::ids::{ID_BYTES, KeyIds, ascending};
 
 /// Makes the filter of these keys in memory.
 ///
@@ -85,23 +85,6 @@ fn each_block(
         left = after;
     }
     Ok(())
-}
-
-/// The ids in these bytes. Refuses ids that do not ascend.
-fn ascending(bytes: &[u8]) -> CoreResult<&[[u8; ID_BYTES]]> {
-    let (ids, rest) = bytes.as_chunks::<ID_BYTES>();
-    let whole = bytes.len() - rest.len();
-    CoreError::check_length("the ids of keys", bytes.len(), whole)?;
-
-    if !ids.is_sorted_by(|a, b| a < b) {
-        let found = "ids in another order";
-        return Err(CoreError::malformed(
-            "the ids of keys",
-            found,
-            "ascending ids",
-        ));
-    }
-    Ok(ids)
 }
 
 fn unwritten(source: io::Error) -> CoreError {

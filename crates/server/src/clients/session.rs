@@ -37,12 +37,10 @@ pub(crate) fn keys(
     database: &Database,
     credentials: &Credentials,
 ) -> Result<Option<Arc<ErasedKeys>>, ClientError> {
-    if !database.description().limits.client_keys {
-        return Ok(None);
+    match registered(registry, database, credentials)? {
+        Some(RegisteredClient { registry, id }) => registry.keys_of(database, id).map(Some),
+        None => Ok(None),
     }
-    let registry = registry.ok_or(ClientError::NoRegistry)?;
-    let id = credentials.client.ok_or(ClientError::NoClient)?;
-    registry.keys_of(database, id).map(Some)
 }
 
 /// Like [`keys`], for a request whose client was found before it was queued. Writes nothing: on a
@@ -52,12 +50,32 @@ pub(crate) fn keys_for_answer(
     database: &Database,
     credentials: &Credentials,
 ) -> Result<Option<Arc<ErasedKeys>>, ClientError> {
+    match registered(registry, database, credentials)? {
+        Some(RegisteredClient { registry, id }) => {
+            registry.keys_without_use(database, id).map(Some)
+        }
+        None => Ok(None),
+    }
+}
+
+/// A client that a request names, and the registry that has its keys.
+struct RegisteredClient<'a> {
+    registry: &'a Registry,
+    id: ClientId,
+}
+
+/// The registered client of a request; `None` if the scheme has no client keys.
+fn registered<'a>(
+    registry: Option<&'a Registry>,
+    database: &Database,
+    credentials: &Credentials,
+) -> Result<Option<RegisteredClient<'a>>, ClientError> {
     if !database.description().limits.client_keys {
         return Ok(None);
     }
     let registry = registry.ok_or(ClientError::NoRegistry)?;
     let id = credentials.client.ok_or(ClientError::NoClient)?;
-    registry.keys_without_use(database, id).map(Some)
+    Ok(Some(RegisteredClient { registry, id }))
 }
 
 /// Takes a ticket for each of the concatenated queries; none for one whose key was sent ahead.

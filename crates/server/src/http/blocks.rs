@@ -5,15 +5,15 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Extension, Path, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use papir_core::Version;
 use papir_lookup::BlockRanges;
 use papir_protocol::ErrorBody;
 use tokio::task::spawn_blocking;
 
 use super::databases::malformed_version;
-use super::headers::{BINARY, has_tag, version_header};
+use super::kept_part::KeptPart;
 use super::problem::Problem;
 use super::routes::Routes;
 use super::sliced_body::SlicedBody;
@@ -73,8 +73,8 @@ async fn hashes(
 ) -> Result<Response, Problem> {
     let Path((name, version)) = path.unwrap_or_else(|_| Path(Default::default()));
     let database = with_base(&app, &name, &version)?;
-    let version = database.base_version();
-    if let Some(unchanged) = unchanged(&app, version, &headers) {
+    let part = part_of(&app, &database);
+    if let Some(unchanged) = part.unchanged(&headers) {
         return Ok(unchanged);
     }
 
@@ -83,8 +83,7 @@ async fn hashes(
     let list = hashing.await.map_err(|_| Problem::Internal)?;
 
     app.metrics.published(&name, list.len());
-    let content_type = [(header::CONTENT_TYPE, BINARY)];
-    Ok((identity(&app, version), content_type, list).into_response())
+    Ok(part.response(list))
 }
 
 /// Fetch blocks of the public part.
@@ -124,7 +123,7 @@ async fn blocks(
 ) -> Result<Response, Problem> {
     let Path((name, version, ranges)) = path.unwrap_or_else(|_| Path(Default::default()));
     let database = with_base(&app, &name, &version)?;
-    let version = database.base_version();
+    let part = part_of(&app, &database);
 
     // On a blocking thread: encoding and hashing a large hint for the first time is slow.
     let slicing = spawn_blocking(move || slices(&database, &ranges));
@@ -133,17 +132,15 @@ async fn blocks(
         name: "the set of blocks in the path",
         expected: "at most 256 ascending ranges with gaps between them, as in `0,17-65`",
     })?;
-    if let Some(unchanged) = unchanged(&app, version, &headers) {
+    if let Some(unchanged) = part.unchanged(&headers) {
         return Ok(unchanged);
     }
 
     let body = SlicedBody::new(slices);
     app.metrics.published(&name, body.left() as usize);
-    let content_type = [(header::CONTENT_TYPE, BINARY)];
     // All responses share the public part, of which these are slices.
     let shared = Extension(BodyMemory::Shared);
-    let body = Body::new(body);
-    Ok((shared, identity(&app, version), content_type, body).into_response())
+    Ok(part.response((shared, Body::new(body))))
 }
 
 /// The database whose snapshot has the version that a path names.
@@ -169,21 +166,10 @@ fn slices(database: &Database, ranges: &str) -> Option<Vec<Bytes>> {
     Some(places.map(|place| part.slice(place)).collect())
 }
 
-/// The headers of a response about a version.
-fn identity(app: &App, version: Version) -> [(HeaderName, String); 3] {
+/// The part that responses are about.
+fn part_of(app: &App, database: &Database) -> KeptPart {
     let age = if is_open_to_all(app) { SHARED } else { PRIVATE };
-    [
-        (header::ETAG, format!("\"{version}\"")),
-        (header::CACHE_CONTROL, age.to_owned()),
-        version_header(version),
-    ]
-}
-
-/// The response to a client that has this version already.
-fn unchanged(app: &App, version: Version, headers: &HeaderMap) -> Option<Response> {
-    let tag = format!("\"{version}\"");
-    let response = (StatusCode::NOT_MODIFIED, identity(app, version));
-    has_tag(headers, &tag).then(|| response.into_response())
+    KeptPart::of(database.base_version()).cached(age)
 }
 
 /// Returns true if everybody may read public parts, so that caches may share them.

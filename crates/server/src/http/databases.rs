@@ -6,14 +6,15 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use papir_core::{Blob, Version};
 use papir_protocol::{DatabaseDetail, DatabaseList, ErrorBody};
 use serde::Deserialize;
 
-use super::headers::{BINARY, NamePath, database_name, has_tag, version_header};
+use super::headers::{NamePath, database_name};
 use super::info;
+use super::kept_part::KeptPart;
 use super::problem::Problem;
 use super::routes::Routes;
 use super::unread::BodyMemory;
@@ -130,10 +131,9 @@ async fn public(
     let versions = app.catalog.versions(&name)?;
     let (database, version) = public_of(versions, wanted)?;
 
-    let tag = format!("\"{version}\"");
-    let identity = [(header::ETAG, tag.clone()), version_header(version)];
-    if has_tag(&headers, &tag) {
-        return Ok((StatusCode::NOT_MODIFIED, identity).into_response());
+    let part = KeptPart::of(version);
+    if let Some(unchanged) = part.unchanged(&headers) {
+        return Ok(unchanged);
     }
 
     // On a blocking thread: encoding a large hint for the first time is slow.
@@ -144,9 +144,7 @@ async fn public(
     let public_part = encoding.await.map_err(|_| Problem::Internal)?;
 
     app.metrics.published(&name, public_part.len());
-    let content_type = [(header::CONTENT_TYPE, BINARY)];
-    let shared = Extension(BodyMemory::Shared);
-    Ok((shared, identity, content_type, public_part).into_response())
+    Ok(part.response((Extension(BodyMemory::Shared), public_part)))
 }
 
 /// Download the filter of the keys.
@@ -189,18 +187,14 @@ async fn prefilter(
     let filter = database.prefilter().ok_or(DatabaseError::NoPrefilter)?;
 
     // A delta does not change the filter of its base.
-    let version = database.base_version();
-    let tag = format!("\"{version}\"");
-    let identity = [(header::ETAG, tag.clone()), version_header(version)];
-    if has_tag(&headers, &tag) {
-        return Ok((StatusCode::NOT_MODIFIED, identity).into_response());
+    let part = KeptPart::of(database.base_version());
+    if let Some(unchanged) = part.unchanged(&headers) {
+        return Ok(unchanged);
     }
 
     let bytes = Bytes::from_owner(FilterBytes(filter.bytes.clone()));
     app.metrics.published(&name, bytes.len());
-    let content_type = [(header::CONTENT_TYPE, BINARY)];
-    let shared = Extension(BodyMemory::Shared);
-    Ok((shared, identity, content_type, bytes).into_response())
+    Ok(part.response((Extension(BodyMemory::Shared), bytes)))
 }
 
 /// The bytes of a filter, which stay in the file of the snapshot.

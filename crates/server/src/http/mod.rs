@@ -6,6 +6,7 @@
 //! | `operations`, `databases`, `blocks`, `checkpoints`, `query`, `clients`, `psi` | handlers |
 //! | `problem` | errors as status and problem details |
 //! | `info` | JSON descriptions of databases |
+//! | `kept_part` | responses with parts that clients keep, and `ETag` |
 //! | `short_query` | queries of registered clients without envelopes |
 //! | `headers`, `body` | parsing of headers and request bodies |
 //! | `page` | the page for lookups in a browser |
@@ -31,6 +32,7 @@ mod forwarded;
 mod guard;
 mod headers;
 mod info;
+mod kept_part;
 mod oblivious;
 mod operations;
 mod page;

@@ -272,17 +272,24 @@ fn records_are_replaced_by_index_and_appended() {
     }
 }
 
+/// Options of seven records of three bytes, with rows first.
+fn rows_first(folder: &Path) -> BuildOptions {
+    let numbers = source(folder, "numbers.bin", "aaabbbcccdddeeefffggg");
+    BuildOptions {
+        format: Some(Format::Raw),
+        record_bytes: Some(3),
+        rows_first: true,
+        ..options(&numbers)
+    }
+}
+
 #[test]
 fn rows_stay_first_in_later_versions() {
     let folder = folder();
-    let mut options = options(&source(
-        folder.path(),
-        "numbers.bin",
-        "aaabbbcccdddeeefffggg",
-    ));
-    (options.format, options.record_bytes) = (Some(Format::Raw), Some(3));
-    options.scheme = "simple".to_owned();
-    options.rows_first = true;
+    let options = BuildOptions {
+        scheme: "simple".to_owned(),
+        ..rows_first(folder.path())
+    };
     run(&options).unwrap();
 
     let order = |snapshot: &Snapshot| {
@@ -311,13 +318,7 @@ fn rows_stay_first_in_later_versions() {
 #[test]
 fn rows_first_is_refused_where_there_is_no_order() {
     let folder = folder();
-    let mut options = options(&source(
-        folder.path(),
-        "numbers.bin",
-        "aaabbbcccdddeeefffggg",
-    ));
-    (options.format, options.record_bytes) = (Some(Format::Raw), Some(3));
-    options.rows_first = true;
+    let mut options = rows_first(folder.path());
     for (scheme, batch) in [("inspire", None), ("plain", None), ("simple", Some(4))] {
         options.scheme = scheme.to_owned();
         options.batch = batch;
