@@ -38,7 +38,7 @@ pub(crate) fn keys(
     credentials: &Credentials,
 ) -> Result<Option<Arc<ErasedKeys>>, ClientError> {
     match registered(registry, database, credentials)? {
-        Some(RegisteredClient { registry, id }) => registry.keys_of(database, id).map(Some),
+        Some(KeyOwner { registry, id }) => registry.keys_of(database, id).map(Some),
         None => Ok(None),
     }
 }
@@ -51,15 +51,13 @@ pub(crate) fn keys_for_answer(
     credentials: &Credentials,
 ) -> Result<Option<Arc<ErasedKeys>>, ClientError> {
     match registered(registry, database, credentials)? {
-        Some(RegisteredClient { registry, id }) => {
-            registry.keys_without_use(database, id).map(Some)
-        }
+        Some(KeyOwner { registry, id }) => registry.keys_without_use(database, id).map(Some),
         None => Ok(None),
     }
 }
 
 /// A client that a request names, and the registry that has its keys.
-struct RegisteredClient<'a> {
+struct KeyOwner<'a> {
     registry: &'a Registry,
     id: ClientId,
 }
@@ -69,13 +67,13 @@ fn registered<'a>(
     registry: Option<&'a Registry>,
     database: &Database,
     credentials: &Credentials,
-) -> Result<Option<RegisteredClient<'a>>, ClientError> {
+) -> Result<Option<KeyOwner<'a>>, ClientError> {
     if !database.description().limits.client_keys {
         return Ok(None);
     }
     let registry = registry.ok_or(ClientError::NoRegistry)?;
     let id = credentials.client.ok_or(ClientError::NoClient)?;
-    Ok(Some(RegisteredClient { registry, id }))
+    Ok(Some(KeyOwner { registry, id }))
 }
 
 /// Takes a ticket for each of the concatenated queries; none for one whose key was sent ahead.

@@ -7,7 +7,7 @@ use papir_core::Version;
 use super::headers::{BINARY, has_tag, version_header};
 
 /// Headers of a response about a part: `ETag`, version and, for some parts, `Cache-Control`.
-type Identity = (
+type PartHeaders = (
     [(HeaderName, String); 2],
     Option<[(HeaderName, &'static str); 1]>,
 );
@@ -38,17 +38,17 @@ impl KeptPart {
 
     /// The response to a client that has this version already.
     pub(super) fn unchanged(&self, headers: &HeaderMap) -> Option<Response> {
-        let response = (StatusCode::NOT_MODIFIED, self.identity(), ());
+        let response = (StatusCode::NOT_MODIFIED, self.about(), ());
         has_tag(headers, &self.tag()).then(|| response.into_response())
     }
 
     /// The response with the part as its body.
     pub(super) fn response(&self, body: impl IntoResponse) -> Response {
         let content_type = [(header::CONTENT_TYPE, BINARY)];
-        (self.identity(), content_type, body).into_response()
+        (self.about(), content_type, body).into_response()
     }
 
-    fn identity(&self) -> Identity {
+    fn about(&self) -> PartHeaders {
         let cache_control = self
             .cache_control
             .map(|value| [(header::CACHE_CONTROL, value)]);
