@@ -7,7 +7,7 @@ use papir_lattice::security::{Row, Secret};
 use super::layout::{Layout, PLAINTEXT};
 use super::literal::{Literal, NAME};
 use super::noise::squared_sums;
-use crate::shared::certificate::{ExactRing, GadgetTerms, words_term};
+use crate::shared::certificate::{ExactRing, GadgetTerms, variance_term, words_term};
 
 /// Source of the sums of variances.
 const SOURCE: &str = "InsPIRe, Theorems 9 and 10";
@@ -25,9 +25,27 @@ pub(super) fn of(
 ) -> Result<FailureCertificate> {
     let mut certificate = FailureCertificate::new(description)?;
     let ring = ExactRing::new(NAME, &literal.rlwe, Secret::ErrorLike)?;
-    let (mask_bits, body_bits) = literal.answer_bits;
 
     ring.add_parameters(&mut certificate);
+    add_parameters(&mut certificate, literal, layout);
+    add_variance(&mut certificate, &ring, literal, layout)?;
+    add_threshold(&mut certificate, &ring, literal, layout);
+    certificate.term(
+        "coefficients",
+        TermKind::Count,
+        SOURCE,
+        layout.degree * layout.chunks,
+    );
+
+    words_term(&mut certificate, literal.failure)?;
+    ring.add_security(&mut certificate, row)?;
+    Ok(certificate)
+}
+
+/// Adds the parameters besides those of the ring and the gadgets.
+fn add_parameters(certificate: &mut FailureCertificate, literal: &Literal, layout: &Layout) {
+    let (mask_bits, body_bits) = literal.answer_bits;
+
     certificate.parameter("points", layout.points);
     certificate.parameter("chunks", layout.chunks);
     certificate.parameter("columns", layout.columns);
@@ -36,12 +54,21 @@ pub(super) fn of(
     certificate.parameter("mask bits", mask_bits);
     certificate.parameter("body bits", body_bits);
     certificate.parameter("reserved", u32::from(literal.reserved));
+}
 
-    let pack_gadget = GadgetTerms::new(&mut certificate, &ring, "pack", literal.key_switch);
-    let under_y_g = pack_gadget.key_switch(&mut certificate, "y_g", literal.key_bits.y_g);
-    let under_y_h = pack_gadget.key_switch(&mut certificate, "y_h", literal.key_bits.y_h);
-    let rgsw_gadget = GadgetTerms::new(&mut certificate, &ring, "rgsw", literal.rgsw);
-    let product = rgsw_gadget.external_product(&mut certificate, "point", literal.key_bits.rgsw);
+/// Adds the variance of an answer's errors, part by part.
+fn add_variance(
+    certificate: &mut FailureCertificate,
+    ring: &ExactRing,
+    literal: &Literal,
+    layout: &Layout,
+) -> Result<()> {
+    let (mask_bits, body_bits) = literal.answer_bits;
+    let pack_gadget = GadgetTerms::new(certificate, ring, "pack", literal.key_switch);
+    let under_y_g = pack_gadget.key_switch(certificate, "y_g", literal.key_bits.y_g);
+    let under_y_h = pack_gadget.key_switch(certificate, "y_h", literal.key_bits.y_h);
+    let rgsw_gadget = GadgetTerms::new(certificate, ring, "rgsw", literal.rgsw);
+    let product = rgsw_gadget.external_product(certificate, "point", literal.key_bits.rgsw);
 
     let squares = certificate.float_term(
         "squares",
@@ -56,47 +83,38 @@ pub(super) fn of(
         ring.rounded_error(literal.query_bits),
     );
 
+    let packing = (under_y_g * (layout.degree - 2) + under_y_h) * layout.points;
+    let response = ring.response_switch(mask_bits, body_bits);
     let parts = [
         ("selection", SOURCE, squares * entry),
-        (
-            "packing",
-            SOURCE,
-            (under_y_g * (layout.degree - 2) + under_y_h) * layout.points,
-        ),
+        ("packing", SOURCE, packing),
         ("evaluation", SOURCE, product * (layout.points - 1)),
-        (
-            "response",
-            SWITCH,
-            ring.response_switch(mask_bits, body_bits),
-        ),
+        ("response", SWITCH, response),
     ];
-    let mut variance = Rational::from(0u32);
-    for (name, source, value) in parts {
-        variance = variance + certificate.term(name, TermKind::Variance, source, value);
-    }
-    certificate.term("variance", TermKind::Variance, SOURCE, variance);
+    variance_term(certificate, SOURCE, parts);
+    Ok(())
+}
 
+/// Adds the largest error that decodes, less the rounding of the scale.
+fn add_threshold(
+    certificate: &mut FailureCertificate,
+    ring: &ExactRing,
+    literal: &Literal,
+    layout: &Layout,
+) {
     let fill = if literal.reserved {
         Rational::new(31, 32)
     } else {
         Rational::from(1u32)
     };
+
     let limit = fill * &ring.modulus / (2 * PLAINTEXT);
     let rounded_scale = Rational::from(layout.points) * PLAINTEXT / 4u32;
+
     certificate.term(
         "threshold",
         TermKind::Threshold,
         SOURCE,
         limit.less(rounded_scale),
     );
-    certificate.term(
-        "coefficients",
-        TermKind::Count,
-        SOURCE,
-        layout.degree * layout.chunks,
-    );
-
-    words_term(&mut certificate, literal.failure)?;
-    ring.add_security(&mut certificate, row)?;
-    Ok(certificate)
 }

@@ -11,5 +11,7 @@ mod numbers;
 mod ring;
 
 pub(crate) use level::LevelTerms;
-pub(crate) use numbers::{decimal, rounding, rounding_square, security_set, words_term};
+pub(crate) use numbers::{
+    decimal, rounding, rounding_square, security_set, variance_term, words_term,
+};
 pub(crate) use ring::{ExactRing, GadgetTerms};

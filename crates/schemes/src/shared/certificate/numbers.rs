@@ -49,6 +49,19 @@ pub(crate) fn rounding_square(bits: u32) -> Rational {
     (Rational::power_of_two(2 * bits as i32) + 2u32) / 12u32
 }
 
+/// Adds parts of a variance, each with its name and source, and their sum.
+pub(crate) fn variance_term<const PARTS: usize>(
+    certificate: &mut FailureCertificate,
+    source: &'static str,
+    parts: [(&'static str, &'static str, Rational); PARTS],
+) {
+    let mut variance = Rational::from(0u32);
+    for (name, source, value) in parts {
+        variance = variance + certificate.term(name, TermKind::Variance, source, value);
+    }
+    certificate.term("variance", TermKind::Variance, source, variance);
+}
+
 /// Adds −log₂ of the probability that is left for whitened words, below 2⁻⁴⁰.
 pub(crate) fn words_term(certificate: &mut FailureCertificate, bound: FailureBound) -> Result<()> {
     if !bound.is_default() {

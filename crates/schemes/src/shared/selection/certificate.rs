@@ -7,7 +7,7 @@ use super::bits::{Selection, SelectionBits, TAIL_LOG2};
 use super::params::SelectionParams;
 use super::ring::DEGREE;
 use super::variant::{Masks, PackedVariant};
-use crate::shared::certificate::{ExactRing, GadgetTerms, rounding};
+use crate::shared::certificate::{ExactRing, GadgetTerms, rounding, variance_term};
 
 /// Source of the terms of a selection.
 const SOURCE: &str = "schemes/src/shared/selection/bits.rs";
@@ -43,15 +43,11 @@ impl<V: PackedVariant> SelectionParams<V> {
             ring.rounded_error(bits.query),
         );
         let parts = [
-            ("selection", squares * entry),
-            ("packing", packing),
-            ("response", response(counts, bits, &ring)),
+            ("selection", SOURCE, squares * entry),
+            ("packing", SOURCE, packing),
+            ("response", SOURCE, response(counts, bits, &ring)),
         ];
-        let mut variance = Rational::from(0u32);
-        for (name, value) in parts {
-            variance = variance + certificate.term(name, TermKind::Variance, SOURCE, value);
-        }
-        certificate.term("variance", TermKind::Variance, SOURCE, variance);
+        variance_term(certificate, SOURCE, parts);
 
         let rounded = certificate.term(
             "rounded body",
