@@ -119,8 +119,11 @@ def selection(c, secret, public, digits):
     ring = Ring(c, secret)
     columns, plain, capacity, rows, singles = c.whole(
         "columns", "plain bits", "capacity", "rows", "singles")
+    words, between = c.whole("words of an entry", "bits between words")
     query, mask, body = c.whole("query bits", "mask bits", "body bits")
     need(max(plain, query, mask, body) <= 64 and 2 <= capacity <= ring.d, "parameters")
+    need(1 <= words <= 8 and (between > plain if words > 1 else between == 0), "words of an entry")
+    need((words - 1) * between < query, "an entry beyond the selector")
     gadget = ring.gadget("pack")
     under_key, under_last = ring.key("key", gadget), ring.key("last key", gadget)
     if not public:
@@ -131,21 +134,25 @@ def selection(c, secret, public, digits):
     else:
         packing = under_key * (capacity - 2) + under_last
     half = Fraction(2**plain, 2)
-    squares = columns * half**2 if digits else uniform_squares(c, columns, half, rows)
-    squares = c.term("squares", "squares", squares, FLOAT)
+    # The words of an entry are 2^between apart, and each place has rows of words of its own.
+    gain = sum(Fraction(2) ** (between * i) for i in range(words))
+    squares = columns * half**2 if digits else uniform_squares(c, columns, half, rows * words)
+    squares = c.term("squares", "squares", gain**2 * squares, FLOAT)
     entry = c.variance("selector entry", ring.sigma**2 + ring.rounded(query))
     total = c.variance("selection", squares * entry) + c.variance("packing", packing)
     response = ring.d * ring.square * ring.rounded(mask) + (0 if public else ring.rounded(body))
     total = c.variance("variance", total + c.variance("response", response))
     offset = ring.q / 2**body / 2 if public else Fraction(0)
     offset = c.term("rounded body", "threshold", offset)
+    below = sum(Fraction(2) ** (-between * i) for i in range(1, words))
+    below = c.term("words below", "threshold", ring.q / 2 * below)
     fill = Fraction(31, 32) if public else Fraction(9, 10)
-    limit = fill * ring.q / (4 * half) - half / 2 - offset
+    limit = fill * ring.q / (4 * half) - half / 2 * gain - offset - below
     limit = c.term("limit", "threshold", limit)
     terms, step = (None if c.default else ring.d), ring.q / 2**mask
     count = rows + singles
     _, found = c.accepted(
-        "accepted", lambda x: tail(x * step - offset, total, count, terms), c.asked + 2, slack=1)
+        "accepted", lambda x: tail(x * step - offset - below, total, count, terms), c.asked + 2, slack=1)
     c.term("coefficients", "count", count)
     allowed = c.allowed("allowed", 42)
     need(tail(limit, total, count, terms) <= -allowed + LOG2, "the limit is exceeded too often")

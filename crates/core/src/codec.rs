@@ -140,6 +140,11 @@ impl<'a> Reader<'a> {
         self.raw(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
+    /// Returns the number of bytes that remain.
+    pub fn remaining(&self) -> usize {
+        self.bytes.len() - self.position
+    }
+
     /// Reads all remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         let rest = &self.bytes[self.position..];
@@ -149,7 +154,7 @@ impl<'a> Reader<'a> {
 
     /// Returns true if no bytes remain.
     pub fn is_empty(&self) -> bool {
-        self.position == self.bytes.len()
+        self.remaining() == 0
     }
 
     /// Checks that no bytes remain.

@@ -19,6 +19,7 @@ const (
 	maxPacks   = 1 << 12
 	// Rows whose words share bytes.
 	nibbleRows = 128
+	maxWords   = 8
 )
 
 var inspire1Ring = func() *ring.Ring {
@@ -35,6 +36,7 @@ type inspire1 struct {
 	units      units
 	packs      int
 	columns    int
+	entry      entry
 	packing    gadget
 	queryBits  uint
 	keyBits    [2]uint
@@ -44,6 +46,42 @@ type inspire1 struct {
 	// The packed masks of all packs, and the bytes of each.
 	masks     []byte
 	maskBytes int
+}
+
+// entry is the words of an entry of the matrix, 2^step apart. A column has a unit for each word.
+type entry struct {
+	words uint64
+	step  uint
+}
+
+// readEntry reads the words of an entry, which parameters state if there are several. Only a bound
+// on failures follows them, of one byte.
+func readEntry(r *wire.Reader) (entry, error) {
+	if r.Left() < 2 {
+		return entry{words: 1}, nil
+	}
+	e := entry{words: uint64(r.U8()), step: uint(r.U8())}
+	if e.words < 2 || e.words > maxWords {
+		return e, wire.Refuse(wire.OutOfBounds, "%d words in an entry: expected 2 to %d", e.words, maxWords)
+	}
+	if e.step <= nibbleBits || e.reach()+nibbleBits > 31 {
+		return e, wire.Refuse(wire.OutOfBounds, "%d words in an entry, %d bits apart: expected more than %d bits, and 31 together",
+			e.words, e.step, nibbleBits)
+	}
+	return e, nil
+}
+
+// reach returns the bits from the first word of an entry to the last one.
+func (e entry) reach() uint { return uint(e.words-1) * e.step }
+
+// scale returns the message that selects a word of an entry. It computes that of every word, so
+// that the time does not tell which one is wanted.
+func (e entry) scale(modulus, word uint64) (scale uint64) {
+	for i := uint64(0); i < e.words; i++ {
+		bits := nibbleBits + uint(i)*e.step
+		scale |= -isEqual(i, word) & ((modulus + 1<<(bits-1)) >> bits)
+	}
+	return scale
 }
 
 func openInspire1(parameters, public []byte) (Scheme, error) {
@@ -59,6 +97,9 @@ func openInspire1(parameters, public []byte) (Scheme, error) {
 	s.keyBits = [2]uint{uint(r.U8()), uint(r.U8())}
 	s.answer = response{mask: uint(r.U8()), body: uint(r.U8())}
 	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	if s.entry, err = readEntry(r); err != nil {
 		return nil, err
 	}
 	if _, err := readFailure(r); err != nil {
@@ -88,7 +129,7 @@ func (s *inspire1) arrange(packs uint64) error {
 	if s.units, err = newUnits(s.shape, s.packs*packBytes); err != nil {
 		return err
 	}
-	columns := s.units.count()
+	columns := divideUp(s.units.count(), s.entry.words)
 	if columns > maxColumns {
 		return wire.Refuse(wire.OutOfBounds, "%d columns: expected at most %d", columns, maxColumns)
 	}
@@ -97,6 +138,9 @@ func (s *inspire1) arrange(packs uint64) error {
 	modulus := inspire1Ring.Modulus()
 	if err := checkWidths(modulus, s.queryBits, s.keyBits[0], s.keyBits[1]); err != nil {
 		return err
+	}
+	if s.queryBits <= s.entry.reach() {
+		return wire.Refuse(wire.OutOfBounds, "a selector of %d bits: expected more than the %d of an entry", s.queryBits, s.entry.reach())
 	}
 	if err := s.answer.check(1, modulus, math.Sqrt(2.0/3)); err != nil {
 		return err
@@ -127,32 +171,33 @@ func (s *inspire1) AnswerBytes() int {
 }
 
 func (s *inspire1) query(index uint64, source *sample.Source) ([]byte, Secret) {
-	column, slot := s.units.locate(index)
+	unit, slot := s.units.locate(index)
+	column, word := unit/s.entry.words, unit%s.entry.words
 	key := make([]int32, ring.Degree)
 	sample.Ternary(source, key)
 	e := newEncryptor(inspire1Ring, &s.seed, source, key)
 	clear(key)
 
 	payload := make([]byte, 0, s.queryBytes)
-	scale := (inspire1Ring.Modulus() + 1<<(nibbleBits-1)) >> nibbleBits
+	scale := s.entry.scale(inspire1Ring.Modulus(), word)
 	payload = e.selector(payload, "selection/selector", s.columns, column, scale, s.queryBits)
 	payload = e.packingKey(payload, s.packing, s.keyBits)
 
 	e.key.Clear()
 	clear(e.errors)
-	return payload, &inspire1Secret{scheme: s, key: e.values, column: column, slot: slot}
+	return payload, &inspire1Secret{scheme: s, key: e.values, unit: unit, slot: slot}
 }
 
 type inspire1Secret struct {
 	scheme *inspire1
 	// The key in values.
-	key          ring.Element
-	column, slot uint64
+	key        ring.Element
+	unit, slot uint64
 }
 
 func (s *inspire1Secret) Clear() {
 	s.key.Clear()
-	s.column, s.slot = 0, 0
+	s.unit, s.slot = 0, 0
 }
 
 func (s *inspire1Secret) Extract(payload []byte) ([]byte, error) {
@@ -177,7 +222,7 @@ func (s *inspire1Secret) Extract(payload []byte) ([]byte, error) {
 		joinNibbles(bytes[pack*packBytes:][:packBytes], words)
 		clear(words)
 	}
-	scheme.seed.Expand("inspire1/whitening", 0, s.column*uint64(len(bytes))).XOR(bytes)
+	scheme.seed.Expand("inspire1/whitening", 0, s.unit*uint64(len(bytes))).XOR(bytes)
 
 	// Selected in any case, so that the time does not tell whether the answer decodes.
 	record := scheme.units.selectRecord(bytes, s.slot)

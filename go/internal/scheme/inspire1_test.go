@@ -35,9 +35,9 @@ func TestARecordedExchangeOfInspire1(t *testing.T) {
 	}
 	key := inspire1Ring.OfSigned(v.Secret)
 	inspire1Ring.ToValues(key)
-	column, slot := s.units.locate(v.Index)
-	checkInspire1Query(t, s, query, key, inspire1Ring.OfSigned(v.Secret), column)
-	checkRecord(t, &inspire1Secret{scheme: s, key: key, column: column, slot: slot}, answer, v.Record)
+	unit, slot := s.units.locate(v.Index)
+	checkInspire1Query(t, s, query, key, inspire1Ring.OfSigned(v.Secret), unit)
+	checkRecord(t, &inspire1Secret{scheme: s, key: key, unit: unit, slot: slot}, answer, v.Record)
 
 	// Under another key it does not decode.
 	other := make([]int32, ring.Degree)
@@ -47,7 +47,7 @@ func TestARecordedExchangeOfInspire1(t *testing.T) {
 	}
 	wrong := inspire1Ring.OfSigned(other)
 	inspire1Ring.ToValues(wrong)
-	if _, err := (&inspire1Secret{scheme: s, key: wrong, column: column, slot: slot}).Extract(answer); codeOf(err) != wire.NotDecodable {
+	if _, err := (&inspire1Secret{scheme: s, key: wrong, unit: unit, slot: slot}).Extract(answer); codeOf(err) != wire.NotDecodable {
 		t.Errorf("under another key: %v", err)
 	}
 }
@@ -68,13 +68,13 @@ func TestQueriesOfInspire1EncryptTheRecordsPlace(t *testing.T) {
 				t.Fatalf("coefficient %d of the key is %d", k, x)
 			}
 		}
-		column, _ := s.units.locate(index)
-		checkInspire1Query(t, s, query, key, coefficients, column)
+		unit, _ := s.units.locate(index)
+		checkInspire1Query(t, s, query, key, coefficients, unit)
 	}
 }
 
 // checkInspire1Query decrypts every part of a query, and compares it with what it has to encrypt.
-func checkInspire1Query(t *testing.T, s *inspire1, query []byte, values, coefficients ring.Element, column uint64) {
+func checkInspire1Query(t *testing.T, s *inspire1, query []byte, values, coefficients ring.Element, unit uint64) {
 	t.Helper()
 	// The bodies of both schemes are alike.
 	alike := &inspire{ring: inspire1Ring, seed: s.seed}
@@ -84,8 +84,10 @@ func checkInspire1Query(t *testing.T, s *inspire1, query []byte, values, coeffic
 		t.Fatal(err)
 	}
 	selected := make([]int32, ring.Degree)
-	selected[column] = 1
-	scale := (inspire1Ring.Modulus() + 8) / 16
+	selected[unit/s.entry.words] = 1
+	// The message is q/16 for the first word of an entry, and 2^step less for each further word.
+	divisor := uint64(16) << (uint(unit%s.entry.words) * s.entry.step)
+	scale := (inspire1Ring.Modulus() + divisor/2) / divisor
 	checkBody(t, alike, "selection/selector", 0, entries, s.queryBits, values, inspire1Ring.OfSigned(selected), scale)
 	for i, one := range []struct {
 		label    string
@@ -103,6 +105,31 @@ func checkInspire1Query(t *testing.T, s *inspire1, query []byte, values, coeffic
 	}
 	if err := r.End(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestQueriesSelectAWordOfAnEntry(t *testing.T) {
+	parameters := append(parameters1(4000, 800, 1, goodBits), 3, 6)
+	opened, err := openInspire1(parameters, make([]byte, 32+20*2048/8))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// Units of 1 KiB have ten records, so that there are 400 in 134 columns.
+	s := opened.(*inspire1)
+	if s.columns != 134 {
+		t.Fatalf("%d columns", s.columns)
+	}
+	for _, index := range []uint64{0, 10, 29, 30, 3999} {
+		source, err := sample.ForQuery(inspire1Number, wire.Version{}, index, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		query, secret := s.query(index, source)
+		key := secret.(*inspire1Secret).key
+		coefficients := copyOf(key)
+		inspire1Ring.ToCoefficients(coefficients)
+		checkInspire1Query(t, s, query, key, coefficients, index/10)
 	}
 }
 

@@ -187,6 +187,13 @@ func TestHostileParametersOfInspire1AreRefused(t *testing.T) {
 		"masks of many bits":  {parameters1(100, 800, 1, bits(6, 33)), wire.OutOfBounds},
 		"no bodies":           {parameters1(100, 800, 1, bits(7, 0)), wire.OutOfBounds},
 		"more than masks":     {parameters1(100, 800, 1, bits(7, 21)), wire.OutOfBounds},
+		"words of an entry":   {append(parameters1(100, 800, 1, goodBits), 3, 6), ""},
+		"words and a bound":   {append(parameters1(100, 800, 1, goodBits), 2, 7, 100), ""},
+		"one word":            {append(parameters1(100, 800, 1, goodBits), 1, 0), wire.OutOfBounds},
+		"many words":          {append(parameters1(100, 800, 1, goodBits), 9, 5), wire.OutOfBounds},
+		"words that overlap":  {append(parameters1(100, 800, 1, goodBits), 2, 4), wire.OutOfBounds},
+		"words far apart":     {append(parameters1(100, 800, 1, goodBits), 2, 28), wire.OutOfBounds},
+		"a short selector":    {append(parameters1(100, 800, 1, bits(3, 12)), 3, 6), wire.OutOfBounds},
 		"a byte less":         {parameters1(100, 800, 1, goodBits)[:31], wire.WrongLength},
 		"a bound too low":     {append(parameters1(100, 800, 1, goodBits), 200), wire.OutOfBounds},
 	} {

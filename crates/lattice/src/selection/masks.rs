@@ -15,7 +15,7 @@ use papir_ring::prime::inverse_mod;
 use papir_ring::{Coefficients, CyclotomicRing, Poly, Ring, Values};
 use rayon::prelude::*;
 
-use super::storage::Matrix;
+use super::stacked::StackedMatrix;
 use crate::lwe::block_mask;
 use crate::packing::LweMasks;
 use crate::params::RlweParams;
@@ -55,7 +55,7 @@ impl SelectorMasks {
     pub fn of_rows<'a>(
         &self,
         ring: &Ring,
-        matrix: impl Into<Matrix<'a>>,
+        matrix: impl Into<StackedMatrix<'a>>,
         rows: Range<usize>,
     ) -> LweMasks {
         let matrix = matrix.into();
@@ -70,7 +70,7 @@ impl SelectorMasks {
             .zip(second.par_chunks_exact_mut(group * d));
         parts.enumerate().for_each(|(g, (first, second))| {
             let start = rows.start + g * group;
-            let part = RowGroup::new(ring, matrix, start..start + group);
+            let part = RowGroup::new(ring, &matrix, start..start + group);
             part.masks(&self.blocks, [first, second]);
         });
 
@@ -164,17 +164,18 @@ fn divide(ring: &Ring, a: &Poly<Values>, n: usize) -> Poly<Values> {
 /// Some rows of 64 that begin at a multiple of 64.
 struct RowGroup<'a> {
     ring: &'a Ring,
-    matrix: Matrix<'a>,
+    matrix: &'a StackedMatrix<'a>,
     exceptions: &'a [[u32; 2]],
     rows: Range<usize>,
 }
 
 impl<'a> RowGroup<'a> {
-    fn new(ring: &'a Ring, matrix: Matrix<'a>, rows: Range<usize>) -> Self {
+    fn new(ring: &'a Ring, matrix: &'a StackedMatrix<'a>, rows: Range<usize>) -> Self {
         Self {
             ring,
             matrix,
-            exceptions: matrix.exceptions_in(&rows),
+            // Only words of 16 bits have exceptions, and they are alone in their entries.
+            exceptions: matrix.levels().0.exceptions_in(&rows),
             rows,
         }
     }
@@ -183,16 +184,28 @@ impl<'a> RowGroup<'a> {
     fn masks(&self, masks: &[Poly<Values>], out: [&mut [u32]; 2]) {
         let d = self.ring.degree();
         let mut sums = Sums::new(self.ring, self.rows.len());
+        let (first, others) = self.matrix.levels();
         let mut words = vec![0; matvec_i16::ROWS * d];
+        let mut others: Vec<_> = others
+            .map(|(level, shift)| (level, shift, words.clone()))
+            .collect();
         let mut reflected = vec![0; d];
         let group = self.rows.start / matvec_i16::ROWS;
         let lane = self.rows.start % matvec_i16::ROWS;
 
         for (block, mask) in masks.iter().enumerate() {
             // A tile interleaves 64 rows, so all of them are read even for a part of a group.
-            self.matrix.read_rows(group, block * d, &mut words);
+            first.read_rows(group, block * d, &mut words);
+            for (level, _, words) in &mut others {
+                level.read_rows(group, block * d, words);
+            }
+
             for l in 0..self.rows.len() {
-                reflect(&words[(lane + l) * d..][..d], &mut reflected);
+                let row = (lane + l) * d..(lane + l + 1) * d;
+                reflect(&words[row.clone()], &mut reflected);
+                for (_, shift, words) in &others {
+                    add_reflected(&words[row.clone()], *shift, &mut reflected);
+                }
                 self.restore_exceptions(l, block, &mut reflected);
                 sums.add(l, &reflected, mask);
             }
@@ -283,6 +296,14 @@ fn reflect(words: &[i16], row: &mut [i32]) {
     let last = row[d + 1 - words.len()..].iter_mut();
     for (out, &word) in last.zip(words[1..].iter().rev()) {
         *out = -i32::from(word);
+    }
+}
+
+/// Adds the coefficients of D(X⁻¹)·2^shift, for words of all coefficients.
+fn add_reflected(words: &[i16], shift: u32, row: &mut [i32]) {
+    row[0] += i32::from(words[0]) << shift;
+    for (out, &word) in row[1..].iter_mut().zip(words[1..].iter().rev()) {
+        *out -= i32::from(word) << shift;
     }
 }
 

@@ -8,7 +8,7 @@
 //! | contents | module |
 //! |---|---|
 //! | D, online products D·b | [`matrix`]; with 4-bit words [`nibbles`] |
-//! | D in either storage | [`storage`] |
+//! | D in either storage | [`storage`]; with several words in an entry [`stacked`] |
 //! | H = D·A in the form that packing expects | [`masks`] |
 //!
 //! A [`crate::packing::RingPacking`] packs the result: offline from [`SelectorMasks::of_rows`],
@@ -17,6 +17,7 @@
 pub mod masks;
 pub mod matrix;
 pub mod nibbles;
+pub mod stacked;
 pub mod storage;
 
 pub use masks::SelectorMasks;
@@ -24,4 +25,5 @@ pub use matrix::{
     WordMatrix, group_rows, matrix_bytes, matrix_words, place, read_column, write_columns,
 };
 pub use nibbles::NibbleMatrix;
+pub use stacked::{StackedMatrix, Stacking};
 pub use storage::{Matrix, Storage, words_of};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use papir_kernels::{matvec_i16, matvec_u4};
+use papir_kernels::{matvec_i16, matvec_u4, matvec_u8};
 
 use super::matrix::{WordMatrix, matrix_bytes, place, read_column, write_columns};
 use super::nibbles::{
@@ -34,6 +34,15 @@ impl Storage {
         match self {
             Self::Words => matvec_i16::MAX_PLANES as u32 * matvec_i16::PLANE_BITS,
             Self::Nibbles => MAX_QUERY_BITS,
+        }
+    }
+
+    /// Number of planes of a selector's values of this many bits: how often a pass multiplies each
+    /// word.
+    pub const fn planes(self, query_bits: u32) -> usize {
+        match self {
+            Self::Words => matvec_i16::planes_for_bits(query_bits),
+            Self::Nibbles => matvec_u8::planes_for_bits(query_bits),
         }
     }
 

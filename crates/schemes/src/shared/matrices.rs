@@ -6,7 +6,7 @@ use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::LweMasks;
 use papir_lattice::params::RlweParams;
 use papir_lattice::secret::SecretKey;
-use papir_lattice::selection::{Matrix, SelectorMasks, Storage, write_columns};
+use papir_lattice::selection::{SelectorMasks, StackedMatrix, Storage, write_columns};
 use papir_ring::prg::Seed;
 use papir_ring::{CyclotomicRing, Poly, Ring, Values};
 use rand_core::CryptoRng;
@@ -76,7 +76,7 @@ pub(crate) fn whiten(seed: &Seed, label: &str, position: u64, bytes: &mut [u8]) 
 /// Rows of one matrix and the masks of its selector, both split into packs.
 pub(crate) struct RowMasks<'a> {
     pub(crate) ring: &'a Ring,
-    pub(crate) matrix: Matrix<'a>,
+    pub(crate) matrix: StackedMatrix<'a>,
     pub(crate) masks: SelectorMasks,
     /// Number of rows in a pack.
     pub(crate) rows: usize,
@@ -89,7 +89,7 @@ impl RowMasks<'_> {
         self.progress.advance(1);
         self.masks.of_rows(
             self.ring,
-            self.matrix,
+            self.matrix.clone(),
             pack * self.rows..(pack + 1) * self.rows,
         )
     }

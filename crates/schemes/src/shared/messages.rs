@@ -7,6 +7,7 @@ use papir_core::{Blob, Error, FailureBound, Result, Shape};
 use papir_kernels::{Backend, bits};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::Literal as RlweLiteral;
+use papir_lattice::selection::Stacking;
 use papir_ring::prg::Seed;
 
 /// Appends words of `width` bits.
@@ -87,6 +88,35 @@ pub fn write_shape(writer: &mut Writer, shape: Shape) {
 /// [`Error::Length`] for too few bytes, and the errors of [`Shape::new`].
 pub fn read_shape(reader: &mut Reader<'_>) -> Result<Shape> {
     Shape::new(reader.u64()?, reader.u64()?)
+}
+
+/// Appends the words of an entry and their distance: nothing for one word, else a byte for each.
+pub(crate) fn write_stacking(writer: &mut Writer, stacking: Stacking) {
+    if stacking != Stacking::NONE {
+        write_bytes(writer, [stacking.words as u32, stacking.step]);
+    }
+}
+
+/// Reads what [`write_stacking`] wrote. Only [`write_failure`] follows, with one byte or none, so
+/// two bytes or more have the words of an entry. It gives [`Error::OutOfBounds`] for entries of
+/// fewer than two words, which have no bytes.
+pub(crate) fn read_stacking(reader: &mut Reader<'_>) -> Result<Stacking> {
+    if reader.remaining() < 2 {
+        return Ok(Stacking::NONE);
+    }
+
+    let [words, step] = read_bytes(reader)?;
+    if words < 2 {
+        return Err(Error::out_of_bounds(
+            "the words of an entry",
+            words.into(),
+            "2 or more",
+        ));
+    }
+    Ok(Stacking {
+        words: words as usize,
+        step,
+    })
 }
 
 /// Appends a failure bound at the end of parameters: nothing for the default, else −log₂ of it in a

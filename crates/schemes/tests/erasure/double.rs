@@ -35,7 +35,7 @@ fn freed_memory_holds_no_secret_of_two_levels() {
     let selection = params.selection();
     let ring = selection.rlwe().ring();
     let mut selector = vec![0; ring.degree()];
-    selector[1234] = selection.scale();
+    selector[1234] = selection.scale(0);
     let selector = ring.forward(ring.from_words(&selector));
     let mut secrets = vec![
         ("s1", bytes_of(&known.first_key()[100..108])),

@@ -4,10 +4,12 @@
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
-use papir_core::{Change, Goal, NoProgress, RecordBuffer, Shape};
-use papir_lattice::selection::Storage;
+use papir_core::{Change, FailureBound, Goal, NoProgress, RecordBuffer, Shape};
+use papir_lattice::selection::{Stacking, Storage};
 use papir_ring::CyclotomicRing;
+use papir_ring::prg::Seed;
 use papir_schemes::shared::selection::{Masks, Selects};
+use papir_schemes::simple::packed::layout::Layout;
 use papir_schemes::simple::packed::{
     ByCdks, ByInspiring, Client, Packed, PackedVariant, Params, Server,
 };
@@ -57,6 +59,46 @@ fn records_are_retrieved_from_columns_of_every_height<V: PackedVariant>() {
                 "{count} × {bits} in {packs} packs: {index}"
             );
         }
+    }
+}
+
+/// Records of every word of an entry, before and after an update of one of them.
+fn every_word_of_an_entry_is_selected<V: PackedVariant>() {
+    let mut rng = ChaCha20Rng::from_seed([4; 32]);
+    let shape = Shape::of_bytes(23, 700).unwrap();
+    let packs = 16 / u64::from(V::SIMPLE.storage.word_bits());
+
+    for &stacking in V::SIMPLE.stackings {
+        let mut records = records(shape, 5);
+        let Ok(params) = Params::<V>::stacked(shape, packs, stacking, FailureBound::DEFAULT) else {
+            continue;
+        };
+        let (server, client) = prepare(params, &records);
+        for index in 0..23 {
+            let found = fetch(&server, &client, index, &mut rng);
+            assert!(
+                found == records.get(index).unwrap(),
+                "{stacking:?}: {index}"
+            );
+        }
+
+        let change = Change {
+            index: 7,
+            record: vec![0x5a; 700],
+        };
+        records.set(7, &change.record).unwrap();
+        let updated = server.update(&[change], &mut rng, &NoProgress).unwrap();
+        let client = Client::new(updated.params().clone(), updated.public().clone()).unwrap();
+        for index in 5..10 {
+            let found = fetch(&updated, &client, index, &mut rng);
+            assert!(
+                found == records.get(index).unwrap(),
+                "{stacking:?}: {index}"
+            );
+        }
+        let mut read = vec![0; 23 * 700];
+        updated.read_packed(0, 23, &mut read).unwrap();
+        assert!(read == records.packed(), "{stacking:?}");
     }
 }
 
@@ -115,7 +157,7 @@ fn words_of<V: PackedVariant>(bytes: &[u8]) -> Vec<i128> {
     }
 }
 
-/// Returns the error of each word of a decrypted column, modulo q and centred.
+/// Returns the error of each entry of a decrypted column, modulo q and centred.
 ///
 /// The records are zero, so the column's words are the whitening stream.
 fn errors<V: PackedVariant>(
@@ -134,31 +176,48 @@ fn errors<V: PackedVariant>(
         .round(&matrix.pack(selected, &[&key]).unwrap()[0])
         .with_masks(&server.public().masks);
     let layout = params.layout();
-    let seed = &server.public().seed;
-    let mut bytes = vec![0; layout.rows * V::SIMPLE.storage.word_bits() as usize / 8];
-    layout.whiten(seed, layout.locate(index).column, &mut bytes);
-    let scale = params.selection().scale() as i128;
+    let place = layout.locate(index);
+    let scale = params.selection().scale(place.block) as i128;
     let q = ring.modulus() as i128;
     let bits = params.selection().bits().answer;
     let phases = answer.phases(params.selection(), secret.key());
-    let error = |(word, &phase): (i128, &u64)| {
-        let expected = (word * scale).rem_euclid(q) as f64 * 2f64.powi(bits.a as i32) / q as f64;
+    let error = |(entry, &phase): (i128, &u64)| {
+        let expected = (entry * scale).rem_euclid(q) as f64 * 2f64.powi(bits.a as i32) / q as f64;
         let half = 2f64.powi(bits.a as i32 - 1);
         let difference = (phase as f64 - expected + 3.0 * half).rem_euclid(2.0 * half) - half;
         difference * q as f64 / 2f64.powi(bits.a as i32)
     };
-    words_of::<V>(&bytes)
+    entries_of::<V>(layout, &server.public().seed, place.column)
         .into_iter()
         .zip(phases.iter())
         .map(error)
         .collect()
 }
 
+/// Entries of a column of zero records: its words are the whitening stream.
+fn entries_of<V: PackedVariant>(layout: &Layout, seed: &Seed, column: u32) -> Vec<i128> {
+    let Stacking { words, step } = layout.stacking;
+    let mut entries = vec![0; layout.rows];
+
+    for word in 0..words {
+        let mut bytes = vec![0; layout.rows * V::SIMPLE.storage.word_bits() as usize / 8];
+        let unit = u64::from(column) * words as u64 + word as u64;
+        layout.whiten(seed, unit, &mut bytes);
+        for (entry, of_unit) in entries.iter_mut().zip(words_of::<V>(&bytes)) {
+            *entry += of_unit << (word as u32 * step);
+        }
+    }
+
+    entries
+}
+
 /// Parameters that answer with the given bits of mask and body.
 fn answering<V: PackedVariant>(params: &Params<V>, bits: [u8; 2]) -> Params<V> {
     let mut bytes = params.encode();
-    let end = bytes.len();
-    bytes[end - 2..].copy_from_slice(&bits);
+    // The words of an entry follow, if there are several.
+    let stacked = params.layout().stacking != Stacking::NONE;
+    let end = bytes.len() - if stacked { 2 } else { 0 };
+    bytes[end - 2..end].copy_from_slice(&bits);
     Params::decode(&bytes).unwrap()
 }
 
@@ -168,14 +227,19 @@ fn measured_noise_is_as_predicted<V: PackedVariant>() {
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
     let shape = Shape::of_bytes(1 << 13, 4096).unwrap();
     let packs = 2 * 16 / u64::from(V::SIMPLE.storage.word_bits());
-    let params = Params::<V>::with_packs(shape, packs).unwrap();
-    for params in [answering(&params, [32, 32]), params] {
+    let stacked = V::SIMPLE.stackings.iter().filter_map(|&stacking| {
+        Params::<V>::stacked(shape, packs, stacking, FailureBound::DEFAULT).ok()
+    });
+    let stacked = stacked.flat_map(|params| [answering(&params, [32, 32]), params]);
+
+    for params in stacked {
         let (server, client) = prepare(params.clone(), &RecordBuffer::zeroed(shape));
         let errors = (0..4).flat_map(|i| errors(&server, &client, i * 2001, &mut rng));
         let moments = Moments::of(errors);
         let predicted = params.selection().noise();
         println!(
-            "noise 2^{:.2}, predicted 2^{:.2} (packing 2^{:.2})",
+            "{:?}: noise 2^{:.2}, predicted 2^{:.2} (packing 2^{:.2})",
+            params.layout().stacking,
             moments.deviation().log2(),
             predicted.total().log2() / 2.0,
             predicted.packing.log2() / 2.0
@@ -223,6 +287,11 @@ macro_rules! tests {
             #[test]
             fn records_are_retrieved_from_columns_of_every_height() {
                 super::records_are_retrieved_from_columns_of_every_height::<$form>();
+            }
+
+            #[test]
+            fn every_word_of_an_entry_is_selected() {
+                super::every_word_of_an_entry_is_selected::<$form>();
             }
 
             #[test]

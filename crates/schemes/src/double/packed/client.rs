@@ -141,7 +141,7 @@ impl<V: PackedVariant> scheme::Client<PackedDouble<V>> for Client<V> {
         let first = self.select_column(&secret.first.key, place.column, &mut rng);
         let second = self
             .selection
-            .query(selection, &secret.key, place.unit as u32, &mut rng);
+            .query(selection, &secret.key, place.unit as u32, 0, &mut rng);
 
         Ok((secret, Query { first, second }))
     }

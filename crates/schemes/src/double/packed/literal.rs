@@ -11,7 +11,7 @@ use papir_core::scheme::{Goal, Target};
 use papir_core::{FailureBound, Result, Shape};
 use papir_lattice::lwe32::{LOG2_Q, N, matrix_bytes};
 use papir_lattice::params::Literal as RlweLiteral;
-use papir_lattice::selection::Storage;
+use papir_lattice::selection::{Stacking, Storage};
 
 use crate::double::noise::{FIRST, tail_log2};
 use crate::double::params::{MAX_SIDE, layout_of, units_of};
@@ -180,6 +180,7 @@ pub(super) fn selection<V: PackedVariant>(layout: &Layout, frame: &Frame) -> Sel
         storage: Storage::Words,
         masks: V::MASKS,
         columns: layout.units,
+        stacking: Stacking::NONE,
         plain_bits: digits.bits,
         squares: layout.units as f64 * 4f64.powi(digits.bits as i32 - 1),
         capacity,
@@ -292,6 +293,6 @@ fn cost<V: PackedVariant>(layout: &Layout, literal: &Literal, goal: Goal) -> f64
     let sent = (first + selection.message_bits::<V>(&literal.bits)) as f64 / 8.0;
 
     let database = matrix_bytes(layout.rows, layout.columns) as f64;
-    let second = selection.rough_seconds::<V>(literal.bits.gadget);
+    let second = selection.rough_seconds::<V>(&literal.bits);
     byte * sent + work * (database / READ_RATE + second)
 }

@@ -61,7 +61,7 @@ fn split(digits: Digits, word: u32) -> impl Iterator<Item = i16> {
 /// Differences of phases modulo q from digits times Δ, centred.
 fn errors<V: PackedVariant>(params: &Params<V>, phases: &[u64], digits: &[i16]) -> Vec<f64> {
     let q = params.selection.rlwe().ring().modulus() as i128;
-    let scale = params.selection.scale() as i128;
+    let scale = params.selection.scale(0) as i128;
 
     let error = |(&phase, &digit): (&u64, &i16)| {
         let error = (i128::from(phase) - i128::from(digit) * scale).rem_euclid(q);

@@ -2,7 +2,7 @@
 //!
 //! A coefficient of an answer decodes 2^(−D)·q·x + noise. The noise is the sum of
 //!
-//! - selection: Σ wᶜ·(eᶜ + rᶜ) over the columns, with words w of bounded Σ w², errors e of the
+//! - selection: Σ Eᶜ·(eᶜ + rᶜ) over the columns, with entries E of bounded Σ E², errors e of the
 //!   selector and its rounding r to k bits;
 //! - packing: [`RingPacking::variance`], which grows with the rounding of the keys;
 //! - the switch of the answer to a bits of the mask and b bits of the body.
@@ -18,7 +18,7 @@ use papir_lattice::gadget::GadgetParams;
 use papir_lattice::noise::{Tails, rounding};
 use papir_lattice::packing::RingPacking;
 use papir_lattice::response::ResponseBits;
-use papir_lattice::selection::Storage;
+use papir_lattice::selection::{Stacking, Storage};
 
 use super::ring::{DEGREE, SelectionRing};
 use super::variant::{Masks, PackedVariant};
@@ -70,9 +70,11 @@ pub struct Selection {
     pub masks: Masks,
     /// Number of columns of the matrix, which is the number of entries of the selector.
     pub columns: usize,
+    /// Words in an entry of the matrix. An answer has one of them.
+    pub stacking: Stacking,
     /// D: words are taken modulo 2^D.
     pub plain_bits: u32,
-    /// Bound on the sum of the squares of a row's words.
+    /// Bound on the sum of the squares of a row's entries.
     pub squares: f64,
     /// Number of LWE encryptions in a pack.
     pub capacity: usize,
@@ -210,14 +212,27 @@ impl Selection {
         }
     }
 
-    /// Returns the largest allowed variance with bodies of `body_bits` bits. Δ = round(q/2^D) has
-    /// an error of at most 1/2, which counts once for each unit of a word.
+    /// Returns what the words below the selected one add to its message at most. Δᵢ = q/(2^D·Bⁱ)
+    /// times a word wₖ below wᵢ, of at most half of 2^D, is q/2·B^(k − i) or less.
+    fn words_below(&self) -> f64 {
+        self.ring.modulus() / 2.0 * self.stacking.below()
+    }
+
+    /// Returns the distance from a message that is no noise: the rounding of a body, and the words
+    /// below the selected one.
+    fn fixed_distance(&self, body_bits: u32) -> f64 {
+        self.rounded_body(body_bits) + self.words_below()
+    }
+
+    /// Returns the largest allowed variance with bodies of `body_bits` bits. Each
+    /// Δᵢ = round(q/(2^D·Bⁱ)) has an error of at most 1/2, which counts once for each unit of an
+    /// entry: so the words above the selected one vanish but for this error.
     fn budget(&self, body_bits: u32) -> f64 {
         let half = 2f64.powi(self.plain_bits as i32 - 1);
 
         let limit = self.fill() * self.ring.modulus() / (4.0 * half)
-            - half / 2.0
-            - self.rounded_body(body_bits);
+            - half / 2.0 * self.stacking.gain()
+            - self.fixed_distance(body_bits);
         if limit <= 0.0 {
             return 0.0;
         }
@@ -240,7 +255,7 @@ impl Selection {
         let deviations = self
             .tails()
             .deviations(self.bodies() as f64, self.tail_log2());
-        let distance = variance.sqrt() * deviations + self.rounded_body(bits.answer.b);
+        let distance = variance.sqrt() * deviations + self.fixed_distance(bits.answer.b);
         let distance = distance / self.ring.step(bits.answer.a);
 
         // Written so that a NaN fails too.
@@ -278,13 +293,28 @@ impl Selection {
     }
 
     /// Rough seconds of one core for selecting and packing, to compare candidates.
-    pub fn rough_seconds<V: PackedVariant>(&self, gadget: GadgetParams) -> f64 {
-        let matrix = self
-            .storage
-            .matrix_bytes(self.packs() * self.capacity, self.columns);
-        let pack = V::pack_seconds(DEGREE, self.capacity, gadget.levels);
+    pub fn rough_seconds<V: PackedVariant>(&self, bits: &SelectionBits) -> f64 {
+        let matrix = self.matrix_bytes() as f64 * self.products(bits.query);
+        let pack = V::pack_seconds(DEGREE, self.capacity, bits.gadget.levels);
         let online = self.online_nodes::<V>() as f64 * ONLINE_NODE;
-        matrix as f64 / READ_RATE + self.packs() as f64 * pack + online
+        matrix / READ_RATE + self.packs() as f64 * pack + online
+    }
+
+    /// Returns the products of a word with an entry of a selector, in units of those of a matrix
+    /// whose entries have one word. The lower a word is in its entry, the more bits of the selector
+    /// it is multiplied with.
+    pub(super) fn products(&self, query_bits: u32) -> f64 {
+        let Stacking { words, step } = self.stacking;
+        let planes = |word: usize| self.storage.planes(query_bits - word as u32 * step);
+
+        let all: usize = (0..words).map(planes).sum();
+        all as f64 / (words * planes(words - 1)) as f64
+    }
+
+    /// Returns the bytes of the matrix, with all words of its entries.
+    pub(super) fn matrix_bytes(&self) -> u64 {
+        let rows = self.packs() * self.capacity;
+        self.stacking.words as u64 * self.storage.matrix_bytes(rows, self.columns)
     }
 
     /// Bits of both messages.
@@ -340,7 +370,7 @@ impl Selection {
         }
 
         let [selector, keys, masks, bodies] = self.words::<V>(gadget);
-        let selected = 1..=self.most_query_bits();
+        let selected = self.stacking.reach() + 1..=self.most_query_bits();
         let parts = [
             MessagePart {
                 words: selector,

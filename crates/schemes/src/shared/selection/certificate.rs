@@ -2,6 +2,7 @@
 
 use papir_core::Result;
 use papir_core::certificate::{FailureCertificate, Rational, TermKind};
+use papir_lattice::selection::Stacking;
 
 use super::bits::{Selection, SelectionBits, TAIL_LOG2};
 use super::params::SelectionParams;
@@ -22,6 +23,8 @@ impl<V: PackedVariant> SelectionParams<V> {
         ring.add_parameters(certificate);
         certificate.parameter("columns", counts.columns);
         certificate.parameter("plain bits", counts.plain_bits);
+        certificate.parameter("words of an entry", counts.stacking.words);
+        certificate.parameter("bits between words", counts.stacking.step);
         certificate.parameter("capacity", counts.capacity);
         certificate.parameter("rows", counts.rows);
         certificate.parameter("singles", counts.singles);
@@ -55,7 +58,13 @@ impl<V: PackedVariant> SelectionParams<V> {
             SOURCE,
             rounded_body(counts, bits, &ring),
         );
-        let limit = limit(counts, &ring).less(rounded);
+        let below = certificate.term(
+            "words below",
+            TermKind::Threshold,
+            SOURCE,
+            words_below(counts, &ring),
+        );
+        let limit = limit(counts, &ring).less(rounded).less(below);
         certificate.term("limit", TermKind::Threshold, SOURCE, limit);
         certificate.term("accepted", TermKind::Accepted, SOURCE, self.bound);
         certificate.term("coefficients", TermKind::Count, SOURCE, counts.bodies());
@@ -106,13 +115,29 @@ fn rounded_body(counts: &Selection, bits: &SelectionBits, ring: &ExactRing) -> R
     }
 }
 
+/// Returns what the words of an entry below the selected one add to its message at most.
+fn words_below(counts: &Selection, ring: &ExactRing) -> Rational {
+    let Stacking { words, step } = counts.stacking;
+    let shares = (1..words as i32).map(|i| Rational::power_of_two(-i * step as i32));
+
+    let sum = shares.fold(Rational::from(0u32), |sum, share| sum + share);
+    &ring.modulus * sum / 2u32
+}
+
+/// Returns the largest entry, in units of the largest word.
+fn gain(stacking: Stacking) -> Rational {
+    let places =
+        (0..stacking.words as i32).map(|i| Rational::power_of_two(i * stacking.step as i32));
+    places.fold(Rational::from(0u32), |sum, place| sum + place)
+}
+
 /// Returns the share of half the distance between messages that errors may fill, less the error of
-/// Δ.
+/// each Δᵢ.
 fn limit(counts: &Selection, ring: &ExactRing) -> Rational {
     let half = Rational::power_of_two(counts.plain_bits as i32 - 1);
     let fill = match counts.masks {
         Masks::Answers => Rational::new(9, 10),
         Masks::Public => Rational::new(31, 32),
     };
-    (fill * &ring.modulus / (&half * 4u32)).less(half / 2u32)
+    (fill * &ring.modulus / (&half * 4u32)).less(half / 2u32 * gain(counts.stacking))
 }

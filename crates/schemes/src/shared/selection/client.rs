@@ -23,6 +23,7 @@ use zeroize::Zeroizing;
 use super::params::SelectionParams;
 use super::ring::DEGREE;
 use super::variant::PackedVariant;
+use crate::shared::matrices::Selector;
 use crate::shared::messages::{pack, unpack};
 
 /// A query: a rounded encryption of a unit vector, and a rounded packing key.
@@ -153,15 +154,21 @@ impl<V: PackedVariant> SelectionClient<V> {
         })
     }
 
-    /// Encrypts the unit vector of a column and a packing key under a fresh secret.
+    /// Encrypts the unit vector of a column, for word `word` of its entries, and a packing key under
+    /// a fresh secret.
     pub fn query(
         &self,
         params: &SelectionParams<V>,
         secret: &SecretKey,
         selected: u32,
+        word: u32,
         rng: &mut dyn CryptoRng,
     ) -> SelectionQuery {
-        let selector = params.selector().encrypt(&self.seed, secret, selected, rng);
+        let selector = Selector {
+            scale: params.scale(word),
+            ..params.selector()
+        };
+        let selector = selector.encrypt(&self.seed, secret, selected, rng);
         let mut keys = self.packing.generate_key(secret, rng).into_elements();
 
         // The key's last matrix may have fewer bits than the others.

@@ -10,9 +10,10 @@ use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::packing::{Packing, RingPacking};
 use papir_lattice::params::RlweParams;
 use papir_lattice::response::ResponseBits;
-use papir_lattice::selection::Storage;
+use papir_lattice::selection::{StackedMatrix, Stacking, Storage};
 use papir_ring::CyclotomicRing;
 use papir_ring::prg::Seed;
+use subtle::{ConditionallySelectable, ConstantTimeEq};
 
 use super::bits::{MAX_ANSWER_BITS, Noise, Selection, SelectionBits};
 use super::ring::DEGREE;
@@ -95,10 +96,17 @@ impl<V: PackedVariant> SelectionParams<V> {
         self.counts.noise::<V>(&self.bits)
     }
 
-    /// Returns Δ = round(q/2^D).
-    pub fn scale(&self) -> u64 {
-        let half = 1 << (self.counts.plain_bits - 1);
-        (self.rlwe.ring().modulus() + half) >> self.counts.plain_bits
+    /// Returns Δᵢ = round(q/(2^D·Bⁱ)), the message that selects word i of an entry. No branch
+    /// depends on the word.
+    pub fn scale(&self, word: u32) -> u64 {
+        let mut scale = 0;
+        // Every word's is computed: which one is wanted is secret.
+        for i in 0..self.counts.stacking.words as u32 {
+            let bits = self.counts.plain_bits + i * self.counts.stacking.step;
+            let rounded = (self.rlwe.ring().modulus() + (1 << (bits - 1))) >> bits;
+            scale.conditional_assign(&rounded, i.ct_eq(&word));
+        }
+        scale
     }
 
     /// Returns the number of coefficients of a packing key.
@@ -143,7 +151,7 @@ impl<V: PackedVariant> SelectionParams<V> {
         packed_len(self.public_mask_words(), self.bits.answer.a)
     }
 
-    /// Returns the number of rows of the matrix, in whole packs.
+    /// Returns the number of rows of entries of the matrix, in whole packs.
     pub fn matrix_rows(&self) -> usize {
         self.counts.packs() * self.counts.capacity
     }
@@ -163,9 +171,18 @@ impl<V: PackedVariant> SelectionParams<V> {
 
     /// Returns the bytes of the matrix.
     pub fn matrix_bytes(&self) -> u64 {
-        self.counts
-            .storage
-            .matrix_bytes(self.matrix_rows(), self.counts.columns)
+        self.counts.matrix_bytes()
+    }
+
+    /// Returns the matrix of these tiles.
+    pub(super) fn matrix<'a>(&self, tiles: &'a [u8]) -> StackedMatrix<'a> {
+        let Selection {
+            storage,
+            columns,
+            stacking,
+            ..
+        } = self.counts;
+        StackedMatrix::new(storage, columns, tiles, stacking)
     }
 
     /// Returns the bytes of the prepared packs: words, masks and last digits.
@@ -202,8 +219,8 @@ impl<V: PackedVariant> SelectionParams<V> {
         let counts = counts
             .with(
                 self.operation(),
-                self.matrix_bytes() as f64,
-                self.groups(self.matrix_rows()),
+                self.matrix_bytes() as f64 * self.counts.products(self.bits.query),
+                self.groups(self.counts.stacking.words * self.matrix_rows()),
             )
             .with(
                 Operation::HintTransform,
@@ -279,6 +296,7 @@ impl<V: PackedVariant> SelectionParams<V> {
             ("log2 q", format!("{:.2}", ring.modulus().log2())),
             ("sigma", ring.sigma().to_string()),
             ("log2 p of packed words", self.counts.plain_bits.to_string()),
+            ("words of an entry", words_of_an_entry(self.counts.stacking)),
             ("packing", V::Packing::NAME.to_owned()),
             ("encryptions a pack", self.counts.capacity.to_string()),
             ("packs", self.counts.packs().to_string()),
@@ -304,13 +322,13 @@ impl<V: PackedVariant> SelectionParams<V> {
             .map_err(refused(self.scheme))
     }
 
-    /// Returns the selector of a column.
+    /// Returns the selector of a column, for the first word of its entries.
     pub fn selector(&self) -> Selector<'_> {
         Selector {
             rlwe: &self.rlwe,
             label: "selection/selector",
             columns: self.counts.columns,
-            scale: self.scale(),
+            scale: self.scale(0),
             bits: self.bits.query,
         }
     }
@@ -353,6 +371,14 @@ impl SelectionBits {
     }
 }
 
+/// Returns the words of an entry and their distance, for a description.
+fn words_of_an_entry(stacking: Stacking) -> String {
+    match stacking.words {
+        1 => "1".to_owned(),
+        words => format!("{words}, 2^{} apart", stacking.step),
+    }
+}
+
 /// Returns log₂ of the deviation of noise, for a description.
 fn log2_deviation(variance: f64) -> String {
     format!("{:.2}", variance.log2() / 2.0)
@@ -369,6 +395,7 @@ fn check<V: PackedVariant>(
         capacity,
         rows,
         storage,
+        stacking,
         ..
     } = *selection;
 
@@ -388,6 +415,9 @@ fn check<V: PackedVariant>(
             DEGREE
         ));
     }
+    if !stacks(selection) {
+        return Err(format!("{stacking:?} of words of {plain_bits} bits"));
+    }
     if selection.masks == Masks::Public && selection.online_nodes::<V>() > 0 {
         return Err("packs with rows made online, whose masks depend on the query".to_owned());
     }
@@ -399,6 +429,27 @@ fn check<V: PackedVariant>(
     }
 }
 
+/// Largest number of words of an entry, which bounds what parameters of a server make a client
+/// compute.
+const MAX_WORDS: usize = 8;
+
+/// Returns true if the matrix can have entries of so many words.
+fn stacks(selection: &Selection) -> bool {
+    let Stacking { words, step } = selection.stacking;
+    if words == 1 {
+        return step == 0;
+    }
+
+    // The sums of entries are 32-bit numbers, each word has whole row groups of its own, and rows
+    // that are made online have no entries.
+    let largest = selection.storage.word_bits();
+    (2..=MAX_WORDS).contains(&words)
+        && (selection.plain_bits + 1..=31).contains(&step)
+        && selection.stacking.reach() + largest < 32
+        && (selection.packs() * selection.capacity).is_multiple_of(selection.storage.group_rows())
+        && selection.singles == 0
+}
+
 /// Returns true if the messages can have these bits.
 fn fits<V: PackedVariant>(selection: &Selection, bits: &SelectionBits) -> bool {
     // A mask needs a bit more than a word, since decoding rounds to half the distance of words, and
@@ -408,7 +459,7 @@ fn fits<V: PackedVariant>(selection: &Selection, bits: &SelectionBits) -> bool {
     let ResponseBits { a, b } = bits.answer;
     let one_matrix = V::matrices(DEGREE, selection.capacity) == 1;
 
-    (1..=selection.most_query_bits()).contains(&bits.query)
+    (selection.stacking.reach() + 1..=selection.most_query_bits()).contains(&bits.query)
         && (1..=ring.most_bits()).contains(&bits.key)
         && (1..=bits.key).contains(&bits.last_key)
         && ((selection.masks == Masks::Public && !one_matrix) || bits.last_key == bits.key)

@@ -238,10 +238,7 @@ impl<V: PackedVariant> PackedMatrix<V> {
             .iter()
             .map(|query| query.selector.as_slice())
             .collect();
-        let sums = counts
-            .storage
-            .matrix(counts.columns, &self.tiles)
-            .select(&selectors, bits);
+        let sums = self.params.matrix(&self.tiles).select(&selectors, bits);
 
         let selected = sums.into_iter().zip(&selectors).zip(singles);
         parallel::map(selected, |((sums, selector), words)| {
@@ -448,18 +445,17 @@ fn row_masks<'a, V: PackedVariant>(
     let ring = params.rlwe.ring();
     let rows = params.counts.capacity;
     let masks = params.selector().masks(seed, rows);
-    let matrix = params.counts.storage.matrix(params.counts.columns, tiles);
 
     RowMasks {
         ring,
-        matrix,
+        matrix: params.matrix(tiles),
         masks,
         rows,
         progress,
     }
 }
 
-/// Returns, for each pack, true if its row groups differ between the two matrices.
+/// Returns, for each pack, true if its row groups differ between the two matrices in any word.
 fn touched_packs(counts: &Selection, old: &[u8], new: &[u8]) -> Vec<bool> {
     let capacity = counts.capacity;
     let group_rows = counts.storage.group_rows();
@@ -467,12 +463,14 @@ fn touched_packs(counts: &Selection, old: &[u8], new: &[u8]) -> Vec<bool> {
     let group = counts.storage.matrix_bytes(1, counts.columns) as usize;
     let groups = old.chunks_exact(group).zip(new.chunks_exact(group));
     let differs = parallel::map(groups, |(old, new)| old != new);
+    let of_a_word = differs.len() / counts.stacking.words;
 
     // A pack may start and end within a row group.
     let packs = (0..counts.packs()).map(|pack| {
         let from = pack * capacity / group_rows;
         let to = ((pack + 1) * capacity).div_ceil(group_rows);
-        differs[from..to].contains(&true)
+        let mut words = differs.chunks_exact(of_a_word);
+        words.any(|differs| differs[from..to].contains(&true))
     });
     packs.collect()
 }

@@ -11,7 +11,7 @@ use papir_lattice::packing::inspiring::EitherInspiring;
 use papir_lattice::packing::inspiring::matrix::unit_words;
 use papir_lattice::packing::{OnlineKey, Packing, PackingError, RingPacking};
 use papir_lattice::rlwe::Rlwe;
-use papir_lattice::selection::Storage;
+use papir_lattice::selection::{Stacking, Storage};
 
 use super::ring::SelectionRing;
 use crate::shared::parameters::READ_RATE;
@@ -39,6 +39,8 @@ pub struct SimpleVariant {
     pub ring: SelectionRing,
     /// Storage of the words.
     pub storage: Storage,
+    /// Numbers of words in an entry that are compared, and their distances.
+    pub stackings: &'static [Stacking],
     /// Label of the whitening stream.
     pub whitening: &'static str,
     /// Name of the section with the seed.
@@ -134,6 +136,7 @@ impl PackedVariant for ByCdks {
         id: 7,
         ring: SelectionRing::ERROR_LIKE,
         storage: Storage::Words,
+        stackings: &[Stacking::NONE],
         whitening: "simpleypir/whitening",
         seed: "simpleypir/seed",
     };
@@ -187,6 +190,17 @@ impl PackedVariant for ByCdks {
     }
 }
 
+/// Entries of one to four words of 4 bits. The closer words are, the fewer bits a selector has; the
+/// further apart they are, the more noise an answer may have.
+const STACKINGS: [Stacking; 6] = [
+    Stacking::NONE,
+    Stacking { words: 2, step: 6 },
+    Stacking { words: 2, step: 7 },
+    Stacking { words: 3, step: 6 },
+    Stacking { words: 3, step: 7 },
+    Stacking { words: 4, step: 5 },
+];
+
 /// Returns the work of a pack in external products, measured at d = 2048 with AVX-512: each node of
 /// the packing tree takes a fixed part, and a part for each digit.
 fn node_products(capacity: usize, levels: usize) -> f64 {
@@ -209,6 +223,7 @@ impl PackedVariant for ByInspiring {
         id: 19,
         ring: SelectionRing::TERNARY,
         storage: Storage::Nibbles,
+        stackings: &STACKINGS,
         whitening: "inspire1/whitening",
         seed: "inspire1/seed",
     };

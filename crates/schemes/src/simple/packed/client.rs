@@ -61,9 +61,9 @@ impl<V: PackedVariant> scheme::Client<Packed<V>> for Client<V> {
 
         let mut rng = SecretRng::new(rng);
         let key = SecretKey::generate(selection.rlwe(), &mut rng);
-        let query = self
-            .selection
-            .query(selection, &key, location.column, &mut rng);
+        let query =
+            self.selection
+                .query(selection, &key, location.column, location.block, &mut rng);
 
         Ok((Secret { key, location }, query))
     }
@@ -76,7 +76,7 @@ impl<V: PackedVariant> scheme::Client<Packed<V>> for Client<V> {
 
         // Selected in any case, so that the time does not tell if an answer decodes.
         let mut bytes = Zeroizing::new(layout.storage.bytes_of(&opened.words));
-        layout.whiten(&self.selection.seed, secret.location.column, &mut bytes);
+        layout.whiten(&self.selection.seed, secret.location.unit, &mut bytes);
         let record = layout.unit_layout.select(&bytes, secret.location.slot);
 
         decoded(vec![record], opened.decodes)

@@ -1,21 +1,24 @@
 //! Layout of the matrix of words of packed SimplePIR.
 //!
-//! Records fill columns, and a column consists of packs of d words. Words are parts of the records'
-//! bytes, whitened by a public stream.
+//! Records fill units, and a unit consists of packs of d words. Words are parts of the records'
+//! bytes, whitened by a public stream. A column holds a unit, or several: one in each word of its
+//! entries ([`papir_lattice::selection::stacked`]).
+
+use std::ops::Range;
 
 use papir_core::{AlignedBytes, Error, Progress, Records, Result, Shape};
-use papir_lattice::selection::Storage;
+use papir_lattice::selection::{Stacking, Storage};
 use papir_ring::prg::Seed;
 
 use crate::shared::matrices::{self, store_columns};
 use crate::shared::selection::PackedVariant;
 use crate::shared::units::{Location, MAX_COLUMNS, Units};
 
-/// Largest number of packs in a column. They have 8 Mi words, for which a client holds about 200
+/// Largest number of packs in a unit. They have 8 Mi words, for which a client holds about 200
 /// MiB while it decrypts them.
 pub(super) const MAX_PACKS: u64 = 1 << 12;
 
-/// Layout of records in the matrix. A record is stored in one column. It may span packs, since a
+/// Layout of records in the matrix. A record is stored in one unit. It may span packs, since a
 /// client receives all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -23,15 +26,17 @@ pub struct Layout {
     pub storage: Storage,
     /// Label of the whitening stream.
     label: &'static str,
-    /// Division of the records into columns.
+    /// Division of the records into units.
     pub(crate) unit_layout: Units,
-    /// Number of rows, which is the number of words of a column, in whole packs.
+    /// Units of a column, which are the words of an entry.
+    pub stacking: Stacking,
+    /// Number of rows of entries, which is the number of words of a unit, in whole packs.
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
 }
 
-/// Returns the least number of packs in a column, which is the number of packs of one record.
+/// Returns the least number of packs in a unit, which is the number of packs of one record.
 pub fn least_packs(storage: Storage, shape: &Shape, degree: usize) -> u64 {
     shape.record_bytes().div_ceil(pack_bytes(storage, degree)) as u64
 }
@@ -42,12 +47,18 @@ pub fn pack_bytes(storage: Storage, degree: usize) -> usize {
 }
 
 impl Layout {
-    /// Creates the layout with columns of `packs` packs of `degree` words.
+    /// Creates the layout with units of `packs` packs of `degree` words, and columns of as many
+    /// units as an entry has words.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if a column holds no record, or there are more than 2²⁴ columns or
-    /// 2¹² packs in one.
-    pub fn new<V: PackedVariant>(shape: Shape, degree: usize, packs: u64) -> Result<Self> {
+    /// [`Error::OutOfBounds`] if a unit holds no record, or there are more than 2²⁴ columns or 2¹²
+    /// packs in a unit.
+    pub fn new<V: PackedVariant>(
+        shape: Shape,
+        degree: usize,
+        packs: u64,
+        stacking: Stacking,
+    ) -> Result<Self> {
         let storage = V::SIMPLE.storage;
         let least = least_packs(storage, &shape, degree);
 
@@ -62,10 +73,11 @@ impl Layout {
 
         let rows = packs as usize * degree;
         let unit_layout = Units::new(shape, packs as usize * pack_bytes(storage, degree))?;
-        if unit_layout.units() > MAX_COLUMNS {
+        let columns = unit_layout.units().div_ceil(stacking.words as u64);
+        if columns > MAX_COLUMNS {
             return Err(Error::out_of_bounds(
                 "the number of columns",
-                unit_layout.units(),
+                columns,
                 "at most 2^24",
             ));
         }
@@ -74,8 +86,9 @@ impl Layout {
             storage,
             label: V::SIMPLE.whitening,
             unit_layout,
+            stacking,
             rows,
-            columns: unit_layout.units() as usize,
+            columns: columns as usize,
         })
     }
 
@@ -86,7 +99,7 @@ impl Layout {
 
     /// Returns the place of a record. The index must be in range. No branch depends on it.
     pub fn locate(&self, index: u64) -> Location {
-        self.unit_layout.location(index, 1)
+        self.unit_layout.location(index, self.stacking.words)
     }
 
     /// Encodes all records.
@@ -99,59 +112,84 @@ impl Layout {
         progress.stage("encode", self.columns as u64);
         store_columns(
             self.storage,
-            (self.rows, self.columns),
+            (self.rows * self.stacking.words, self.columns),
             progress,
             |column| {
-                let mut bytes = vec![0; self.unit_layout.unit_bytes];
-                self.unit_layout.read(records, column as u64, &mut bytes)?;
-
-                // Before the padding: the stream covers the bytes of records alone.
-                self.whiten(seed, column as u32, &mut bytes);
-                Ok(self.padded(bytes))
+                // The units of a column lie below one another.
+                let units =
+                    (0..self.stacking.words).map(|word| column * self.stacking.words + word);
+                let units: Result<Vec<_>> = units
+                    .map(|unit| self.encoded_unit(seed, records, unit as u64))
+                    .collect();
+                Ok(units?.concat())
             },
         )
     }
 
-    /// Returns the number of 16-bit words in the bytes of `columns` columns, the unit of the work
-    /// of encoding.
-    pub(super) fn encoded(&self, columns: usize) -> f64 {
-        self.unit_layout.unit_bytes as f64 / 2.0 * columns as f64
+    /// Returns the bytes of a unit in the matrix. A unit after the last one has no records.
+    fn encoded_unit(&self, seed: &Seed, records: &dyn Records, unit: u64) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; self.unit_layout.unit_bytes];
+        self.unit_layout.read(records, unit, &mut bytes)?;
+
+        // Before the padding: the stream covers the bytes of records alone.
+        self.whiten(seed, unit, &mut bytes);
+        Ok(self.padded(bytes))
     }
 
-    /// Pads the bytes of a column for all rows of its last group.
+    /// Returns the number of 16-bit words in the bytes of `units` units, in which the work of
+    /// encoding is counted.
+    pub(super) fn encoded(&self, units: usize) -> f64 {
+        self.unit_layout.unit_bytes as f64 / 2.0 * units as f64
+    }
+
+    /// Pads the bytes of a unit for all rows of its last group.
     fn padded(&self, mut bytes: Vec<u8>) -> Vec<u8> {
         let rows = self.rows.next_multiple_of(self.storage.group_rows());
         bytes.resize(rows * self.storage.word_bits() as usize / 8, 0);
         bytes
     }
 
-    /// Reads the bytes of a column back from the matrix.
-    pub(super) fn read_column(&self, seed: &Seed, tiles: &[u8], column: usize) -> Vec<u8> {
+    /// Reads the bytes of a unit back from the matrix.
+    pub(super) fn read_unit(&self, seed: &Seed, tiles: &[u8], unit: usize) -> Vec<u8> {
+        let (tiles_of_word, column) = self.place(unit);
+
+        let tiles = &tiles[tiles_of_word];
         let mut bytes = self.storage.read_column(tiles, self.columns, column);
         // The padding was not whitened, so it goes first.
         bytes.truncate(self.unit_layout.unit_bytes);
-        self.whiten(seed, column as u32, &mut bytes);
+        self.whiten(seed, unit as u64, &mut bytes);
         bytes
     }
 
-    /// Writes the bytes of a column to the matrix.
-    pub(super) fn write_column(
+    /// Writes the bytes of a unit to the matrix.
+    pub(super) fn write_unit(
         &self,
         seed: &Seed,
         tiles: &mut [u8],
-        column: usize,
+        unit: usize,
         mut bytes: Vec<u8>,
     ) {
-        self.whiten(seed, column as u32, &mut bytes);
+        let (tiles_of_word, column) = self.place(unit);
+
+        self.whiten(seed, unit as u64, &mut bytes);
+        let tiles = &mut tiles[tiles_of_word];
         self.storage
             .write_column(tiles, self.columns, column, &self.padded(bytes));
     }
 
-    /// Adds the public stream to the bytes of a column, or removes it. No branch depends on the
-    /// column.
-    pub fn whiten(&self, seed: &Seed, column: u32, bytes: &mut [u8]) {
-        // All columns have as many bytes, so each has a part of the stream of its own.
-        let position = u64::from(column) * bytes.len() as u64;
+    /// Returns the bytes of the tiles that hold the words of a unit, and its column.
+    fn place(&self, unit: usize) -> (Range<usize>, usize) {
+        let words = self.stacking.words;
+        let bytes = self.storage.matrix_bytes(self.rows, self.columns) as usize;
+
+        let first = unit % words * bytes;
+        (first..first + bytes, unit / words)
+    }
+
+    /// Adds the public stream to the bytes of a unit, or removes it. No branch depends on the unit.
+    pub fn whiten(&self, seed: &Seed, unit: u64, bytes: &mut [u8]) {
+        // All units have as many bytes, so each has a part of the stream of its own.
+        let position = unit * bytes.len() as u64;
         matrices::whiten(seed, self.label, position, bytes);
     }
 }

@@ -11,11 +11,13 @@ use papir_core::{
     Description, Error, FailureBound, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost,
 };
 use papir_lattice::params::Literal as RlweLiteral;
+use papir_lattice::selection::Stacking;
 
 use super::certificate;
 use super::layout::{Layout, MAX_PACKS, least_packs, pack_bytes};
 use crate::shared::messages::{
-    SEED_BYTES, read_all, read_failure, read_shape, write_failure, write_shape,
+    SEED_BYTES, read_all, read_failure, read_shape, read_stacking, write_failure, write_shape,
+    write_stacking,
 };
 use crate::shared::parameters::{
     BALANCED_LINE, best, one_record, refused, scaled, sealed, sealed_public, security,
@@ -26,7 +28,7 @@ use crate::shared::units::MAX_COLUMNS;
 
 /// Degree d of the ring.
 pub(super) const DEGREE: usize = RlweLiteral::DEFAULT.degree;
-/// Candidates compared for each doubling of the number of packs in a column.
+/// Candidates compared for each doubling of the number of packs in a unit.
 const PER_OCTAVE: f64 = 4.0;
 
 /// Number of answers that share the masks of a version, when parameters are compared.
@@ -47,13 +49,19 @@ fn counts<V: PackedVariant>(layout: &Layout, failure: FailureBound) -> Selection
     let word_bits = V::SIMPLE.storage.word_bits();
     let largest = 2f64.powi(word_bits as i32 - 1);
 
+    // The words of one place of the entries are a row of words, and its length is √Σw² at most. The
+    // length of the row of entries is the sum of these lengths or less, each times its Bⁱ.
+    let words = layout.rows * layout.stacking.words;
+    let squares = squares_of_whitened(layout.columns, largest, words, failure);
+
     Selection {
         ring: V::SIMPLE.ring,
         storage: V::SIMPLE.storage,
         masks: V::MASKS,
         columns: layout.columns,
+        stacking: layout.stacking,
         plain_bits: word_bits,
-        squares: squares_of_whitened(layout.columns, largest, layout.rows, failure),
+        squares: layout.stacking.gain().powi(2) * squares,
         capacity: DEGREE,
         rows: layout.rows,
         singles: 0,
@@ -62,10 +70,10 @@ fn counts<V: PackedVariant>(layout: &Layout, failure: FailureBound) -> Selection
 }
 
 impl<V: PackedVariant> Params<V> {
-    /// The smallest messages for columns of `packs` packs.
+    /// The smallest messages for units of `packs` packs.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if a column holds no record or there are too many columns,
+    /// [`Error::OutOfBounds`] if a unit holds no record or there are too many columns,
     /// [`Error::Parameters`] if the noise is too large.
     pub fn with_packs(shape: Shape, packs: u64) -> Result<Self> {
         Self::failing_less(shape, packs, FailureBound::DEFAULT)
@@ -77,7 +85,30 @@ impl<V: PackedVariant> Params<V> {
     /// # Errors
     /// The errors of [`Params::with_packs`].
     pub fn failing_less(shape: Shape, packs: u64, failure: FailureBound) -> Result<Self> {
-        let layout = Layout::new::<V>(shape, DEGREE, packs)?;
+        let all = V::SIMPLE
+            .stackings
+            .iter()
+            .map(|&stacking| Self::stacked(shape, packs, stacking, failure));
+        let smallest = best(successes(all)?, |params| {
+            let bits = params.selection.bits();
+            params.selection.counts.message_bits::<V>(bits) as f64
+        });
+
+        smallest.ok_or_else(|| Error::out_of_bounds("the words of an entry", 0, "1 or more"))
+    }
+
+    /// Creates the parameters of the smallest messages for units of `packs` packs, and entries of
+    /// these words.
+    ///
+    /// # Errors
+    /// The errors of [`Params::with_packs`].
+    pub fn stacked(
+        shape: Shape,
+        packs: u64,
+        stacking: Stacking,
+        failure: FailureBound,
+    ) -> Result<Self> {
+        let layout = Layout::new::<V>(shape, DEGREE, packs, stacking)?;
 
         let bits = counts::<V>(&layout, failure).choose::<V>().ok_or_else(|| {
             refused(V::SIMPLE.name)(format!(
@@ -104,7 +135,7 @@ impl<V: PackedVariant> Params<V> {
         // Unused slots take a little more.
         let packs = (ideal..=(2 * ideal + 1).min(MAX_PACKS))
             .find(|&packs| {
-                Layout::new::<V>(shape, DEGREE, packs)
+                Layout::new::<V>(shape, DEGREE, packs, Stacking::NONE)
                     .is_ok_and(|layout| layout.columns as u64 <= columns.max(1))
             })
             .unwrap_or(ideal);
@@ -125,7 +156,6 @@ impl<V: PackedVariant> Params<V> {
     fn sizes(&self) -> Sizes {
         let [selector, keys] = self.selection.query_parts();
         let masks = self.selection.public_masks_bytes();
-        // A unit is a column.
         let unit_layout = &self.layout.unit_layout;
 
         Sizes {
@@ -136,22 +166,33 @@ impl<V: PackedVariant> Params<V> {
             answer: sealed(self.selection.answer_parts().iter().sum()),
             database: self.selection.matrix_bytes(),
             material: self.selection.packs_bytes(),
-            seen: unit_layout.seen(unit_layout.unit_bytes as u64, masks as u64),
+            seen: unit_layout.seen(self.seen_bytes(), masks as u64),
             ..Sizes::default()
         }
     }
 
+    /// Returns the bytes of records that an answer reveals at most: those of a unit. If entries
+    /// have several words, what the body of an answer has beyond its word may be of the words below
+    /// it, which are of other records.
+    fn seen_bytes(&self) -> u64 {
+        let unit_bytes = self.layout.unit_layout.unit_bytes as u64;
+        if self.layout.stacking == Stacking::NONE {
+            return unit_bytes;
+        }
+
+        let body_bits = u64::from(self.selection.bits().answer.b);
+        unit_bytes * body_bits / u64::from(self.layout.storage.word_bits())
+    }
+
     fn values(&self) -> Vec<(&'static str, String)> {
-        let layout = [
-            ("columns", self.layout.columns),
-            ("words of a column", self.layout.rows),
-        ];
+        let layout = [("columns", self.layout.columns), ("rows", self.layout.rows)];
         let layout = layout.map(|(name, value)| (name, value.to_string()));
         layout.into_iter().chain(self.selection.values()).collect()
     }
 
     fn work(&self) -> Work {
-        let words = self.layout.encoded(self.layout.columns);
+        let units = self.layout.stacking.words * self.layout.columns;
+        let words = self.layout.encoded(units);
         let encode = Counts::new().with(Operation::Encode16, words, self.layout.columns);
         let packs = (self.layout.rows / DEGREE) as f64;
 
@@ -167,8 +208,8 @@ impl<V: PackedVariant> Params<V> {
     fn score(&self, goal: Goal) -> f64 {
         let sizes = self.sizes();
         let line = (sizes.query + sizes.answer + sizes.hint / ANSWERS) as f64 / BALANCED_LINE;
-        let gadget = self.selection.bits().gadget;
-        let work = self.selection.counts.rough_seconds::<V>(gadget);
+        let bits = self.selection.bits();
+        let work = self.selection.counts.rough_seconds::<V>(bits);
 
         match goal {
             Goal::MinCommunication => line,
@@ -178,7 +219,7 @@ impl<V: PackedVariant> Params<V> {
     }
 }
 
-/// Numbers of packs in a column that are worth comparing, up to a single column.
+/// Numbers of packs in a unit that are worth comparing, up to a single unit.
 fn pack_counts<V: PackedVariant>(shape: &Shape) -> Vec<u64> {
     let bytes = pack_bytes(V::SIMPLE.storage, DEGREE) as u64;
     let total = shape.total_bytes();
@@ -199,9 +240,10 @@ impl<V: PackedVariant> Selects for Params<V> {
 impl<V: PackedVariant> Parameters for Params<V> {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let Target { goal, failure } = target.into();
-        let all = pack_counts::<V>(&shape)
-            .into_iter()
-            .map(|packs| Self::failing_less(shape, packs, failure));
+        let all = pack_counts::<V>(&shape).into_iter().flat_map(|packs| {
+            let stackings = V::SIMPLE.stackings.iter();
+            stackings.map(move |&stacking| Self::stacked(shape, packs, stacking, failure))
+        });
 
         best(successes(all)?, |params| params.score(goal))
             .ok_or_else(|| Error::out_of_bounds("the number of packs in a column", 0, "1 or more"))
@@ -215,11 +257,15 @@ impl<V: PackedVariant> Parameters for Params<V> {
     }
 
     fn label(&self) -> String {
-        format!(
-            "{} packs, {} columns",
-            self.layout.rows / DEGREE,
-            self.layout.columns
-        )
+        let packs = self.layout.rows / DEGREE;
+        let Layout {
+            columns, stacking, ..
+        } = self.layout;
+
+        match stacking.words {
+            1 => format!("{packs} packs, {columns} columns"),
+            words => format!("{packs} packs, {columns} columns of {words}"),
+        }
     }
 
     fn shape(&self) -> Shape {
@@ -250,20 +296,26 @@ impl<V: PackedVariant> Parameters for Params<V> {
         write_shape(&mut writer, self.shape());
         writer.u64((self.layout.rows / DEGREE) as u64);
         self.selection.bits().write(&mut writer, V::MASKS);
+        write_stacking(&mut writer, self.layout.stacking);
         write_failure(&mut writer, self.selection.counts.failure);
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let what = "parameters of a packed SimplePIR";
-        let (shape, packs, bits, failure) = read_all(what, bytes, |reader| {
+        let (shape, packs, bits, stacking, failure) = read_all(what, bytes, |reader| {
             let shape = read_shape(reader)?;
             let packs = reader.u64()?;
             let bits = SelectionBits::read(reader, V::MASKS)?;
+            let stacking = read_stacking(reader)?;
             let failure = read_failure(reader)?;
-            Ok((shape, packs, bits, failure))
+            Ok((shape, packs, bits, stacking, failure))
         })?;
 
-        Self::new(Layout::new::<V>(shape, DEGREE, packs)?, bits, failure)
+        Self::new(
+            Layout::new::<V>(shape, DEGREE, packs, stacking)?,
+            bits,
+            failure,
+        )
     }
 }

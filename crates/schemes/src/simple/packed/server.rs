@@ -70,8 +70,8 @@ impl<V: PackedVariant> scheme::Server<Packed<V>> for Server<V> {
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         let Params { layout, selection } = &self.params;
         estimate(&self.params, changes, |sizes| {
-            // Each column is read and written again.
-            let words = layout.encoded(2 * columns(&self.by_column(changes)).count());
+            // Each unit is read and written again.
+            let words = layout.encoded(2 * columns(&self.by_unit(changes)).count());
             let encode = Counts::new().with(Operation::Encode16, words, 1);
 
             let stored = (sizes.database + sizes.material) as f64;
@@ -92,15 +92,15 @@ impl<V: PackedVariant> scheme::Server<Packed<V>> for Server<V> {
         let seed = &self.public.seed;
         check_changes(&layout.shape(), changes)?;
 
-        // Column by column: all changes of a column are made while its bytes are not whitened.
+        // Unit by unit: all changes of a unit are made while its bytes are not whitened.
         let mut tiles = AlignedBytes::copy_of(self.matrix.tiles());
-        for changes in columns(&self.by_column(changes)) {
-            let column = changes[0].column;
-            let mut bytes = layout.read_column(seed, tiles.bytes_mut(), column);
+        for changes in columns(&self.by_unit(changes)) {
+            let unit = changes[0].column;
+            let mut bytes = layout.read_unit(seed, tiles.bytes_mut(), unit);
             for placed in changes {
                 layout.unit_layout.set(&mut bytes, placed.change)?;
             }
-            layout.write_column(seed, tiles.bytes_mut(), column, bytes);
+            layout.write_unit(seed, tiles.bytes_mut(), unit, bytes);
         }
 
         let matrix = self.matrix.replace(seed, tiles, progress)?;
@@ -110,8 +110,8 @@ impl<V: PackedVariant> scheme::Server<Packed<V>> for Server<V> {
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let layout = &self.params.layout;
         let seed = &self.public.seed;
-        read_columns(&layout.unit_layout, 1, (first, count), out, |column| {
-            layout.read_column(seed, self.matrix.tiles(), column)
+        read_columns(&layout.unit_layout, 1, (first, count), out, |unit| {
+            layout.read_unit(seed, self.matrix.tiles(), unit)
         })
     }
 
@@ -159,10 +159,10 @@ impl<V: PackedVariant> Server<V> {
         &self.matrix
     }
 
-    /// Sorts changes by column.
-    fn by_column<'a>(&self, changes: &'a [Change]) -> Vec<Placed<'a>> {
+    /// Sorts changes by unit.
+    fn by_unit<'a>(&self, changes: &'a [Change]) -> Vec<Placed<'a>> {
         by_column(changes, |index| {
-            self.params.layout.locate(index).column as usize
+            self.params.layout.locate(index).unit as usize
         })
     }
 

@@ -2,17 +2,23 @@
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
-use papir_core::scheme::{Client as _, Scheme as _, Server as _};
-use papir_core::{NoProgress, RecordBuffer, Shape};
+use papir_core::scheme::{Client as _, Parameters as _, Scheme as _, Server as _};
+use papir_core::{FailureBound, NoProgress, RecordBuffer, Result, Shape};
 use papir_lattice::gadget::GadgetParams;
+use papir_lattice::selection::Stacking;
 use papir_ring::prg::Seed;
 use rand_core::SeedableRng;
 
 use super::layout::{Layout, MAX_PACKS};
 use super::params::DEGREE;
-use super::{ByCdks, ByInspiring, Client, Inspire1, Params, Public, Server};
+use super::{ByCdks, ByInspiring, Client, Inspire1, PackedVariant, Params, Public, Server};
 use crate::shared::fixtures::assert_selected_before_refused;
 use crate::shared::selection::{SelectionBits, SelectionParams};
+
+/// A layout whose entries have one word.
+fn layout<V: PackedVariant>(shape: Shape, packs: u64) -> Result<Layout> {
+    Layout::new::<V>(shape, DEGREE, packs, Stacking::NONE)
+}
 
 #[test]
 fn columns_hold_whole_records() {
@@ -24,8 +30,7 @@ fn columns_hold_whole_records() {
         (262_144, 8, 1),
         (262_144, 16, 2),
     ] {
-        let layout =
-            Layout::new::<ByCdks>(Shape::new(100_000, bits).unwrap(), 2048, packs).unwrap();
+        let layout = layout::<ByCdks>(Shape::new(100_000, bits).unwrap(), packs).unwrap();
 
         assert_eq!(
             (layout.unit_layout.per_unit, layout.rows),
@@ -41,17 +46,68 @@ fn columns_hold_whole_records() {
 #[test]
 fn layouts_that_do_not_fit_are_refused() {
     let shape = Shape::new(1000, 262_144).unwrap();
-    assert!(
-        Layout::new::<ByCdks>(shape, 2048, 7).is_err()
-            && Layout::new::<ByCdks>(shape, 2048, 0).is_err()
-    );
-    assert!(Layout::new::<ByCdks>(shape, 2048, MAX_PACKS + 1).is_err());
+    assert!(layout::<ByCdks>(shape, 7).is_err() && layout::<ByCdks>(shape, 0).is_err());
+    assert!(layout::<ByCdks>(shape, MAX_PACKS + 1).is_err());
 
     let many = Shape::new(1 << 40, 8).unwrap();
-    assert!(
-        Layout::new::<ByCdks>(many, 2048, 1).is_err(),
-        "2^28 columns"
+    assert!(layout::<ByCdks>(many, 1).is_err(), "2^28 columns");
+}
+
+#[test]
+fn columns_hold_a_unit_for_each_word_of_an_entry() {
+    let shape = Shape::of_bytes(1000, 512).unwrap();
+    let stacking = Stacking { words: 3, step: 6 };
+    let layout = Layout::new::<ByInspiring>(shape, DEGREE, 1, stacking).unwrap();
+
+    // Units of 1 KiB have two records, so there are 500, and the last column has two.
+    assert_eq!((layout.unit_layout.per_unit, layout.columns), (2, 167));
+    let place = layout.locate(9);
+    assert_eq!(
+        (place.unit, place.column, place.block, place.slot),
+        (4, 1, 1, 1)
     );
+}
+
+#[test]
+fn entries_that_do_not_fit_are_refused() {
+    let shape = Shape::of_bytes(1000, 512).unwrap();
+    let of = |words, step| {
+        let stacking = Stacking { words, step };
+        Params::<ByInspiring>::stacked(shape, 1, stacking, FailureBound::DEFAULT)
+    };
+    assert!(of(3, 6).is_ok());
+
+    // Words that overlap, too many words, sums beyond 32 bits, and noise beyond the distance.
+    for (words, step) in [(2, 0), (2, 4), (9, 5), (5, 7), (2, 29), (4, 9)] {
+        assert!(of(words, step).is_err(), "{words} words, 2^{step} apart");
+    }
+
+    let stacking = Stacking { words: 2, step: 17 };
+    let words = Params::<ByCdks>::stacked(shape, 1, stacking, FailureBound::DEFAULT);
+    assert!(words.is_err(), "two words of 16 bits");
+}
+
+#[test]
+fn parameters_name_the_words_of_an_entry_if_there_are_several() {
+    let shape = Shape::of_bytes(1000, 512).unwrap();
+    for failure in [FailureBound::DEFAULT, FailureBound::of_bits(128).unwrap()] {
+        let alone = Params::<ByInspiring>::stacked(shape, 1, Stacking::NONE, failure).unwrap();
+        let stacking = Stacking { words: 2, step: 6 };
+        let stacked = Params::<ByInspiring>::stacked(shape, 1, stacking, failure).unwrap();
+
+        let [alone, stacked] = [alone, stacked].map(|params| params.encode());
+        assert_eq!(stacked.len(), alone.len() + 2);
+        for bytes in [&alone, &stacked] {
+            let decoded = Params::<ByInspiring>::decode(bytes).unwrap();
+            assert!(&decoded.encode() == bytes);
+        }
+
+        // One word has no bytes.
+        let at = alone.len() - usize::from(!failure.is_default());
+        let mut named = alone.clone();
+        named.splice(at..at, [1, 0]);
+        assert!(Params::<ByInspiring>::decode(&named).is_err());
+    }
 }
 
 /// Masks that encryptions under one secret use: of the selector's blocks and of the packing key.
