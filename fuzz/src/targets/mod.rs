@@ -37,6 +37,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("csv", rows::csv),
     ("jsonl", rows::jsonl),
     ("lines", rows::lines),
+    ("arrow", rows::arrow),
     ("changes", rows::changes),
     ("tokens", secrets::tokens),
     ("state", secrets::state),

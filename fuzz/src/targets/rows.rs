@@ -1,7 +1,12 @@
 //! Rows of sources and of changes.
 
 use std::fs;
+use std::sync::Arc;
 
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use papir_core::{Error, NoProgress, Run};
 use papir_lookup::BucketTarget;
 use papir_store::{
@@ -108,6 +113,65 @@ pub(super) fn jsonl() -> Target {
         "\"k\":", "\"v\":", "\"w\":", "\\u", "\\ud800", "\\\"", "[[[[[[[[", "{\"a\":", "1e999",
         "\n", "null",
     ])
+}
+
+/// Arrow files, plain and compressed, and an Arrow stream.
+pub(super) fn arrow() -> Target {
+    let batches = [arrow_batch(["a", "b", "c"]), arrow_batch(["d", "e", "f"])];
+    let seeds = vec![
+        arrow_file(&batches, None),
+        arrow_file(&batches, Some(CompressionType::LZ4_FRAME)),
+        arrow_stream(&batches),
+    ];
+
+    // Zeros pad messages, and are the length of the last.
+    rows("arrow", seeds).with_words(&[
+        "ARROW1",
+        "ARROW1\u{0}\u{0}",
+        "FEA1",
+        "\u{0}\u{0}\u{0}\u{0}",
+        "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}",
+    ])
+}
+
+/// A batch of text, of numbers with a null, and of a dictionary.
+fn arrow_batch(keys: [&str; 3]) -> RecordBatch {
+    let text: ArrayRef = Arc::new(StringArray::from(keys.to_vec()));
+    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(-3)]));
+    let words: DictionaryArray<Int32Type> = ["x", "y", "x"].into_iter().collect();
+    let words: ArrayRef = Arc::new(words);
+    RecordBatch::try_from_iter([("k", text), ("v", numbers), ("w", words)]).unwrap()
+}
+
+/// The bytes of a file of batches of one schema.
+fn arrow_file(batches: &[RecordBatch], compression: Option<CompressionType>) -> Vec<u8> {
+    let options = IpcWriteOptions::default()
+        .try_with_compression(compression)
+        .unwrap();
+    let schema = batches[0].schema();
+
+    let mut bytes = Vec::new();
+    let mut writer = FileWriter::try_new_with_options(&mut bytes, &schema, options).unwrap();
+    for batch in batches {
+        writer.write(batch).unwrap();
+    }
+    writer.finish().unwrap();
+    drop(writer);
+    bytes
+}
+
+/// The bytes of a stream of batches of one schema.
+fn arrow_stream(batches: &[RecordBatch]) -> Vec<u8> {
+    let schema = batches[0].schema();
+
+    let mut bytes = Vec::new();
+    let mut writer = StreamWriter::try_new(&mut bytes, &schema).unwrap();
+    for batch in batches {
+        writer.write(batch).unwrap();
+    }
+    writer.finish().unwrap();
+    drop(writer);
+    bytes
 }
 
 /// Rows of changes in both formats.
