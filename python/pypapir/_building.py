@@ -46,6 +46,9 @@ def build(
     key_hex: bool = False,
     key_pattern: str | None = None,
     binary_keys: bool = False,
+    query: str | None = None,
+    ca: str | os.PathLike[str] | None = None,
+    proxy: str | None = None,
     scheme: str | None = None,
     clients_may_see: str | None = None,
     goal: str | None = None,
@@ -77,6 +80,13 @@ def build(
         key_hex: Requires keys of hexadecimal digits, with letters in one case.
         key_pattern: The regular expression that each key matches as a whole.
         binary_keys: Allows keys of text files that are not UTF-8.
+        query: The query that a PostgreSQL server runs, in a transaction that cannot write, or that is read from an
+            SQLite database. `source` is the server's address, `postgres://USER@HOST/DATABASE`. Its password comes
+            from the variable PGPASSWORD, or from the file that PGPASSFILE names.
+        ca: A PEM file of the certificates that the connection to the server trusts, in place of the one that
+            PGSSLROOTCERT names, or else of those that the system trusts.
+        proxy: `none` if the variable ALL_PROXY, which names a proxy, does not apply to the server. No proxy leads to
+            it.
         scheme: The scheme's name; by default one that is chosen by the number and length of the records, or
             `inspire` with `params`. `auto` takes the one that `plan` recommends for this machine.
         clients_may_see: The records that each client may see, if no scheme is named: `records` (the default),
@@ -115,6 +125,9 @@ def build(
                 key_hex=key_hex,
                 key_pattern=key_pattern,
                 binary_keys=binary_keys,
+                query=query,
+                ca=ca,
+                proxy=proxy,
             ),
             key=key,
             values=values,

@@ -159,6 +159,7 @@ def plan(
     key_hex: bool = False,
     key_pattern: str | None = None,
     binary_keys: bool = False,
+    query: str | None = None,
     uplink: float = 10e6,
     downlink: float = 10e6,
     memory: int | None = None,
@@ -189,6 +190,7 @@ def plan(
         key_hex: Requires keys of hexadecimal digits.
         key_pattern: The regular expression that each key matches as a whole.
         binary_keys: Allows keys that are not UTF-8.
+        query: The query of a database.
         uplink: The client's connection to the server, in bits per second.
         downlink: The connection from the server, in bits per second.
         memory: The server's memory in bytes. Offers that need more are left out.
@@ -223,6 +225,7 @@ def plan(
             key_hex=key_hex,
             key_pattern=key_pattern,
             binary_keys=binary_keys,
+            query=query,
         ),
         "uplink": uplink,
         "downlink": downlink,

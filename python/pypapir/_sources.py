@@ -25,8 +25,8 @@ Source: TypeAlias = (
     | Iterable[tuple[Key, Key | None]]
     | Any
 )
-"""A path, a pattern or a list of them; an Arrow table; an iterable of tables or batches, or of rows as dicts;
-a mapping or pairs of keys and values; an array of uint8, a row for each record."""
+"""A path, a pattern or a list of them; the address of a PostgreSQL server; an Arrow table; an iterable of tables or
+batches, or of rows as dicts; a mapping or pairs of keys and values; an array of uint8, a row for each record."""
 
 REMEDIES = {
     ("polars", "LazyFrame"): "a table: collect it, as by frame.collect()",
@@ -47,8 +47,11 @@ def source_form(
     key_hex: bool = False,
     key_pattern: str | None = None,
     binary_keys: bool = False,
+    query: str | None = None,
+    ca: str | os.PathLike[str] | None = None,
+    proxy: str | None = None,
 ) -> dict[str, Any]:
-    """The form of a source that is a path, as the native part reads it."""
+    """The form of a source that is a path or an address, as the native part reads it."""
     lengths = (key_length, key_length) if isinstance(key_length, int) else key_length
     return {
         "format": format,
@@ -59,6 +62,9 @@ def source_form(
         "key_hex": key_hex,
         "key_pattern": key_pattern,
         "binary_keys": binary_keys,
+        "query": query,
+        "ca": ca,
+        "proxy": proxy,
     }
 
 

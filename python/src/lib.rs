@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `build`, `plan` | snapshots, and what they will cost |
 //! | `source`, `arrow`, `pairs`, `items` | files, tables, rows, pairs and arrays as sources |
-//! | `source_form` | the form of files |
+//! | `source_form`, `login` | the form of files; logins to servers that are sources |
 //! | `bench` | measurements of schemes |
 //! | `database` | lookups in one process |
 //! | `client`, `local` | lookups in a service, awaited, and on the thread that calls |
@@ -27,6 +27,7 @@ mod errors;
 mod forked;
 mod items;
 mod local;
+mod login;
 mod pairs;
 mod plan;
 mod progress;

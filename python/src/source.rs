@@ -13,6 +13,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyList, PyMapping, PyString, PyTuple};
 use crate::arrow::{Batches, YieldedBatches, has_stream, is_batch};
 use crate::errors::{of_core, of_store};
 use crate::items::ItemIterator;
+use crate::login::address_of;
 use crate::pairs::{KEY, Pairs, VALUE, YieldedRows};
 use crate::waiting::Interrupt;
 
@@ -107,8 +108,11 @@ fn is_path(source: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(source.is_instance_of::<PyString>() || source.hasattr("__fspath__")?)
 }
 
-/// The files that a path names, if it is a pattern.
+/// The files that a path names, if it is a pattern. The address of a server is none.
 fn expanded(path: &Path) -> PyResult<Vec<PathBuf>> {
+    if address_of(path).is_some() {
+        return Ok(vec![path.to_owned()]);
+    }
     papir_store::expand(path).map_err(of_store)
 }
 

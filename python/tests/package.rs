@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use papir_testkit::postgres::{PASSWORD, Server};
 use tempfile::TempDir;
 
 /// The interpreter, if not the first one in the path.
@@ -27,6 +28,10 @@ const SETTINGS: [&str; 6] = [
     "PYTEST_ADDOPTS",
     "RAY_ADDRESS",
 ];
+
+/// Variables for the address of a PostgreSQL server with a table of words, and for the password.
+const POSTGRES: &str = "PAPIR_POSTGRES";
+const POSTGRES_PASSWORD: &str = "PAPIR_POSTGRES_PASSWORD";
 
 /// Ray ends what starts or answers slowly, and what runs while little memory is free: all of that
 /// happens on a busy machine. A process that does not reach Ray's own server for a minute exits
@@ -60,14 +65,38 @@ fn the_package_passes_its_tests() {
     let package = Package::new();
 
     let cache = package.kept.join("mypy").display().to_string();
-    package.run(&["-m", "mypy", "--no-error-summary", "--cache-dir", &cache]);
-    package.pytest(&["--ignore", CLUSTER]);
+    package.run(
+        &["-m", "mypy", "--no-error-summary", "--cache-dir", &cache],
+        &[],
+    );
+
+    let server = server_of_words();
+    let address = server.address("papir");
+    package.pytest(
+        &["--ignore", CLUSTER],
+        &[(POSTGRES, address.as_str()), (POSTGRES_PASSWORD, PASSWORD)],
+    );
 }
 
 #[test]
 #[ignore = "starts a cluster of Ray, which has time limits of its own"]
 fn the_package_builds_and_serves_on_a_cluster() {
-    Package::new().pytest(&[CLUSTER]);
+    Package::new().pytest(&[CLUSTER], &[]);
+}
+
+/// A PostgreSQL server whose table of words the tests may read.
+fn server_of_words() -> Server {
+    let server = Server::start("fsync = off");
+    for statement in [
+        "CREATE TABLE words (word text, meaning text, n int)",
+        "INSERT INTO words VALUES ('one', 'a \"first\",\nword', 1), ('two', NULL, 2), ('drei', 'ü', 3)",
+        "CREATE TABLE holes (word text, meaning text)",
+        "INSERT INTO holes VALUES (NULL, '1'), ('a', '2')",
+        "GRANT SELECT, INSERT ON words, holes TO papir",
+    ] {
+        server.sql("papir", statement);
+    }
+    server
 }
 
 /// The package as a wheel has it, with its tests, and an environment that runs them.
@@ -93,13 +122,13 @@ impl Package {
         }
     }
 
-    fn pytest(&self, arguments: &[&str]) {
+    fn pytest(&self, arguments: &[&str], variables: &[(&str, &str)]) {
         let pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider"];
-        self.run(&[&pytest, arguments].concat());
+        self.run(&[&pytest, arguments].concat(), variables);
     }
 
-    /// Runs the interpreter, which must succeed.
-    fn run(&self, arguments: &[&str]) {
+    /// Runs the interpreter with these variables. It must succeed.
+    fn run(&self, arguments: &[&str], variables: &[(&str, &str)]) {
         let mut command = command(&self.python);
         command
             .args(arguments)
@@ -110,7 +139,8 @@ impl Package {
             .env("JUPYTER_RUNTIME_DIR", self.folder.join("jupyter"))
             .env("IPYTHONDIR", self.folder.join("ipython"))
             .envs(PATIENT_RAY)
-            .envs(WITHOUT_PROXY);
+            .envs(WITHOUT_PROXY)
+            .envs(variables.iter().copied());
         succeeds(&mut command);
     }
 }
