@@ -227,6 +227,10 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
         error @ (E::NoCheckpoint { .. } | E::OtherName { .. }) => {
             Failure::new(format!("no query was sent: {error}"))
         }
+        error @ E::Unscheduled { .. } => Failure::new(format!(
+            "no query was sent: {error} (papir get has no schedule, but the libraries have: without \
+             --hide-times it sends at once)"
+        )),
 
         error @ E::BadProxy { .. } => Failure::new(format!(
             "no connection was made: {error} (--proxy none connects directly)"

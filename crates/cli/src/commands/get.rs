@@ -71,6 +71,12 @@ pub(crate) struct Arguments {
     trust: TrustArguments,
     #[command(flatten)]
     prefilter: PrefilterArguments,
+    /// Refuse lookups outside a schedule, whose times the server sees. This command has no
+    /// schedule: it sends no query then, and says what a query would tell, with a filter of the
+    /// keys (papir build --prefilter) also that the key is probably present. The libraries have
+    /// schedules.
+    #[arg(long)]
+    hide_times: bool,
     #[command(flatten)]
     state: StateArguments,
     /// Query even if the scheme reveals the queries to the server.
@@ -157,6 +163,7 @@ fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
             true => KnownVersion::Use,
             false => KnownVersion::Ask,
         },
+        hide_times: arguments.hide_times,
         // Somebody who looks things up relies on the answers. Commands that only look at a service
         // pin nothing.
         pin: Pin::OwnerAndRoot,

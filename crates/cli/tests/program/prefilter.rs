@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Folder, Service, fails_with, papir, succeeds};
+use crate::support::{Folder, Service, fails, fails_with, papir, succeeds};
 
 /// Builds a database of 300 words with a filter. Returns its file, and the lines on stderr.
 fn build(folder: &Folder) -> (String, String) {
@@ -72,6 +72,42 @@ fn a_client_asks_only_for_keys_that_may_be_there() {
     let served: Value = serde_json::from_str(&succeeds(&["inspect", url, "--json"])).unwrap();
     let stored: Value = serde_json::from_str(&succeeds(&["inspect", &words, "--json"])).unwrap();
     assert_eq!(served["prefilter"], stored["prefilter"]);
+}
+
+#[test]
+fn a_client_that_hides_times_sends_no_query() {
+    let folder = Folder::new();
+    let (words, _) = build(&folder);
+    let others = Folder::new();
+    let plain = others.words(50, "inspire");
+    let service = Service::start(&[&words], &[]);
+    let unfiltered = Service::start(&[&plain], &[]);
+
+    // A key that is there, and one that the filter excludes.
+    let present = [service.url.as_str(), "word 7", "--hide-times"];
+    let absent = [service.url.as_str(), "absent", "--hide-times"];
+    for lookup in [&present[..], &absent] {
+        fails_with(
+            &[&["get"], lookup].concat(),
+            &[
+                "no query was sent",
+                "outside a schedule",
+                "probably present",
+                "--hide-times",
+            ],
+        );
+    }
+
+    let ignoring = [&present[..], &["--prefilter", "ignore"]].concat();
+    let without = [unfiltered.url.as_str(), "key-7", "--hide-times"];
+    for lookup in [&ignoring[..], &without] {
+        let line = fails(&[&["get"], lookup].concat());
+        assert!(line.contains("its time would be seen"), "{line}");
+        assert!(!line.contains("probably present"), "{line}");
+    }
+
+    assert_eq!(service.answered("words"), 0);
+    assert_eq!(unfiltered.answered("words"), 0);
 }
 
 #[test]
