@@ -49,7 +49,7 @@ fn a_session_begins_with_the_kept_version_and_moves_when_it_is_refused() {
 }
 
 /// A version with a filter of its 40 keys.
-fn filtered() -> Offer {
+pub(crate) fn filtered() -> Offer {
     let entries = (0..40)
         .map(|number| Entry {
             key: format!("key {number}").into_bytes(),

@@ -9,6 +9,7 @@ mod gateways;
 mod keys_ahead;
 mod known;
 mod lookups;
+mod lying;
 mod patches;
 mod peer;
 mod places;

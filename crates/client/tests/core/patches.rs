@@ -9,8 +9,8 @@ use papir_schemes::registry;
 use crate::peer::{Event, Offer, Peer, Reply, record, records, rng};
 use crate::signing::{owner, sign, signed};
 
-const HASHES: &str = "/public/V/hashes";
-const BLOCKS: &str = "/public/V/blocks";
+pub const HASHES: &str = "/public/V/hashes";
+pub const BLOCKS: &str = "/public/V/blocks";
 pub const WHOLE: &str = "/public";
 
 /// Versions of one database, each of which has one record more of another seed, from record 1 on.
@@ -49,7 +49,7 @@ pub fn copy(offer: &Offer) -> Vec<u8> {
 
 /// A service of a signed database whose client has pinned the owner, and has a copy of an earlier
 /// version.
-fn with_copy(newest: &Offer, earlier: &Offer) -> Peer {
+pub fn with_copy(newest: &Offer, earlier: &Offer) -> Peer {
     let key = owner(1);
     let mut peer = signed(earlier.clone(), &key);
     peer.open(Settings::default()).unwrap();

@@ -53,7 +53,7 @@ fn passed_on(reply: Reply) -> Canned {
         status: reply.status,
         headers,
         body: reply.body,
-        missing: 0,
+        ..Canned::default()
     }
 }
 

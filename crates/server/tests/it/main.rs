@@ -16,6 +16,7 @@ mod cold_keys;
 mod cors;
 mod deltas;
 mod divided;
+mod endless;
 mod hostile;
 mod issuer;
 mod limits;

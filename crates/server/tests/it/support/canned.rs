@@ -5,13 +5,18 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A response: status, headers, body, and the number of announced bytes that are missing.
+/// Most bytes of a body without end: a client that reads on would take them all.
+const ENDLESS: usize = 64 << 20;
+
+/// A response: status, headers, body, the number of announced bytes that are missing, and whether
+/// the body goes on until the client ends the connection.
 #[derive(Clone, Default)]
 pub struct Canned {
     pub status: u16,
     pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
     pub missing: usize,
+    pub endless: bool,
 }
 
 /// Answers each `METHOD path` by a function, one request per connection.
@@ -74,14 +79,21 @@ fn read_request(stream: &TcpStream) -> Option<String> {
 }
 
 fn write(stream: &mut TcpStream, canned: &Canned) {
-    let length = canned.body.len() + canned.missing;
-    let mut head = format!(
-        "HTTP/1.1 {} x\r\nconnection: close\r\ncontent-length: {length}\r\n",
-        canned.status
-    );
+    let mut head = format!("HTTP/1.1 {} x\r\nconnection: close\r\n", canned.status);
+    // Without a length, a body ends with its connection.
+    if !canned.endless {
+        let length = canned.body.len() + canned.missing;
+        head += &format!("content-length: {length}\r\n");
+    }
     for (name, value) in &canned.headers {
         head += &format!("{name}: {value}\r\n");
     }
     // A client may close early.
     let _ = stream.write_all(&[head.as_bytes(), b"\r\n", &canned.body].concat());
+
+    let part = [0; 1 << 14];
+    let mut more = if canned.endless { ENDLESS } else { 0 };
+    while more > 0 && stream.write_all(&part).is_ok() {
+        more -= part.len();
+    }
 }
