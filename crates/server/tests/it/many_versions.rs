@@ -16,6 +16,7 @@ use tokio::runtime::Runtime;
 
 use crate::support::files::{build, build_signed, owner, serving};
 use crate::support::process::runs_alone;
+use crate::support::tap::Tap;
 use crate::support::{Running, get, key, rng, stateless, value};
 
 /// The key whose value every version changes.
@@ -26,6 +27,13 @@ const KEPT: usize = 2;
 const OLD_DELTAS: usize = 31;
 /// Rounds before the first count: from then on, as many versions are kept as ever.
 const WARM_UP: usize = 4;
+/// Requests of a client that missed versions, however many: the query that is refused, the
+/// description, the public parts of the base and of its delta, and the query again.
+const CATCH_UP_REQUESTS: usize = 5;
+/// The same if no merge has replaced the base: the client has its public part.
+const CATCH_UP_REQUESTS_OF_DELTAS: usize = CATCH_UP_REQUESTS - 1;
+/// A version each minute of a day.
+const VERSIONS_OF_A_DAY: usize = 24 * 60;
 /// Time of signing.
 const START: u64 = 1_800_000_000;
 
@@ -54,6 +62,12 @@ struct Used {
 struct CatchUp {
     requests: u64,
     public_bytes: u64,
+}
+
+/// The lengths of a version's public parts.
+struct PublicBytes {
+    base: u64,
+    delta: u64,
 }
 
 /// A service, and the owner who publishes one version after the other.
@@ -157,13 +171,18 @@ impl Published {
 
     /// A connection of the newest version, which stays at it as long as it is answered.
     fn connect(&self) -> Connection {
+        self.connect_to(&self.server.url())
+    }
+
+    /// Like [`Published::connect`], at this address of the service.
+    fn connect_to(&self, url: &str) -> Connection {
         let options = Options {
             database: Some("words".into()),
             freshness: Freshness(Duration::MAX),
             allow_not_private: true,
             ..stateless()
         };
-        let mut connection = Connection::open_with(&self.server.url(), &options).unwrap();
+        let mut connection = Connection::open_with(url, &options).unwrap();
         self.assert_newest(&mut connection);
         connection
     }
@@ -182,6 +201,15 @@ impl Published {
         CatchUp {
             requests: after.requests - before.requests,
             public_bytes: after.public_bytes - before.public_bytes,
+        }
+    }
+
+    /// The lengths of the newest version's public parts.
+    fn public_bytes(&self) -> PublicBytes {
+        let described = get(&format!("{}/v1/databases/words", self.server.url())).json();
+        PublicBytes {
+            base: described["sizes"]["bundle"].as_u64().unwrap(),
+            delta: described["delta"]["public"].as_u64().unwrap(),
         }
     }
 
@@ -261,6 +289,63 @@ fn ten_thousand_versions_leave_nothing() {
     if runs_alone("many_versions::ten_thousand_versions_leave_nothing") {
         versions_leave_nothing(40, 250);
     }
+}
+
+/// A client that missed all versions of some rounds, each of a merge and `every` deltas, downloads
+/// the newest version's public parts whole, and no version between.
+fn a_client_catches_up(rounds: usize, every: usize) {
+    let mut published = Published::new(None);
+    published.publish();
+    let tap = Tap::passing(published.server.address);
+    let mut away = published.connect_to(&tap.url());
+
+    published.rounds(rounds, every);
+    tap.take();
+    let late = published.catch_up(&mut away);
+    let heads = tap.take();
+    assert!(heads.len() <= CATCH_UP_REQUESTS, "{heads:#?}");
+
+    let PublicBytes { base, delta } = published.public_bytes();
+    assert!(late.public_bytes <= base + delta, "{late:?}");
+    assert_eq!(late.requests, 2, "refused, and answered");
+}
+
+#[test]
+fn a_client_that_missed_merges_catches_up_with_five_requests() {
+    // More merges than old snapshots are answered.
+    a_client_catches_up(3, 4);
+}
+
+#[test]
+#[ignore = "long"]
+fn a_client_that_was_away_for_a_day_catches_up_with_five_requests() {
+    a_client_catches_up(4, VERSIONS_OF_A_DAY / 4);
+}
+
+/// Old deltas are dropped by number and by bytes, so that the service refuses a client that has
+/// missed more. The base is the same, and its public part is not fetched again.
+#[test]
+fn a_client_that_missed_more_deltas_than_are_kept_downloads_the_newest() {
+    let mut published = Published::new(None);
+    published.publish();
+    let tap = Tap::passing(published.server.address);
+    let mut away = published.connect_to(&tap.url());
+
+    // The last one of those that are still answered needs nothing but its query.
+    for _ in 0..OLD_DELTAS {
+        published.publish();
+    }
+    let kept = value(CHANGED, "1");
+    tap.take();
+    assert_eq!(away.get_key(&key(CHANGED)).unwrap(), Some(kept));
+    assert_eq!(tap.take().len(), 1);
+
+    published.publish();
+    let late = published.catch_up(&mut away);
+    let heads = tap.take();
+    assert!(heads.len() <= CATCH_UP_REQUESTS_OF_DELTAS, "{heads:#?}");
+    let most = published.public_bytes().delta;
+    assert!(late.public_bytes <= most, "{late:?}");
 }
 
 /// The log of each old version is dropped, and that of the newest one is sent.

@@ -13,14 +13,14 @@ use papir_store::{
 
 use crate::common::{Served, folder, fresh, keyed, options, run, source};
 
-struct Source {
+pub(crate) struct Source {
     path: PathBuf,
     file: PathBuf,
 }
 
 impl Source {
     /// A database of 20 words, and an empty source beside it.
-    fn new(folder: &Path, name: &str) -> Self {
+    pub(crate) fn new(folder: &Path, name: &str) -> Self {
         let rows: String = (0..20).map(|i| format!("word {i},meaning {i}\n")).collect();
         let csv = source(folder, "words.csv", format!("word,meaning\n{rows}"));
         let options = keyed(&csv, "word", &["meaning"]);
@@ -31,7 +31,7 @@ impl Source {
         }
     }
 
-    fn append(&self, text: &str) {
+    pub(crate) fn append(&self, text: &str) {
         FileOptions::new()
             .append(true)
             .open(&self.path)
@@ -56,7 +56,7 @@ impl Source {
         }
     }
 
-    fn follower(&self) -> Follower {
+    pub(crate) fn follower(&self) -> Follower {
         Follower::new(self.options(OnBadRow::Stop)).unwrap()
     }
 
@@ -97,11 +97,11 @@ impl Source {
     }
 }
 
-fn step(follower: &mut Follower) -> papir_store::Result<Step> {
+pub(crate) fn step(follower: &mut Follower) -> papir_store::Result<Step> {
     follower.step(&mut Run::new(&mut fresh(), &NoProgress))
 }
 
-fn check(source: &Source, expected: &[(&str, Option<&str>)]) {
+pub(crate) fn check(source: &Source, expected: &[(&str, Option<&str>)]) {
     let served = Served::open(&source.file);
     for (word, value) in expected {
         assert_eq!(served.word(word).as_deref(), *value, "{word}");

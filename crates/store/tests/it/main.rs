@@ -1,6 +1,7 @@
 //! Sources, snapshots and object stores, from file to lookup.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod backlog;
 mod bounded;
 mod changes;
 mod common;
