@@ -10,6 +10,7 @@ mod keys_ahead;
 mod known;
 mod lookups;
 mod lying;
+mod patched_versions;
 mod patches;
 mod peer;
 mod places;
