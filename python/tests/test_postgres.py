@@ -87,6 +87,14 @@ def test_passwords_are_not_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "PGPASSFILE" in str(refused.value)
     assert "secret" not in repr(refused.value)
 
+    # After a file, an address counts as another file.
+    (tmp_path / "a.csv").write_text("word\na\n")
+    files = [str(tmp_path / "a.csv"), "postgres://papir:secret@127.0.0.1:1/shop"]
+    with pytest.raises(pypapir.Error, match="among several files: raw") as refused:
+        pypapir.build(files, tmp_path / "w.papir", key="word")
+    assert "secret" not in repr(refused.value)
+    (tmp_path / "a.csv").unlink()
+
     monkeypatch.setenv("PGPASSWORD", "secret")
     for address in ["postgres://papir@127.0.0.1:1/shop", ADDRESS]:
         with pytest.raises(pypapir.Error) as refused:

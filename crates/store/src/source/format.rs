@@ -6,7 +6,7 @@ use std::str::FromStr;
 use papir_core::Error as CoreError;
 
 use crate::error::Error;
-use crate::file::{is_standard_input, name_of};
+use crate::file::{is_standard_input, name_of, shown};
 
 /// The format of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +186,7 @@ pub(crate) fn check_files<'a>(
         };
 
         return Err(Error::options(
-            format!("{} among several files: {found}", file.display()),
+            format!("{} among several files: {found}", shown(file)),
             format!("{} files", format.name()),
         ));
     }

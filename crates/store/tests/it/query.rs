@@ -166,4 +166,14 @@ fn options_that_a_server_does_not_have_are_refused() {
     let error = refused(given);
     assert!(error.contains("PGPASSFILE"), "{error}");
     assert!(!error.contains("secret"), "{error}");
+
+    // After a file, an address counts as another file.
+    let file = source(folder.path(), "words.csv", "word\na\n");
+    let beside = BuildOptions {
+        more: vec!["postgres://papir:secret@127.0.0.1:1/shop".into()],
+        ..keyed(&file, "word", &[])
+    };
+    let error = refused(beside);
+    assert!(error.contains("among several files: raw"), "{error}");
+    assert!(!error.contains("secret"), "{error}");
 }
