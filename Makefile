@@ -3,7 +3,7 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-ray test rust-test test-flaky test-long long-tests soak check lint audit bench \
+.PHONY: help demo demo-ray test rust-test test-flaky test-long long-tests soak soak-recorded check lint audit bench \
   bench-relay bench-tokens docs fuzz msrv publish-dry-run \
   js page js-modules js-test js-test-long demo-page demo-form demo-passwords bindings kotlin kotlin-test \
   debug-program arm-test interop go-test python-test wheel wheels wheel-lookup notebooks site evidence \
@@ -50,7 +50,7 @@ test-flaky: ## All tests N times under conditions of strangers: few files, one c
 	$(SETUP) build test js-test flaky
 	python3 tools/flaky.py --runs $(N)
 
-# What is quick stands first, so that an error shows before the hour of the soak and the other tests.
+# What is quick stands first, so that an error shows before the hour of the soaks and the other tests.
 test-long: ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.
 	$(SETUP) build lint test long js-test kotlin go arm alerts chart image
 	$(MAKE) lint msrv
@@ -62,12 +62,19 @@ test-long: ## All tests, also those that take minutes; the oldest Rust; a rehear
 	$(CARGO) test --locked --workspace timed:: -- --include-ignored --test-threads=1
 	python3 tools/capacity.py --check --papir target/debug/papir
 
-# The soak takes half an hour whatever the machine, so the other tests run beside it. With one test program
-# named, cargo would build everything a second time.
-SOAK := half_an_hour_of_everything_at_once
+# The soaks take ten minutes each whatever the machine, so the other tests run beside them. With one test
+# program named, cargo would build everything a second time.
+SOAK := ten_minutes_of_
 
-soak: debug-program ## Half an hour of lookups, registrations and updates of one service at once.
+soak: debug-program ## Ten minutes of one service under everything at once, then ten of three with faults.
 	$(CARGO) test --locked --workspace --tests $(SOAK) -- --include-ignored
+
+# Minutes of the recorded soak, at most 150. PAPIR_SOAK_SEED repeats the faults of an earlier run.
+MINUTES ?= 150
+soak-recorded: debug-program ## Three services with faults for MINUTES, recorded in bench/records/soak.jsonl.
+	$(SETUP) build test long
+	PAPIR_SOAK_MINUTES=$(MINUTES) $(CARGO) test --locked --workspace --tests \
+	  a_recorded_soak -- --include-ignored --nocapture
 
 long-tests: debug-program
 	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --locked --workspace --no-fail-fast -- \

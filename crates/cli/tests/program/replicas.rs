@@ -238,14 +238,19 @@ fn rolling_updates_behind_nginx_lose_no_lookup() {
 }
 
 /// nginx with the services behind it, stopped when dropped.
-struct Nginx {
-    url: String,
+pub(crate) struct Nginx {
+    pub(crate) url: String,
     process: Child,
     _folder: Folder,
 }
 
 impl Nginx {
     fn start(services: &[&str]) -> Self {
+        Self::start_with(services, "")
+    }
+
+    /// With further directives of its `http` block.
+    pub(crate) fn start_with(services: &[&str], more: &str) -> Self {
         let folder = Folder::new();
         let address = lasting_address();
         let servers: String = services
@@ -259,6 +264,7 @@ impl Nginx {
                access_log off;
                client_max_body_size 64m; client_body_temp_path body; proxy_temp_path proxy;
                fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+               {more}
                upstream papir {{ {servers} keepalive 8; }}
                server {{
                  listen {address};
