@@ -3,8 +3,8 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-ray test rust-test test-flaky test-long long-tests soak soak-recorded check lint audit bench \
-  bench-relay bench-tokens docs fuzz msrv publish-dry-run \
+.PHONY: help demo demo-ray ray-environment test rust-test test-flaky test-long long-tests soak soak-recorded \
+  soak-ray check lint audit bench bench-relay bench-tokens docs fuzz msrv publish-dry-run \
   js page js-modules js-test js-test-long demo-page demo-form demo-passwords bindings kotlin kotlin-test \
   debug-program arm-test interop go-test python-test wheel wheels wheel-lookup notebooks site evidence \
   deploy-check alerts-check unit-check chart-check image-check proxy-check
@@ -25,12 +25,20 @@ demo: ## Build, serve and query a database of 30,000 real keys on this machine.
 	$(CARGO) run --locked --release --quiet -p papir-cli --no-default-features -- \
 	  demo --data demo/data/common-passwords.csv
 
-demo-ray: wheel ## Four shards of a database on this machine, behind Ray Serve; one is killed.
+# The environment of Ray, with the wheel of this checkout, and the program.
+ray-environment: wheel
 	$(SETUP) ray
 	$(TOOLS)/ray/bin/pip install -q --disable-pip-version-check --force-reinstall --no-deps target/wheels/pypapir-*.whl
 	$(TOOLS)/ray/bin/pip install -q --disable-pip-version-check 'pypapir[ray]' --find-links target/wheels
 	$(CARGO) build --locked --release --quiet -p papir-cli --no-default-features
+
+demo-ray: ray-environment ## Four shards of a database on this machine, behind Ray Serve; one is killed.
 	RAY_USAGE_STATS_ENABLED=0 $(TOOLS)/ray/bin/python python/demo/ray_demo.py target/release/papir demo/data/common-passwords.csv
+
+# Minutes of the faults, at most 60.
+RAY_MINUTES ?= 60
+soak-ray: ray-environment ## Three nodes of Ray in network namespaces: cut off, slowed, killed under lookups; as root.
+	RAY_USAGE_STATS_ENABLED=0 $(TOOLS)/ray/bin/python tools/ray_soak.py --minutes $(RAY_MINUTES) target/release/papir
 
 # Many tests wait for a process, a service or the disk, so there are more of them than processors. Those of
 # the Python package and in the browser wait most, and run beside the others.
@@ -67,6 +75,7 @@ test-long: ## All tests, also those that take minutes; the oldest Rust; a rehear
 SOAK := ten_minutes_of_
 
 soak: debug-program ## Ten minutes of one service under everything at once, then ten of three with faults.
+	$(SETUP) build test long
 	$(CARGO) test --locked --workspace --tests $(SOAK) -- --include-ignored
 
 # Minutes of the recorded soak, at most 150. PAPIR_SOAK_SEED repeats the faults of an earlier run.

@@ -49,8 +49,7 @@ impl Place {
         }
     }
 
-    /// Returns whether start `number` of this service is with AVX2: half of the services have it,
-    /// in whatever state the run is.
+    /// Returns whether start `number` of this service, from 0, forces AVX2: half of all starts do.
     fn is_avx2(self, number: usize) -> bool {
         match self {
             Self::First => false,
