@@ -1,10 +1,12 @@
 //! Answers to short messages that arrive in files, without a service.
 
+use papir_core::Version;
 use papir_core::short::{Binding, OVERHEAD, handle_of};
 
 use crate::catalog::{Database, RequestQueries};
 use crate::clients::{
-    ClientId, Credentials, Registry, RegistryConfig, RegistryPlace, StoredRegistry, keys_for_answer,
+    ClientError, ClientId, Credentials, Registry, RegistryConfig, RegistryPlace, StoredRegistry,
+    keys_for_answer,
 };
 use crate::error::Error;
 
@@ -16,7 +18,8 @@ use crate::error::Error;
 ///
 /// # Errors
 /// [`Error::Registry`] for a registry that cannot be opened; [`Error::Message`] for a message that
-/// belongs to no client, or to several, and for one that cannot be answered.
+/// is truncated, for another version, of no client or of several, for a `client` that is not
+/// registered, and for a message that cannot be answered.
 pub fn answer_message(
     database: &Database,
     place: RegistryPlace,
@@ -57,15 +60,24 @@ impl MessageSender {
         }
 
         let handle = handle_of(message).map_err(|error| refused(error.to_string()))?;
+        let wanted = client
+            .map(|client| registered(registry, database, client))
+            .transpose()?;
+
         let found = registry
             .with_handle(database, handle)
             .map_err(|error| refused(error.to_string()))?;
         let mut meant: Vec<ClientId> = found
             .into_iter()
-            .filter(|id| client.is_none_or(|wanted| id.to_string() == wanted))
+            .filter(|id| wanted.is_none_or(|wanted| *id == wanted))
             .collect();
 
-        let id = meant.pop().ok_or_else(|| nobody(database))?;
+        let Some(id) = meant.pop() else {
+            let earlier = registry
+                .version_with_handle(database, handle)
+                .map_err(|error| refused(error.to_string()))?;
+            return Err(nobody(database, earlier));
+        };
         if !meant.is_empty() {
             let count = meant.len() + 1;
             return Err(refused(format!(
@@ -76,7 +88,7 @@ impl MessageSender {
         let binding = database.binding(&id.to_string());
         Ok(Self {
             id,
-            binding: binding.ok_or_else(|| nobody(database))?,
+            binding: binding.ok_or_else(|| nobody(database, None))?,
         })
     }
 
@@ -122,14 +134,47 @@ impl MessageSender {
     }
 }
 
-/// The error for a message that belongs to no client at the database's version.
-fn nobody(database: &Database) -> Error {
+/// The id of the client that the operator names, which is registered.
+fn registered(registry: &Registry, database: &Database, client: &str) -> Result<ClientId, Error> {
+    let Ok(id) = client.parse::<ClientId>() else {
+        let expected = "expected an id of 32 hexadecimal digits";
+        return Err(refused(format!(
+            "the named client is malformed: {expected}"
+        )));
+    };
+
+    match registry.show(database, id) {
+        Ok(_) => Ok(id),
+        Err(ClientError::Gone) => {
+            let name = database.name();
+            Err(refused(format!(
+                "the named client is unknown: expected one that is registered with the database \
+                 `{name}`; it registers again with `papir query --renew`"
+            )))
+        }
+        Err(error) => Err(refused(error.to_string())),
+    }
+}
+
+/// The error for a message that belongs to no client at the database's version. It is for the
+/// version `earlier`, if a client has its handle there.
+fn nobody(database: &Database, earlier: Option<Version>) -> Error {
     let name = database.name();
     let version = database.version();
+    let reason = match earlier {
+        Some(earlier) => format!(
+            "it is for version {earlier}; the client fetches the newest one with `papir query \
+             --renew`"
+        ),
+        None => format!(
+            "expected the first {OVERHEAD} bytes to be those of a registered client for this \
+             version, and its client is unknown, its version is too old, or it is damaged; the \
+             client fetches the version and registers with `papir query --renew`"
+        ),
+    };
+
     refused(format!(
-        "no client of the database `{name}` has its handle at version {version}: expected the \
-         first {OVERHEAD} bytes to be those of a registered client for this version; the client \
-         fetches the version and registers with `papir query --renew`"
+        "no client of the database `{name}` has its handle at version {version}: {reason}"
     ))
 }
 

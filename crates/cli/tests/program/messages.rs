@@ -5,6 +5,9 @@ use std::fs;
 
 use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
+/// Words of the refusal of an answer whose tag fits no lookup that waits.
+const TAG: &str = "the tag of another client, version or query";
+
 /// A database of 60 words under pirouette, its registry and its clients' states.
 struct Exchange {
     folder: Folder,
@@ -75,9 +78,14 @@ impl Exchange {
 
     /// The refusal of a query contains these parts.
     fn refuses(&self, query: &str, parts: &[&str]) {
+        self.refuses_with(query, &[], parts);
+    }
+
+    /// The refusal of a query with more arguments contains these parts.
+    fn refuses_with(&self, query: &str, more: &[&str], parts: &[&str]) {
         let arguments = self.answered(query, "none.bin");
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        fails_with(&arguments, parts);
+        fails_with(&[&arguments[..], more].concat(), parts);
         let out = self.path("none.bin");
         assert!(!fs::exists(out).unwrap(), "a refused query has an answer");
     }
@@ -92,8 +100,15 @@ impl Exchange {
         ])
     }
 
-    /// No lookup of the state waits for this answer.
-    fn extracts_nothing(&self, service: &str, state: &str, answer: &str, waiting: usize) {
+    /// No lookup of the state waits for this answer. The refusal contains `part`.
+    fn extracts_nothing(
+        &self,
+        service: &str,
+        state: &str,
+        answer: &str,
+        waiting: usize,
+        part: &str,
+    ) {
         fails_with(
             &[
                 "extract",
@@ -102,7 +117,7 @@ impl Exchange {
                 "--state",
                 &self.path(state),
             ],
-            &[&format!("one of {waiting} waiting queries")],
+            &[&format!("one of {waiting} waiting queries"), part],
         );
     }
 }
@@ -136,21 +151,21 @@ fn queries_and_answers_travel_in_files() {
     }
 
     // Another client's answer, a damaged one and a truncated one leave the state as it is.
-    exchange.extracts_nothing(&url, "first", "of-other.bin", 3);
+    exchange.extracts_nothing(&url, "first", "of-other.bin", 3, TAG);
     let answer = fs::read(exchange.path("a2.bin")).unwrap();
     let mut damaged = answer.clone();
     damaged[100] ^= 1;
     exchange.folder.write("damaged.bin", damaged);
     exchange.folder.write("truncated.bin", &answer[..3]);
-    for name in ["damaged.bin", "truncated.bin"] {
-        exchange.extracts_nothing(&url, "first", name, 3);
-    }
+    exchange.extracts_nothing(&url, "first", "damaged.bin", 3, TAG);
+    let truncated = "3 bytes: a truncated one";
+    exchange.extracts_nothing(&url, "first", "truncated.bin", 3, truncated);
 
     // In any order, each once. A query that is answered again has no lookup any more.
     assert_eq!(exchange.extract(&url, "first", "a2.bin"), "value-9");
     exchange.answer("q2.bin", "again.bin");
     for name in ["a2.bin", "again.bin"] {
-        exchange.extracts_nothing(&url, "first", name, 2);
+        exchange.extracts_nothing(&url, "first", name, 2, TAG);
     }
     assert_eq!(exchange.extract(&url, "first", "a1.bin"), "value-7");
     assert_eq!(exchange.extract(&url, "second", "of-other.bin"), "value-8");
@@ -184,12 +199,21 @@ fn damaged_queries_and_other_versions_are_refused() {
     other[0] ^= 1;
     exchange.folder.write("other.bin", other);
     for (name, part) in [
-        ("empty.bin", "a short query"),
-        ("handle.bin", "a short query"),
-        ("short.bin", "a short query"),
+        ("empty.bin", "a short query has 0 bytes"),
+        ("handle.bin", "a short query has 4 bytes"),
+        ("short.bin", "a short query has "),
         ("other.bin", "no client"),
     ] {
         exchange.refuses(name, &[part]);
+    }
+    exchange.refuses("other.bin", &["its client is unknown", "at version"]);
+
+    let unknown = "0".repeat(32);
+    for (client, part) in [
+        (unknown.as_str(), "the named client is unknown"),
+        ("phone", "the named client is malformed"),
+    ] {
+        exchange.refuses_with("q1.bin", &["--client", client], &[part]);
     }
 
     // Damage behind the handle is answered, and the answer is refused.
@@ -197,13 +221,14 @@ fn damaged_queries_and_other_versions_are_refused() {
     damaged[20] ^= 1;
     exchange.folder.write("damaged.bin", damaged);
     exchange.answer("damaged.bin", "a.bin");
-    exchange.extracts_nothing(&url, "state", "a.bin", 1);
+    exchange.extracts_nothing(&url, "state", "a.bin", 1, TAG);
 
     let changes = exchange
         .folder
         .write("changes.csv", "word,meaning\nkey-7,changed\n");
     succeeds(&["update", &exchange.words, "--from", &changes]);
-    exchange.refuses("q1.bin", &["no client", "at version", "--renew"]);
+    let earlier = ["no client", "at version", "it is for version", "--renew"];
+    exchange.refuses("q1.bin", &earlier);
 
     let service = exchange.serve();
     let renewed = exchange.asked(&url, "state", "key-7", "q2.bin");
@@ -212,7 +237,7 @@ fn damaged_queries_and_other_versions_are_refused() {
     succeeds(&renewed);
     drop(service);
     exchange.answer("q2.bin", "a2.bin");
-    exchange.extracts_nothing(&url, "state", "a.bin", 1);
+    exchange.extracts_nothing(&url, "state", "a.bin", 1, "an answer is malformed");
     assert_eq!(exchange.extract(&url, "state", "a2.bin"), "changed");
 }
 
@@ -236,7 +261,7 @@ fn a_query_that_is_lost_reveals_nothing_later() {
 
     exchange.answer("q2.bin", "a2.bin");
     assert_eq!(exchange.extract(&url, "state", "a2.bin"), "value-7");
-    exchange.extracts_nothing(&url, "state", "a2.bin", 2);
+    exchange.extracts_nothing(&url, "state", "a2.bin", 2, TAG);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use zeroize::Zeroizing;
 
 use super::fetch;
 use super::kept::{self, KeptWanted, VersionRecord, WaitingLookup};
+use super::outgoing::short_bytes;
 use super::owned::OwnedWanted;
 use super::registration::StateWork;
 use super::service::Service;
@@ -156,6 +157,8 @@ fn take(
 ) -> Result<TakenLookup> {
     let lookup = fetch::of_kept(service, settings, &kept.info, &kept.bundle)?;
     let mut unmade = None;
+    // The same for all of them: each is one lookup in one version.
+    let mut expected = None;
 
     for position in 0..kept.waiting.len() {
         let waiting = &kept.waiting[position];
@@ -168,6 +171,7 @@ fn take(
             }
         };
         if !binding.is_answer(&waiting.query, answer) {
+            expected = Some(short_bytes(&pending.answers()));
             continue;
         }
 
@@ -179,13 +183,35 @@ fn take(
         return Ok(TakenLookup { pending, answers });
     }
 
-    if let Some(error) = unmade {
-        return Err(error);
+    match unmade {
+        Some(error) => Err(error),
+        None => Err(unmatched(answer.len(), expected, kept.waiting.len()).into()),
     }
-    let waiting = kept.waiting.len();
-    let found = "one of another client, version or query, a damaged one, or one that was extracted";
-    let expected = format!("an answer to one of {waiting} waiting queries: answer the query again");
-    Err(CoreError::malformed("an answer", found, expected).into())
+}
+
+/// The error for an answer of `found` bytes to none of the waiting lookups, whose answers have
+/// `expected` bytes; `None` if no lookup waits.
+fn unmatched(found: usize, expected: Option<usize>, waiting: usize) -> CoreError {
+    let query = format!("one of {waiting} waiting queries");
+
+    match expected {
+        None => CoreError::malformed(
+            "an answer",
+            "one that was extracted, or whose query was dropped",
+            format!("an answer to {query}: make a new query"),
+        ),
+        Some(expected) if expected != found => CoreError::malformed(
+            "an answer",
+            format!("{found} bytes: a truncated one, or one of another database"),
+            format!("the {expected} bytes of an answer to {query}: transfer it again"),
+        ),
+        Some(_) => CoreError::malformed(
+            "an answer",
+            "the tag of another client, version or query, of a damaged answer, or of one that was \
+             extracted",
+            format!("an answer to {query}: answer the query again"),
+        ),
+    }
 }
 
 /// Makes the query of a waiting lookup again.

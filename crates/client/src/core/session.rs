@@ -377,7 +377,7 @@ impl Session {
             QueryReply::Answers(answers) => {
                 self.costs.answer_bytes += answers.len() as u64;
                 let answered = AnsweredLookups {
-                    answers: outgoing.restore(answers, lookups.queries().len())?,
+                    answers: outgoing.restore(answers, &lookups.answers())?,
                     pending: lookups,
                 };
                 Exchanged::Done(answered, rest)

@@ -20,6 +20,7 @@ mod roots;
 mod rotation;
 mod scheduled;
 mod sets;
+mod short_messages;
 mod signing;
 mod ticket_table;
 mod tickets;

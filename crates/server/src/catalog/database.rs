@@ -277,12 +277,18 @@ impl Database {
 
     /// The binding of a client's short messages to this version; `None` if it takes none.
     pub(crate) fn binding(&self, client: &str) -> Option<Binding> {
+        self.binding_to(self.base.version, client)
+    }
+
+    /// The binding of a client's short messages to a version of this database; `None` if it takes
+    /// none.
+    pub(crate) fn binding_to(&self, version: Version, client: &str) -> Option<Binding> {
         if !self.takes_short_messages() {
             return None;
         }
         // Schemes whose clients register keys and use no tickets have public parts of a few bytes.
         let scheme = scheme_of_public(&self.base.server.public()).ok()?;
-        Some(Binding::new(client, scheme, self.base.version))
+        Some(Binding::new(client, scheme, version))
     }
 
     /// Length in bytes of a query without its envelope.

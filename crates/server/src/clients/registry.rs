@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use papir_core::erased::ErasedKeys;
-use papir_core::short;
+use papir_core::{Version, short};
 use papir_protocol::{ClientStatus, RegistryCounts};
 use tokio::sync::Semaphore;
 
@@ -138,6 +138,22 @@ impl Registry {
             }
         }
         Ok(found)
+    }
+
+    /// The version that last accepted the keys of a client whose short messages to it have this
+    /// handle; `None` if there is no such client.
+    pub(crate) fn version_with_handle(
+        &self,
+        database: &Database,
+        handle: [u8; short::OVERHEAD],
+    ) -> Result<Option<Version>, StoreError> {
+        for (id, row) in self.store.clients(database.name())? {
+            let binding = database.binding_to(row.version, &id.to_string());
+            if binding.is_some_and(|binding| binding.handle() == handle) {
+                return Ok(Some(row.version));
+            }
+        }
+        Ok(None)
     }
 
     /// Status of all clients of a database.

@@ -10,6 +10,8 @@ use crate::support::secured::{Authority, pair};
 use crate::support::tap::Tap;
 use crate::support::{Running, indexed, record, send, stateless};
 use papir_client::{Connection, KnownVersion, Options, OwnedWanted, aio, extract_message};
+use papir_core::Version;
+use papir_core::short::Binding;
 use papir_server::{RegistryPlace, TlsFiles, answer_message};
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -270,6 +272,57 @@ fn malformed_short_messages_are_refused() {
     // Nobody has this handle at this version.
     assert_eq!(ask(true, &[7; 40]), refused(409, "wrong_version"));
     assert_eq!(ask(false, &[7; 40]).0, 400);
+}
+
+/// Each fault of a short message has a refusal of its own.
+#[test]
+fn faults_of_short_messages_are_told_apart() {
+    let folder = TempDir::new().unwrap();
+    let server = serve(folder.path());
+    let carrier = Carrier::new(&server);
+    let query = carrier.query(3);
+    let path = format!("{}/v1/databases/table/query", server.url());
+    let clients = format!("{}/v1/databases/table/clients", server.url());
+    let listed: serde_json::Value = crate::support::get(&clients).json();
+    let id = listed["clients"][0]["id"].as_str().unwrap();
+    let headers = [
+        ("content-type", "application/papir-short"),
+        ("papir-client", id),
+    ];
+    let ask = |body: &[u8]| send("POST", &path, &headers, body);
+    let refusal = |body: &[u8]| {
+        let reply = ask(body);
+        (reply.status, reply.code())
+    };
+
+    let truncated = &query[..query.len() - 1];
+    assert_eq!(refusal(truncated), (400, "wrong_length".to_owned()));
+    assert_eq!(refusal(&query[..3]), (400, "wrong_length".to_owned()));
+
+    let scheme = papir_schemes::registry::by_name("pirouette").unwrap();
+    let scheme = scheme.properties().id;
+    let earlier = Binding::new(id, scheme, Version([7; 8])).handle();
+    let of_earlier = [&earlier[..], &query[4..]].concat();
+    assert_eq!(refusal(&of_earlier), (409, "wrong_version".to_owned()));
+
+    // Answers: a damaged one and a truncated one leave the lookup for the true one.
+    let answer = ask(&query).body;
+    let mut damaged = answer.clone();
+    damaged[0] ^= 1;
+    let refused = carrier.refusal(&damaged);
+    assert!(refused.contains("the tag of another client"), "{refused}");
+    let refused = carrier.refusal(&answer[..answer.len() - 1]);
+    assert!(refused.contains("bytes: a truncated one"), "{refused}");
+    assert_eq!(carrier.extract(&answer).unwrap(), Some(record(3)));
+    let refused = carrier.refusal(&answer);
+    assert!(refused.contains("one that was extracted"), "{refused}");
+
+    // The handle is right, and the client is gone.
+    assert_eq!(
+        send("DELETE", &format!("{clients}/{id}"), &[], &[]).status,
+        204
+    );
+    assert_eq!(refusal(&query), (410, "client_gone".to_owned()));
 }
 
 /// A client, its folder and its options.

@@ -52,7 +52,7 @@ impl Peer {
                 }
             }),
             delta: self.delta.clone(),
-            short_messages: false,
+            short_messages: self.takes_short_messages(),
             prefilter: None,
         }
     }

@@ -5,6 +5,7 @@
 //! | `offer` | the versions of the database |
 //! | `description` | what the service says of them |
 //! | `clients` | the clients of the service: keys, status and tickets |
+//! | `short_messages` | queries and answers of these clients without envelopes |
 //! | `replies` | responses, and scripted refusals |
 //! | `events` | the steps of a task, as the service sees them |
 //! | `platform` | a clock and randomness |
@@ -18,6 +19,7 @@ mod events;
 mod offer;
 mod platform;
 mod replies;
+mod short_messages;
 mod storage;
 
 pub use clients::Registered;
@@ -82,7 +84,9 @@ pub struct Peer {
     pub versions: Vec<Offer>,
     /// Replies to the next query requests, in place of answers.
     pub script: VecDeque<Reply>,
-    /// Applied to the answers of each query request.
+    /// Set if registered clients without tickets may send short messages.
+    pub allows_short: bool,
+    /// Applied to the answers of each query request, as they are sent.
     pub damage: fn(&mut Vec<u8>),
     pub events: Arc<Mutex<Vec<Event>>>,
     pub saved: Option<SavedRegistration>,
@@ -133,6 +137,7 @@ impl Peer {
             name: "table",
             versions: vec![first.into()],
             script: VecDeque::new(),
+            allows_short: false,
             damage: |_| {},
             events: Arc::default(),
             saved: None,
@@ -311,7 +316,6 @@ impl Peer {
         let offer = self.newest().clone();
         let server = &*offer.server;
         let version = offer.server.version().to_string();
-        let queries = envelope::split(&call.body).unwrap();
         let numbers = call
             .header(header::TICKET)
             .into_iter()
@@ -329,6 +333,9 @@ impl Peer {
         if id.is_some_and(|id| self.refuses_keys(id)) {
             return Ok(refusal(410, code::CLIENT_GONE));
         }
+
+        let enveloped = offer.enveloped(call)?;
+        let queries = envelope::split(&enveloped).unwrap();
         let uses: Vec<(u64, &[u8])> = numbers
             .iter()
             .copied()
@@ -357,6 +364,7 @@ impl Peer {
             };
             answers.extend(server.answer(session, query)?);
         }
+        let mut answers = offer.as_sent(call, answers)?;
         (self.damage)(&mut answers);
         Ok(Response {
             status: 200,
