@@ -83,6 +83,12 @@ export interface ConnectOptions {
   /** Whether to keep the public part for the next visit: true by default. */
   cache?: boolean;
   /**
+   * Begins with the version that an earlier connection with this option has kept, without a request; a lookup is then
+   * one request. A newer version is fetched once the service refuses the kept one. Without a kept version the newest
+   * one is fetched, and kept. The filter of the database's keys is not used. False by default.
+   */
+  known?: boolean;
+  /**
    * When a kept public part of an earlier version is brought up to date by the blocks that have changed, from which the
    * service learns the version of the copy. By default ("auto") without a relay, if the owner of a signed database was
    * pinned before, or if this connection has fetched the copy's version.
@@ -112,8 +118,8 @@ export interface ConnectOptions {
 
 /**
  * A storage of the application. A slot has the entries of one database, or of one service; its name does not reveal the
- * service. An entry is one of `owner`, `root`, `name`, `tokens` and `public`. All but `public` are changed with the
- * slot's lock held. `tokens` is secret, and an earlier one must not come back: keep it out of backups.
+ * service. An entry is one of `owner`, `root`, `name`, `version`, `tokens` and `public`. All but `public` are changed
+ * with the slot's lock held. `tokens` is secret, and an earlier one must not come back: keep it out of backups.
  */
 export interface ClientStorage {
   /** Waits until nothing else holds the slot's lock, also in other processes that share the storage, and takes it. */

@@ -39,6 +39,7 @@ const OPTIONS = {
   patience: ["patience", SECONDS, null],
   maxDownload: ["max_download", COUNT, null],
   cache: ["cache", FLAG, true],
+  known: ["known", FLAG, false],
   patches: ["patches", PATCHES, "auto"],
   pin: ["pin", FLAG, true],
   prefilter: ["prefilter", FLAG, true],

@@ -1,8 +1,9 @@
-// Pins of databases, copies of their public parts, and tokens of issuers.
+// Pins of databases, copies of their public parts, versions that are kept, and tokens of issuers.
 //
-// Pins (the owner's key that was seen first, the newest version, and the database's name) and tokens that are not spent
-// are in IndexedDB, copies of public parts in the Cache API. A browser may remove all of them. A lock keeps two tabs
-// from writing a pin at once, and from spending the same token. An application may give a storage of its own.
+// Pins (the owner's key that was seen first, the newest version, and the database's name), kept versions and tokens that
+// are not spent are in IndexedDB, copies of public parts in the Cache API. A browser may remove all of them. A lock
+// keeps two tabs from writing a pin at once, and from spending the same token. An application may give a storage of its
+// own.
 
 import { stoppable } from "./stopping.js";
 
@@ -11,7 +12,7 @@ const PINS = "pins";
 /** The entry with the tokens that are not spent. */
 export const TOKENS = "tokens";
 /** Entries in IndexedDB. The others are copies. */
-const RECORDS = ["owner", "root", "name", TOKENS];
+const RECORDS = ["owner", "root", "name", "version", TOKENS];
 
 /** What releases each lock that is held, by its number. */
 const releases = new Map();

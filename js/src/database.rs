@@ -62,7 +62,7 @@ fn open(options: SessionOptions) -> Box<Event> {
         route,
     } = options;
 
-    let task = Session::open(service, settings);
+    let task = Session::open_known(service, settings);
     let kept = route.clone();
     let ending: Ending<Result<Session>> = Ending {
         route,

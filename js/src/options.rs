@@ -67,6 +67,9 @@ pub(crate) struct Options {
     patience: Option<f64>,
     max_download: Option<u64>,
     cache: bool,
+    /// Begins with the version that an earlier connection has kept.
+    #[serde(default)]
+    known: bool,
     /// `auto`, `always` or `never`; by default `auto`.
     patches: Option<String>,
     pin: bool,
@@ -280,7 +283,11 @@ impl Options {
             owner_key: None,
             checkpoint,
             no_cache: !self.cache,
-            known: KnownVersion::Ask,
+            known: if self.known {
+                KnownVersion::Use
+            } else {
+                KnownVersion::Ask
+            },
             patches: match &self.patches {
                 Some(text) => text.parse()?,
                 None => Patches::default(),

@@ -1,9 +1,9 @@
-//! Requests to the storage: pins, copies of public parts, and tokens. Registered clients have no
-//! place there.
+//! Requests to the storage: pins, copies of public parts, kept versions, and tokens. Registered
+//! clients have no place there.
 
 use std::io;
 
-use papir_client::core::{PinnedOwner, SavedTokens, StoreAction, StoreLock, Stored};
+use papir_client::core::{PinnedOwner, SavedTokens, SavedVersion, StoreAction, StoreLock, Stored};
 use papir_client::{Error, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,6 +12,9 @@ use zeroize::Zeroizing;
 use crate::event::{Body, Reply};
 use crate::host::Unlock;
 use crate::schemes::NO_REGISTRATION;
+
+/// Longest kept version that is read, in bytes: no longer one is written.
+const MAX_VERSION: u64 = 48 << 20;
 
 /// The head of the storage's reply.
 #[derive(Deserialize)]
@@ -40,14 +43,14 @@ pub(crate) fn message(slot: &str, action: &StoreAction) -> Option<(Value, Body)>
         StoreAction::KeepFilter(bytes) => (write("filter"), Body::Own(bytes.clone().into())),
         StoreAction::PublicPart(limit) => (read("public", Some(*limit)), Body::None),
         StoreAction::KeepPublicPart(bytes) => (write("public"), Body::Own(bytes.clone().into())),
+        StoreAction::Version => (read("version", Some(MAX_VERSION)), Body::None),
+        StoreAction::KeepVersion(version) => (write("version"), Body::Own(version.0.clone())),
         StoreAction::Tokens => (read("tokens", None), Body::None),
         StoreAction::KeepTokens(tokens) => (write("tokens"), Body::Own(tokens.0.clone())),
         StoreAction::Read
         | StoreAction::Write(_)
         | StoreAction::Forget
         | StoreAction::KeepKeys(_)
-        | StoreAction::Version
-        | StoreAction::KeepVersion(_)
         | StoreAction::Keys(_)
         | StoreAction::DropKeys => return None,
     };
@@ -92,6 +95,7 @@ pub(crate) fn stored(action: &StoreAction, reply: Reply) -> Result<Stored> {
         StoreAction::Name | StoreAction::Filter(_) | StoreAction::PublicPart(_) => {
             Stored::Bytes(head.found.then(|| body.to_vec()))
         }
+        StoreAction::Version => Stored::Version(head.found.then(|| SavedVersion(body))),
         StoreAction::Tokens => Stored::Tokens(head.found.then(|| SavedTokens(body))),
         _ => Stored::Done,
     })

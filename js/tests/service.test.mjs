@@ -158,12 +158,16 @@ test("no worker is started outside of a page", async (t) => {
 });
 
 test("registered clients are refused with the reason", async (t) => {
-  const path = folder(t);
-  const { url } = await serve(t, [fruit(path, ["--scheme", "zip"])], ["--registry", join(path, "registry")]);
-  await assert.rejects(connect(url), (error) => {
-    assert(error instanceof UnsupportedError, error.stack);
-    return /zip/.test(error.message) && /never be used twice/.test(error.message);
-  });
+  for (const scheme of ["zip", "pirouette"]) {
+    const path = folder(t);
+    const { url } = await serve(t, [fruit(path, ["--scheme", scheme])], ["--registry", join(path, "registry")]);
+    for (const known of [false, true]) {
+      await assert.rejects(connect(url, { known }), (error) => {
+        assert(error instanceof UnsupportedError, error.stack);
+        return error.message.includes(scheme) && /never be used twice/.test(error.message);
+      });
+    }
+  }
 });
 
 test("a new version is followed", async (t) => {

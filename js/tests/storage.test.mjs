@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import test from "node:test";
 
-import { built, demanding, event, folder, fruit, issuer, papir, serve, text } from "./support.mjs";
+import { PATIENCE_MILLISECONDS, built, demanding, event, folder, fruit, issuer, papir, serve, text } from "./support.mjs";
 
 const { connect, PapirError } = await built("index.js");
 const { Turns } = await built("stopping.js");
@@ -88,6 +88,37 @@ test("pins and public parts are in the application's storage, and pins change un
   // Another one knows nothing of it.
   const other = await connect(url, { storage: new ApplicationStorage() });
   assert(other.costs.publicBytes > 64 << 10);
+});
+
+test("a connection begins with the version that an earlier one has kept, and moves when it is refused", async (t) => {
+  const path = folder(t);
+  const scheme = ["--scheme", "simple"];
+  const { url } = await serve(t, [fruit(path, scheme)], ["--watch", "--keep-old", "0"]);
+  const storage = new ApplicationStorage();
+  const sent = [];
+  const recording = (address, init) => (sent.push(new URL(address).pathname), fetch(address, init));
+  const open = () => ((sent.length = 0), connect(url, { storage, fetch: recording, known: true }));
+  const first = await open();
+  assert(sent.length > 1, sent.join());
+  assert(storage.names.includes("version"), storage.names.join());
+
+  const second = await open();
+  assert.deepEqual([sent, second.version], [[], first.version]);
+  assert.equal(text(await second.get("apple")), "red");
+  assert.deepEqual(sent, ["/v1/databases/fruit/query"]);
+
+  fruit(path, scheme, "green");
+  const deadline = Date.now() + PATIENCE_MILLISECONDS;
+  while (text(await second.get("apple")) !== "green") assert(Date.now() < deadline, "the old version stays");
+  assert.notEqual(second.version, first.version);
+  const third = await open();
+  assert.deepEqual([sent, third.version], [[], second.version]);
+
+  // Others ask for the newest version, and keep none.
+  const asking = new ApplicationStorage();
+  await connect(url, { storage: asking });
+  assert(!asking.names.includes("version"), asking.names.join());
+  await assert.rejects(connect(url, { known: "use" }), /option `known`: expected true or false, found "use"/);
 });
 
 test("tokens are in the application's storage, and the next process spends what is left", async (t) => {

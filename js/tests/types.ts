@@ -50,7 +50,7 @@ export async function lookUpWithStorage(url: URL, entries: Map<string, Uint8Arra
     read: (slot, entry) => entries.get(`${slot}/${entry}`),
     replace: async (slot, entry, bytes) => void entries.set(`${slot}/${entry}`, bytes),
   };
-  using database = await connect(url, { storage });
+  using database = await connect(url, { storage, known: true });
   return database.get("apple");
 }
 

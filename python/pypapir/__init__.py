@@ -10,7 +10,7 @@ b'a fruit'
 from pypapir import aio
 from pypapir._benching import Bench, Measurement, bench
 from pypapir._building import Built, build
-from pypapir._client import Client, connect
+from pypapir._client import Client, connect, extract_message
 from pypapir._database import Database, open
 from pypapir._description import Checkpoint, Costs, DatabaseInfo
 from pypapir._native import (
@@ -65,6 +65,7 @@ __all__ = [
     "bench",
     "build",
     "connect",
+    "extract_message",
     "open",
     "plan",
     "schedule",

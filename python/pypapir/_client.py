@@ -35,6 +35,19 @@ class Client(Described[_native.Client]):
         """The records at several indices, in order. The service learns how many."""
         return self._opened.get_indices(list(indices))
 
+    def query_message(self, key: Key) -> bytes:
+        """The query of one key as a short message, which any channel may carry to the operator of the database.
+
+        `extract_message` decodes the answer, also in another process. Needs the option `known`, and a scheme whose
+        clients register keys and use no tickets, such as `pirouette`. With a kept version it sends nothing. The
+        lookup is stored before the query is returned; at most 64 wait for their answers.
+        """
+        return self._opened.query_message(as_bytes(key))
+
+    def query_message_index(self, index: int) -> bytes:
+        """The query of one index, as `query_message` of a key."""
+        return self._opened.query_message_index(index)
+
     def close(self) -> None:
         """Closes the connections, after running lookups. All further calls are refused."""
         self._close()
@@ -68,3 +81,20 @@ def connect(url: str | Sequence[str], **options: "Unpack[ConnectOptions]") -> Cl
         NotPrivateError: Its scheme hides nothing. No query was sent.
     """
     return Client(_native.connect(addresses(url), **options))
+
+
+def extract_message(url: str, answer: bytes, **options: "Unpack[ConnectOptions]") -> bytes | None:
+    """The value in the answer to a query of `Client.query_message`; None if the key is absent. Sends nothing.
+
+    The lookup is removed before the answer is decoded, so that none is decoded twice.
+
+    Args:
+        url: The address of the query, which names the stored state.
+        answer: The message of the operator.
+        options: Those of the query.
+
+    Raises:
+        Error: No lookup waits for this answer: it is of another client, version or query, is damaged or truncated, or
+            was decoded before. The code is `malformed`, and the lookups that wait are unchanged.
+    """
+    return _native.extract_message(url, answer, **options)

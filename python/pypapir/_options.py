@@ -24,9 +24,10 @@ class ConnectOptions(TypedDict, total=False):
         state: The directory of registered clients, pins and copies of public parts.
         passphrase: The passphrase that encrypts registrations in this directory.
         cache: True if public parts are kept in this directory; True by default.
-        known: True if the version that an earlier connection kept in this directory is used without asking for the
-            newest one. A lookup is then one request, and a newer version is fetched once the service refuses the
-            known one. False by default.
+        known: True (or `use`) if the version that an earlier connection kept in this directory is used without asking
+            for the newest one. A lookup is then one request, and a newer version is fetched once the service refuses
+            the known one. With `renew` the newest one is fetched and kept in its place, and queries in messages that
+            wait for their answers are dropped. False (or `ask`) by default.
         patches: When a kept public part of an earlier version is brought up to date by the blocks that have changed,
             from which the service learns the version of the copy: `never`, `always`, or `auto`, the default, which
             does so without a relay, if the owner of a signed database was pinned before, or if this connection has
@@ -69,7 +70,7 @@ class ConnectOptions(TypedDict, total=False):
     state: str | os.PathLike[str] | None
     passphrase: str | None
     cache: bool
-    known: bool
+    known: bool | Literal["ask", "use", "renew"]
     patches: Literal["auto", "always", "never"]
     prefilter: bool
     hide_times: bool

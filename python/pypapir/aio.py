@@ -35,6 +35,14 @@ class Client(Described[_native.AsyncClient]):
         """The records at several indices, in order. The service learns how many."""
         return await self._opened.get_indices(list(indices))
 
+    async def query_message(self, key: Key) -> bytes:
+        """The query of one key as a short message; see `pypapir.Client.query_message`."""
+        return await self._opened.query_message(as_bytes(key))
+
+    async def query_message_index(self, index: int) -> bytes:
+        """The query of one index, as `query_message` of a key."""
+        return await self._opened.query_message_index(index)
+
     async def close(self) -> None:
         """Closes the connections, after running lookups. All further calls are refused."""
         self._close()
@@ -54,6 +62,11 @@ class Client(Described[_native.AsyncClient]):
 async def connect(url: str | Sequence[str], **options: "Unpack[ConnectOptions]") -> Client:
     """Connects to a database of a service, or of the first of several; see `pypapir.connect`."""
     return Client(await _native.connect_async(addresses(url), **options))
+
+
+async def extract_message(url: str, answer: bytes, **options: "Unpack[ConnectOptions]") -> bytes | None:
+    """The value in the answer to a query of `Client.query_message`; see `pypapir.extract_message`."""
+    return await _native.extract_message_async(url, answer, **options)
 
 
 class Scheduled(Submitting):

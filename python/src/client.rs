@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use papir_client::aio::{Connection, SharedConnection};
 use papir_client::{
-    DownloadLimit, Freshness, Issuer, KnownVersion, Options, Passphrase, Pin, PrefilterUse, Relay,
-    Token, VerifyingKey,
+    DownloadLimit, Freshness, Issuer, KnownVersion, Options, OwnedWanted, Passphrase, Pin,
+    PrefilterUse, Relay, Token, VerifyingKey,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -62,8 +62,7 @@ pub(crate) fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options
                 options.owner_key = Some(text.parse().map_err(of_core)?);
             }
             "cache" => options.no_cache = !value.extract::<bool>()?,
-            "known" if value.extract()? => options.known = KnownVersion::Use,
-            "known" => options.known = KnownVersion::Ask,
+            "known" => options.known = known(&value)?,
             "patches" => options.patches = value.extract::<String>()?.parse().map_err(invalid)?,
             "prefilter" if value.extract()? => options.prefilter = PrefilterUse::Use,
             "prefilter" => options.prefilter = PrefilterUse::Ignore,
@@ -94,6 +93,19 @@ pub(crate) fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options
         (None, Some(_)) => return Err(invalid("issuer_token needs an issuer")),
     };
     Ok(options)
+}
+
+/// The use of a kept version: true, false or a text.
+fn known(value: &Bound<'_, PyAny>) -> PyResult<KnownVersion> {
+    if let Ok(text) = value.extract::<String>() {
+        return text.parse().map_err(invalid);
+    }
+
+    Ok(if value.extract()? {
+        KnownVersion::Use
+    } else {
+        KnownVersion::Ask
+    })
 }
 
 /// A time in seconds. Fails for a negative number, or one that is not finite.
@@ -160,6 +172,20 @@ impl SerialConnection {
         }
     }
 
+    /// Makes the query of one lookup as a short message.
+    fn message(
+        &self,
+        wanted: OwnedWanted,
+    ) -> impl Future<Output = PyResult<Vec<u8>>> + Send + use<> {
+        let serial = self.clone();
+        async move {
+            let mut connection = serial.connection.take().await.map_err(of_client)?;
+            let query = connection.query_message(wanted).await;
+            serial.describe(&connection);
+            query.map_err(of_client)
+        }
+    }
+
     /// Keeps the description after a lookup, also after one that failed: it has costs, too.
     fn describe(&self, connection: &Connection) {
         let mut description = self
@@ -222,6 +248,18 @@ impl Client {
         self.local.wait(py, self.connection.indices(indices))?
     }
 
+    /// The query of one key as a short message.
+    fn query_message(&self, py: Python<'_>, key: Vec<u8>) -> PyResult<Vec<u8>> {
+        let key = OwnedWanted::Key(Zeroizing::new(key));
+        self.local.wait(py, self.connection.message(key))?
+    }
+
+    /// The query of one index as a short message.
+    fn query_message_index(&self, py: Python<'_>, index: u64) -> PyResult<Vec<u8>> {
+        let index = OwnedWanted::Index(Zeroizing::new(index));
+        self.local.wait(py, self.connection.message(index))?
+    }
+
     /// The database and the costs as JSON, after the newest lookup.
     fn describe(&self) -> String {
         self.connection.description()
@@ -266,6 +304,20 @@ impl AsyncClient {
     fn get_indices<'py>(&self, py: Python<'py>, indices: Vec<u64>) -> PyResult<Bound<'py, PyAny>> {
         forked::refuse()?;
         future_into_py(py, self.0.indices(indices))
+    }
+
+    /// The query of one key as a short message.
+    fn query_message<'py>(&self, py: Python<'py>, key: Vec<u8>) -> PyResult<Bound<'py, PyAny>> {
+        forked::refuse()?;
+        let key = OwnedWanted::Key(Zeroizing::new(key));
+        future_into_py(py, self.0.message(key))
+    }
+
+    /// The query of one index as a short message.
+    fn query_message_index<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyAny>> {
+        forked::refuse()?;
+        let index = OwnedWanted::Index(Zeroizing::new(index));
+        future_into_py(py, self.0.message(index))
     }
 
     /// The database and the costs as JSON, after the newest lookup.

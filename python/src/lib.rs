@@ -8,6 +8,7 @@
 //! | `bench` | measurements of schemes |
 //! | `database` | lookups in one process |
 //! | `client`, `local` | lookups in a service, awaited, and on the thread that calls |
+//! | `messages` | answers to queries that travelled in messages |
 //! | `schedule` | lookups at fixed times in a service |
 //! | `description` | what a client knows of its database |
 //! | `service` | a service in this process |
@@ -28,6 +29,7 @@ mod forked;
 mod items;
 mod local;
 mod login;
+mod messages;
 mod pairs;
 mod plan;
 mod progress;
@@ -57,6 +59,8 @@ mod _native {
     use crate::errors::{
         Error, NetworkError, NotPrivateError, UnsupportedError, VerificationError,
     };
+    #[pymodule_export]
+    use crate::messages::{extract_message, extract_message_async};
     #[pymodule_export]
     use crate::plan::plan;
     #[pymodule_export]

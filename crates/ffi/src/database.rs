@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use papir_client::Schedule;
 use papir_client::aio::{Connection, SharedConnection};
+use papir_client::{OwnedWanted, Schedule};
 use zeroize::Zeroizing;
 
 use crate::description::{Costs, DatabaseInfo};
@@ -59,6 +59,22 @@ impl Database {
         // Secret as keys are.
         let indices = Zeroizing::new(indices);
         Ok(self.0.take().await?.get_indices(&indices).await?)
+    }
+
+    /// Makes the query of one key as a short message, which any channel may carry to the operator of
+    /// the database. `extract_message` decodes the answer, also in another process. Needs the option
+    /// `known`, `use` or `renew`, and a scheme whose clients register keys and use no tickets, such
+    /// as `pirouette`; others have the code `no_parameters`. With a kept version it sends nothing.
+    /// The lookup is stored before the query is returned. At most 64 wait for their answers.
+    pub async fn query_message(&self, key: Vec<u8>) -> Result<Vec<u8>, PapirError> {
+        let key = OwnedWanted::Key(Zeroizing::new(key));
+        Ok(self.0.take().await?.query_message(key).await?)
+    }
+
+    /// Makes the query of one index, from 0, as `query_message` that of a key.
+    pub async fn query_message_index(&self, index: u64) -> Result<Vec<u8>, PapirError> {
+        let index = OwnedWanted::Index(Zeroizing::new(index));
+        Ok(self.0.take().await?.query_message(index).await?)
     }
 
     /// Registers ahead of the first lookup, in schemes with registered clients. Lookups do it by

@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `database` | connections and lookups |
+//! | `messages` | answers to queries that travelled in messages |
 //! | `schedule` | lookups at fixed times |
 //! | `options` | options of a connection |
 //! | `description` | a database's description and the costs of a connection |
@@ -17,6 +18,7 @@
 mod database;
 mod description;
 mod error;
+mod messages;
 mod options;
 mod schedule;
 mod storage;
@@ -24,6 +26,7 @@ mod storage;
 pub use database::Database;
 pub use description::{Costs, DatabaseInfo};
 pub use error::{ErrorKind, PapirError};
+pub use messages::extract_message;
 pub use options::Options;
 pub use schedule::LookupSchedule;
 pub use storage::{Storage, StorageError};

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use papir_checkpoint::VerifyingKey;
 use papir_client::{
-    CheckpointSettings, DownloadLimit, Freshness, Issuer, Passphrase, Patches, Pin, PrefilterUse,
-    ProxySetting, Relay, Result, Token,
+    CheckpointSettings, DownloadLimit, Freshness, Issuer, KnownVersion, Passphrase, Patches, Pin,
+    PrefilterUse, ProxySetting, Relay, Result, Token,
 };
 use papir_core::Error;
 use zeroize::Zeroizing;
@@ -90,6 +90,14 @@ pub struct Options {
     /// Keeps no copy of the public part.
     #[uniffi(default = false)]
     pub no_cache: bool,
+    /// The use of a version of the database that the client keeps: `ask`, `use` or `renew`. With
+    /// `use` a connection begins with the version that an earlier one has kept, without a request,
+    /// and a lookup is one request; without such a version it fetches the newest one, and keeps it.
+    /// It learns of a newer one once the service refuses the kept one. With `renew` it fetches the
+    /// newest one and keeps it in place of an earlier one, whose queries in messages are dropped.
+    /// By default each connection asks for the newest version, and keeps none.
+    #[uniffi(default = None)]
+    pub known: Option<String>,
     /// When a kept public part of an earlier version is brought up to date by the blocks that have
     /// changed: `auto`, `always` or `never`. The service then learns the version of the copy. By
     /// default, without a relay, if the owner of a signed database was pinned before, or if this
@@ -175,6 +183,10 @@ impl Options {
                 .max_download
                 .map_or_else(DownloadLimit::default, DownloadLimit),
             no_cache: self.no_cache,
+            known: match self.known {
+                Some(text) => text.parse()?,
+                None => KnownVersion::default(),
+            },
             patches: match self.patches {
                 Some(text) => text.parse()?,
                 None => Patches::default(),

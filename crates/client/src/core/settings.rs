@@ -88,6 +88,24 @@ pub enum KnownVersion {
     Renew,
 }
 
+impl FromStr for KnownVersion {
+    type Err = Error;
+
+    /// Parses `ask`, `use` or `renew`.
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "ask" => Ok(Self::Ask),
+            "use" => Ok(Self::Use),
+            "renew" => Ok(Self::Renew),
+            _ => {
+                let found = format!("`{text}`");
+                let expected = "ask, use or renew";
+                Err(papir_core::Error::malformed("the use of a version", found, expected).into())
+            }
+        }
+    }
+}
+
 /// The use of the filter of a database's keys. Owners add one with `papir build --prefilter`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrefilterUse {

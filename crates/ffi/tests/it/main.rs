@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod lookups;
+mod messages;
 mod relays;
 mod schedules;
 mod servers;

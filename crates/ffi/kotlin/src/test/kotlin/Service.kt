@@ -59,6 +59,38 @@ fun signedWords(folder: Path): String {
     return words(folder, "simple", "--sign", key)
 }
 
+/** Answers a query in a message, as the operator of a service that was in the folder. */
+fun answered(folder: Path, query: ByteArray): ByteArray {
+    val answering = answering(folder, query)
+    val printed = answering.inputStream.bufferedReader().readText()
+    check(answering.waitFor() == 0) { "papir answer failed: $printed" }
+    return Files.readAllBytes(folder.resolve("a.bin"))
+}
+
+/** The words with which `papir answer` refuses a query in a message. */
+fun refusal(folder: Path, query: ByteArray, vararg more: String): String {
+    val answering = answering(folder, query, *more)
+    val printed = answering.inputStream.bufferedReader().readText()
+    check(answering.waitFor() == 2) { "papir answer did not fail: $printed" }
+    return printed
+}
+
+private fun answering(folder: Path, query: ByteArray, vararg more: String): Process {
+    Files.write(folder.resolve("q.bin"), query)
+    val (database, asked, registry, out) =
+        listOf("words.papir", "q.bin", "registry", "a.bin").map { folder.resolve(it).toString() }
+    return start("answer", database, asked, "--registry", registry, "--out", out, *more)
+}
+
+/** Changes a word of the database in the folder, which is then another version. */
+fun update(folder: Path) {
+    val changes = folder.resolve("changes.csv")
+    Files.writeString(changes, "word,meaning\napple,a tree\n")
+    val updating = start("update", folder.resolve("words.papir").toString(), "--from", changes.toString())
+    val printed = updating.inputStream.bufferedReader().readText()
+    check(updating.waitFor() == 0) { "papir update failed: $printed" }
+}
+
 /** Builds a database of two words, and returns its path. */
 private fun words(folder: Path, scheme: String, vararg more: String): String {
     val words = folder.resolve("words.csv")
