@@ -3,6 +3,8 @@
 //! A lying server stands between the client and the service. For each of its scripts, the client
 //! makes the same lookups with different indices, with different keys, and with a present and an
 //! absent key. Its requests must be the same: their number, order, addresses, headers and lengths.
+//! Some scripts are also played with short messages, with a kept version and with patches of public
+//! parts.
 //!
 //! | file | contents |
 //! |---|---|
@@ -26,7 +28,7 @@ pub mod world;
 
 use std::thread;
 
-use scripts::Script;
+use scripts::{Script, Variant};
 use socket::Transport;
 use world::World;
 
@@ -143,6 +145,15 @@ fn there_are_enough_scripts_and_their_names_differ() {
         .map(|script| script.name.clone())
         .collect();
     assert!(names.len() >= 134, "{}", names.len());
+    for (variant, fewest) in [
+        (Variant::Short, 27),
+        (Variant::Known, 31),
+        (Variant::Patched, 19),
+    ] {
+        let all = scripts::all().into_iter();
+        let count = all.filter(|script| script.variant == variant).count();
+        assert!(count >= fewest, "{variant:?}: {count}");
+    }
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), scripts::all().len());

@@ -3,10 +3,11 @@
 use std::fmt::Debug;
 
 use papir_client::Error;
-use papir_client::core::{Method, Session, Task};
+use papir_client::core::{Method, Session, Settings, Task};
+use papir_protocol::media;
 
 use super::liar::Liar;
-use super::scripts::{Script, Start};
+use super::scripts::{Script, Start, Variant};
 use super::world::{Side, Want, World};
 use crate::peer::{Call, Event, Offer, Peer};
 
@@ -47,6 +48,7 @@ pub fn compare(world: &World, side: &Side, script: &Script) {
     }
     let first = observe(world, side, script, &side.wanted[0]);
     assert!(first.played > 0, "{}: no fault was played", script.name);
+    assert_varied(script, &first.seen);
     println!("{}: {}", script.name, first.outcomes.join(", "));
     for want in &side.wanted[1..] {
         let other = observe(world, side, script, want);
@@ -56,6 +58,28 @@ pub fn compare(world: &World, side: &Side, script: &Script) {
             &format!("{}: {want:?}", script.name),
         );
     }
+}
+
+/// Checks that the requests are those of the script's variant.
+fn assert_varied(script: &Script, seen: &[Seen]) {
+    let any = |is_of: fn(&str, &str) -> bool| {
+        seen.iter().any(|seen| match seen {
+            Seen::Request { path, headers, .. } => {
+                let content = headers.iter().find(|(name, _)| name == "content-type");
+                is_of(path, content.map_or("", |(_, value)| value.as_str()))
+            }
+            Seen::Other(_) => false,
+        })
+    };
+
+    let is_varied = match script.variant {
+        Variant::Usual => !any(|_, content| content == media::SHORT),
+        Variant::Short => any(|_, content| content == media::SHORT),
+        // The list of databases is what every other session begins with.
+        Variant::Known => !any(|path, _| path == "/v1/databases"),
+        Variant::Patched => any(|path, _| path.ends_with("/hashes")),
+    };
+    assert!(is_varied, "{}: {seen:?}", script.name);
 }
 
 pub fn assert_same<S: PartialEq + Debug>(first: &[S], other: &[S], context: &str) {
@@ -79,14 +103,19 @@ pub fn calls<'a>(side: &'a Side, want: &'a Want) -> [Vec<&'a Want>; CALLS] {
 /// Makes the calls of every script, and more until all faults were played. Errors do not stop the
 /// caller.
 fn observe(world: &World, side: &Side, script: &Script, want: &Want) -> Observed {
+    let settings = script.settings(world);
     let mut peer = script.peer(side, script.start != Start::New);
+    if script.variant == Variant::Known {
+        keep_version(&mut peer, &settings);
+    }
+
     let mut liar = Liar::new(side, &script.faults);
     let mut observed = Observed {
         seen: Vec::new(),
         outcomes: Vec::new(),
         played: 0,
     };
-    if let Some(mut session) = observed.open(world, &mut peer, &mut liar) {
+    if let Some(mut session) = observed.open(&settings, &mut peer, &mut liar) {
         let more = std::iter::repeat_n(vec![want], MORE_CALLS);
         for (number, call) in calls(side, want).into_iter().chain(more).enumerate() {
             if number >= CALLS && liar.played >= script.faults.len() {
@@ -100,12 +129,26 @@ fn observe(world: &World, side: &Side, script: &Script, want: &Want) -> Observed
     observed
 }
 
+/// Opens a session that keeps the version, before the server lies.
+fn keep_version(peer: &mut Peer, settings: &Settings) {
+    let service = peer.service().unwrap();
+    peer.run(Session::open_known(service, settings.clone()))
+        .unwrap();
+    assert!(peer.version.is_some(), "no version is kept");
+    peer.take();
+}
+
 impl Observed {
     /// Opens a session, again after an error: the client may resume what was interrupted.
-    fn open(&mut self, world: &World, peer: &mut Peer, liar: &mut Liar<'_>) -> Option<Session> {
+    fn open(
+        &mut self,
+        settings: &Settings,
+        peer: &mut Peer,
+        liar: &mut Liar<'_>,
+    ) -> Option<Session> {
         (0..OPENINGS).find_map(|_| {
             let service = peer.service().unwrap();
-            self.run(peer, liar, Session::open(service, world.settings.clone()))
+            self.run(peer, liar, Session::open_known(service, settings.clone()))
         })
     }
 

@@ -15,7 +15,7 @@ use papir_protocol::header;
 
 use super::liar::Liar;
 use super::runs::{OPENINGS, assert_same, calls};
-use super::scripts::{Copied, Script, Start};
+use super::scripts::{Copied, Script, Start, Variant};
 use super::world::{Side, Want, World};
 use crate::peer::Call;
 
@@ -66,11 +66,13 @@ fn observe(
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let state = tempfile::tempdir().unwrap();
+    let settings = script.settings(world);
     let options = Options {
-        owner_key: world.settings.owner_key.clone(),
-        schemes: world.settings.schemes.clone(),
+        owner_key: settings.owner_key,
+        schemes: settings.schemes,
         state: Some(state.path().to_owned()),
-        patches: world.settings.patches,
+        known: settings.known,
+        patches: settings.patches,
         // In real time, the number of retries would depend on the machine.
         patience: Some(Duration::ZERO),
         ..Options::default()
@@ -85,7 +87,9 @@ fn observe(
                 liar.deliver(peer, call)
             })
         });
-        if script.start != Start::New && side.registered.is_some() {
+        // Also keeps the version.
+        let prepares = side.registered.is_some() || script.variant == Variant::Known;
+        if script.start != Start::New && prepares {
             transport.register(&url, &options);
         }
         service.lock().unwrap().1 = Liar::new(side, &script.faults);

@@ -91,7 +91,7 @@ impl World {
         let scheme = scheme(name);
         let settings = Settings {
             schemes: short(),
-            // A patch depends on the versions alone, and the scripts count responses.
+            // The scripts count responses, so that only those about patches have them.
             patches: Patches::Never,
             owner_key: (name == "pirouette-encrypted").then(|| owner().clone()),
             ..Settings::default()
@@ -182,6 +182,12 @@ impl Side {
     /// Returns true if clients upload their keys in parts.
     pub fn uploads(&self) -> bool {
         self.offer.server.describe().sizes.keys > 64 << 10
+    }
+
+    /// Returns true if registered clients may send short messages.
+    pub fn takes_short(&self) -> bool {
+        let limits = self.offer.server.describe().limits;
+        limits.client_keys && !limits.tickets
     }
 
     /// Returns true if clients keep copies of the public part.

@@ -3,17 +3,21 @@
 mod clients;
 mod databases;
 mod queries;
+mod variants;
 
 use std::ops::Range;
 
+use papir_client::core::{KnownVersion, Patches, Settings};
+
 use super::liar::{Endpoint, Fault, Lie};
 use super::signed::Shown;
-use super::world::{Other, Side, Want};
+use super::world::{Other, Side, Want, World};
 use crate::peer::{Offer, Peer};
 
 use clients::{registering, resuming, tickets, uploading};
 use databases::{copies, opening, other_databases, public_parts, signing};
 use queries::{answers, refusals, waiting};
+use variants::{known_versions, patches, short_messages};
 
 /// Faults that are played together.
 #[derive(Clone, Debug)]
@@ -28,6 +32,8 @@ pub struct Script {
     pub signed: bool,
     /// The client's copy of the public part at the start.
     pub copy: Copied,
+    /// The way in which client and service exchange messages.
+    pub variant: Variant,
 }
 
 impl Script {
@@ -43,6 +49,18 @@ impl Script {
             && (!uploads || side.uploads())
             && !(self.signed && by_key)
             && (self.copy == Copied::Nothing || side.keeps_copies())
+            && self.variant.applies_to(side)
+    }
+
+    /// The settings of the client.
+    pub fn settings(&self, world: &World) -> Settings {
+        let mut settings = world.settings.clone();
+        match self.variant {
+            Variant::Usual | Variant::Short => {}
+            Variant::Known => settings.known = KnownVersion::Use,
+            Variant::Patched => settings.patches = Patches::Always,
+        }
+        settings
     }
 
     /// The service at the start of the script.
@@ -54,7 +72,33 @@ impl Script {
             None
         };
         peer.copy = self.copy.of(side);
+        peer.allows_short = self.variant == Variant::Short;
         peer
+    }
+}
+
+/// The way in which client and service exchange messages in a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// Queries have envelopes, sessions ask for the newest version, and public parts are fetched as
+    /// a whole.
+    Usual,
+    /// Registered clients send short messages.
+    Short,
+    /// Sessions begin with the version that an earlier one has kept.
+    Known,
+    /// Copies of public parts are brought up to date by blocks.
+    Patched,
+}
+
+impl Variant {
+    /// Returns true if the scheme has the messages of this variant.
+    fn applies_to(self, side: &Side) -> bool {
+        match self {
+            Self::Usual | Self::Known => true,
+            Self::Short => side.takes_short(),
+            Self::Patched => side.keeps_copies(),
+        }
     }
 }
 
@@ -82,6 +126,9 @@ pub enum Copied {
     Damaged,
     /// The name of the true version, and the public part of half of the records.
     Forged,
+    /// The name of another version, and the true public part with another bit: all of its blocks
+    /// but one are the true ones.
+    Renamed,
 }
 
 impl Copied {
@@ -103,6 +150,11 @@ impl Copied {
                 Some(current)
             }
             Self::Forged => Some(named(&side.offer, &side.other(Other::Half))),
+            Self::Renamed => {
+                let mut renamed = named(&side.other(Other::Newer), &side.offer);
+                *renamed.last_mut().unwrap() ^= 1;
+                Some(renamed)
+            }
         }
     }
 }
@@ -127,6 +179,9 @@ pub fn all() -> Vec<Script> {
         signing(),
         tickets(),
         copies(),
+        short_messages(),
+        known_versions(),
+        patches(),
     ]
     .concat()
 }
@@ -144,5 +199,6 @@ fn script(name: impl Into<String>, faults: &[(Endpoint, Range<usize>, Lie)]) -> 
         waits: false,
         signed: false,
         copy: Copied::Nothing,
+        variant: Variant::Usual,
     }
 }
