@@ -43,8 +43,9 @@ impl Connection {
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] for a scheme whose clients do not register keys, or use
-    /// tickets; [`papir_core::Error::Malformed`] without a kept version of the database, and if 64
-    /// lookups wait; errors of the network and of client state.
+    /// tickets; [`papir_core::Error::Malformed`] without a kept version of the database, if 64
+    /// lookups wait, and if lookups wait for answers from an earlier version; errors of the network
+    /// and of client state.
     pub fn query_message(&mut self, wanted: OwnedWanted) -> Result<Vec<u8>> {
         self.transport.run(self.session.query_message(wanted))
     }

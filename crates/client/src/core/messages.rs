@@ -21,7 +21,7 @@ use super::owned::OwnedWanted;
 use super::registration::StateWork;
 use super::service::Service;
 use super::session::Session;
-use super::settings::Settings;
+use super::settings::{KnownVersion, Settings};
 use super::task::{Io, Task};
 use crate::error::{Error, Result};
 
@@ -51,8 +51,9 @@ impl Session {
     ///
     /// # Errors
     /// [`CoreError::Parameters`] for a scheme whose clients do not register keys, or use tickets;
-    /// [`CoreError::Malformed`] without a kept version of the same database, and if 64 lookups
-    /// wait; errors of the network and of client state.
+    /// [`CoreError::Malformed`] without a kept version of the same database, if 64 lookups wait,
+    /// and if lookups wait for answers from an earlier version; errors of the network and of client
+    /// state.
     pub fn query_message(&mut self, wanted: OwnedWanted) -> Task<'_, Result<Vec<u8>>> {
         Task::new(move |io| async move { self.make_message(&io, &wanted).await })
     }
@@ -69,6 +70,7 @@ impl Session {
     }
 
     async fn make_message(&mut self, io: &Io, wanted: &OwnedWanted) -> Result<Vec<u8>> {
+        self.replace_kept(io).await?;
         self.ensure_registered(io).await?;
         let description = self.lookup.describe();
         let registration = self
@@ -105,6 +107,23 @@ impl Session {
         let version = &self.info.version;
         kept::add_waiting(io, &self.service, &self.settings, version, waiting).await?;
         Ok(query)
+    }
+
+    /// Moves to the newest version, and keeps it, if another one than the session's is kept and no
+    /// lookup waits for it any more. When the session moved on, lookups may have kept the earlier
+    /// version, and no query could be stored until it is replaced.
+    async fn replace_kept(&mut self, io: &Io) -> Result<()> {
+        if self.settings.known == KnownVersion::Ask {
+            return Ok(());
+        }
+
+        let kept = kept::read(io, &self.service, &self.settings).await?;
+        let is_free = kept
+            .is_some_and(|kept| kept.waiting.is_empty() && kept.info.version != self.info.version);
+        if is_free {
+            self.fetch_again(io, 0, None).await?;
+        }
+        Ok(())
     }
 
     /// Draws the seed of a query's randomness. It differs for another key on a copy of this machine

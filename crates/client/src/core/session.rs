@@ -122,6 +122,10 @@ impl Session {
         session.keep_name(&pin).await?;
         session.named = session.protects_name();
         session.keep_version(io).await?;
+
+        // Renewed once: the next version that this session keeps must not drop lookups whose
+        // queries it has made meanwhile.
+        session.settings.known = session.settings.known.after_first_version();
         Ok(session)
     }
 

@@ -84,7 +84,8 @@ pub enum KnownVersion {
     /// the newest one, and keeps it.
     Use,
     /// A session fetches the newest version, and keeps it in place of an earlier one. Lookups that
-    /// wait for answers from the earlier one are dropped.
+    /// wait for answers from the earlier one are dropped, once: if the version changes during the
+    /// session, lookups that wait then keep theirs, as under [`KnownVersion::Use`].
     Renew,
 }
 
@@ -102,6 +103,16 @@ impl FromStr for KnownVersion {
                 let expected = "ask, use or renew";
                 Err(papir_core::Error::malformed("the use of a version", found, expected).into())
             }
+        }
+    }
+}
+
+impl KnownVersion {
+    /// The use of kept versions in a session that has kept its first version.
+    pub(super) fn after_first_version(self) -> Self {
+        match self {
+            Self::Ask => Self::Ask,
+            Self::Use | Self::Renew => Self::Use,
         }
     }
 }

@@ -11,7 +11,7 @@ use papir_core::{Goal, NoProgress, NotPrivate};
 use papir_schemes::registry;
 
 use crate::peer::{
-    Event, MAX_BATCH, Offer, Peer, RECORDS, Reply, record, records, rng, short, simple,
+    Event, MAX_BATCH, Offer, Peer, RECORDS, Reply, queries, record, records, rng, short, simple,
 };
 use crate::traces::world::table;
 
@@ -258,6 +258,80 @@ fn a_new_version_leads_to_the_same_requests_for_all_lookups() {
     };
     let trace = setting.compare(&BY_INDEX);
     assert!(trace.len() > usize::try_from(SLOTS).unwrap());
+}
+
+/// A schedule whose queue holds more lookups than one request, and whose database changes while the
+/// first of them are sent.
+#[test]
+fn waiting_lookups_survive_a_new_version() {
+    let mut peer = Peer::new(indexed());
+    let mut session = peer.open(Settings::default()).unwrap();
+    let (scheduled, runner) = SCHEDULE.start(session.info(), session.lookup()).unwrap();
+    let awaited: Vec<_> = [3, 7, 20]
+        .map(|index| scheduled.submit_index(index).unwrap())
+        .into();
+    peer.take();
+    peer.script.push_back(Reply {
+        next: Some(simple(2).into()),
+        ..Reply::refusal(409, "wrong_version")
+    });
+
+    for slot in 0..2 {
+        let batch = draw(&runner, &session, slot);
+        let found = look_up(&mut peer, &mut session, &batch);
+        batch.answer(found);
+    }
+    let values = awaited.into_iter().map(|one| one.wait().unwrap());
+    let expected = [3, 7, 20].map(|index| Some(record(2, index)));
+    assert_eq!(values.collect::<Vec<_>>(), expected);
+
+    // The refused request, the same lookups for the new version, and the last lookup.
+    let sent = queries(&peer.take());
+    let versions: Vec<_> = sent
+        .iter()
+        .map(|call| call.header("papir-version"))
+        .collect();
+    let [old, new] = [1, 2].map(|seed| simple(seed).version().to_string());
+    assert_eq!(
+        versions,
+        [Some(&*old), Some(&*new), Some(&*new)],
+        "each version"
+    );
+    for (number, call) in sent.iter().enumerate() {
+        assert!(
+            sent[..number].iter().all(|before| before.body != call.body),
+            "no query is sent twice"
+        );
+    }
+}
+
+/// Lookups whose request meets more changes of the version than it follows get the refusal, and the
+/// ones behind them get their values.
+#[test]
+fn lookups_that_cannot_follow_the_versions_get_the_reason() {
+    let mut peer = Peer::new(indexed());
+    let mut session = peer.open(Settings::default()).unwrap();
+    let (scheduled, runner) = SCHEDULE.start(session.info(), session.lookup()).unwrap();
+    let mut awaited: Vec<_> = [3, 7, 20]
+        .map(|index| scheduled.submit_index(index).unwrap())
+        .into();
+    for seed in 2..9 {
+        peer.script.push_back(Reply {
+            next: Some(simple(seed).into()),
+            ..Reply::refusal(409, "wrong_version")
+        });
+    }
+
+    for slot in 0..2 {
+        let batch = draw(&runner, &session, slot);
+        let found = look_up(&mut peer, &mut session, &batch);
+        batch.answer(found);
+    }
+    let last = awaited.pop().unwrap();
+    for one in awaited {
+        assert_eq!(one.wait().unwrap_err().code(), "wrong_version");
+    }
+    assert_eq!(last.wait().unwrap(), Some(record(8, 20)));
 }
 
 #[test]

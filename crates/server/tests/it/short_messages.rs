@@ -419,6 +419,56 @@ fn queries_and_answers_travel_in_files() {
     );
 }
 
+/// A version that is renewed drops lookups that wait, once. A change of the version during the
+/// session leaves those whose queries the session has made.
+#[test]
+fn a_lookup_that_waits_survives_a_change_of_the_version() {
+    let folder = TempDir::new().unwrap();
+    let server = serve(folder.path());
+    let carrier = Carrier::new(&server);
+    let dropped = carrier.query(2);
+    let renewing = keeping(carrier.folder.path(), KnownVersion::Renew);
+    let mut connection = Connection::open_with(&carrier.url, &renewing).unwrap();
+    let query = connection.query_message(index(3)).unwrap();
+
+    // The answers travel while the database changes.
+    let answers = [&dropped, &query].map(|query| answer(&server, query));
+    server
+        .handle
+        .replace(indexed("table", "pirouette", 60))
+        .unwrap();
+    assert_eq!(connection.get_index(4).unwrap(), record(4));
+
+    let early = connection.query_message(index(5)).unwrap_err().to_string();
+    assert!(early.contains("extract what waits"), "{early}");
+    let refused = carrier.refusal(&answers[0]);
+    assert!(refused.contains("1 waiting queries"), "{refused}");
+    assert_eq!(carrier.extract(&answers[1]).unwrap(), Some(record(3)));
+
+    // Nothing waits any more, so that the session keeps its version again.
+    let query = connection.query_message(index(5)).unwrap();
+    let answer = answer(&server, &query);
+    assert_eq!(carrier.extract(&answer).unwrap(), Some(record(5)));
+}
+
+/// The service's answer to a short query of one of its clients.
+fn answer(server: &Running, query: &[u8]) -> Vec<u8> {
+    let clients = format!("{}/v1/databases/table/clients", server.url());
+    let path = format!("{}/v1/databases/table/query", server.url());
+    let listed = crate::support::get(&clients).json();
+
+    // The query names its client by a handle only, and an earlier registration may still be listed.
+    let replies = listed["clients"].as_array().unwrap().iter().map(|client| {
+        let headers = [
+            ("content-type", "application/papir-short"),
+            ("papir-client", client["id"].as_str().unwrap()),
+        ];
+        send("POST", &path, &headers, query)
+    });
+    let mut answered = replies.filter(|reply| reply.status == 200);
+    answered.next().unwrap().body
+}
+
 /// A lookup whose query cannot be made again keeps no other one from its answer.
 #[test]
 fn a_damaged_lookup_leaves_the_others() {
@@ -426,20 +476,7 @@ fn a_damaged_lookup_leaves_the_others() {
     let server = serve(folder.path());
     let carrier = Carrier::new(&server);
     let asked = [carrier.query(3), carrier.query(4)];
-
-    let clients = format!("{}/v1/databases/table/clients", server.url());
-    let listed: serde_json::Value = crate::support::get(&clients).json();
-    let id = listed["clients"][0]["id"].as_str().unwrap();
-    let path = format!("{}/v1/databases/table/query", server.url());
-    let headers = [
-        ("content-type", "application/papir-short"),
-        ("papir-client", id),
-    ];
-    let answers = asked.each_ref().map(|query| {
-        let reply = send("POST", &path, &headers, query);
-        assert_eq!(reply.status, 200);
-        reply.body
-    });
+    let answers = asked.each_ref().map(|query| answer(&server, query));
 
     carrier.damage(&asked[0]);
     assert_eq!(carrier.extract(&answers[1]).unwrap(), Some(record(4)));
