@@ -30,7 +30,7 @@ enum RateUnit {
 /// has no such limits: the issuer limits the tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClientLimits {
-    /// Sustained rate, counting each query of a batch; `None` for no limit.
+    /// Sustained rate, counting each query of a batch, also to a delta; `None` for no limit.
     pub rate: Option<Rate>,
     /// Requests allowed at once after a pause, at least 1.
     pub burst: u32,

@@ -438,14 +438,24 @@ impl Database {
         self.delta.as_ref().map_or(0, |delta| delta.count(queries))
     }
 
-    /// Number of queries in a body of this length, at least 1 and at most the largest batch. An
-    /// unknown length counts as the largest batch.
+    /// Number of queries to the snapshot and to the delta in a body of this length, at least 1 and
+    /// at most as in the largest request. An unknown length counts as the largest request.
     pub(crate) fn queries_in(&self, length: Option<u64>) -> u64 {
-        let changes = self.delta.as_ref().map_or(0, |delta| delta.bytes_of(1));
-        self.queries_of_bytes(length, self.base.query_bytes + changes)
+        let Some(delta) = &self.delta else {
+            return self.queries_of_bytes(length, self.base.query_bytes);
+        };
+
+        let most = self.max_lookups().max(1);
+        let announced = length.and_then(|length| usize::try_from(length).ok());
+        let announced = announced.unwrap_or(usize::MAX);
+        // A body of another length is refused later, and counts as the next longer one.
+        let lookups = (1..most)
+            .find(|&lookups| self.base.bytes_of(lookups) + delta.bytes_of(lookups) >= announced)
+            .unwrap_or(most);
+        (self.base.queries_of(lookups) + delta.queries_of(lookups)) as u64
     }
 
-    /// The same number for the body of a short message.
+    /// The number of queries in the body of a short message, which has none to a delta.
     pub(crate) fn short_queries_in(&self, length: Option<u64>) -> u64 {
         let payloads = length.map(|length| length.saturating_sub(short::OVERHEAD as u64));
         self.queries_of_bytes(payloads, self.payload_bytes())

@@ -86,9 +86,14 @@ impl ServedDelta {
         (self.description.sizes.query as usize).max(1)
     }
 
+    /// Number of queries for a number of lookups.
+    pub(super) fn queries_of(&self, lookups: usize) -> usize {
+        lookups * self.queries_per_lookup
+    }
+
     /// Length in bytes of the queries for a number of lookups.
     pub(super) fn bytes_of(&self, lookups: usize) -> usize {
-        lookups * self.queries_per_lookup * self.query_bytes()
+        self.queries_of(lookups) * self.query_bytes()
     }
 
     /// Number of concatenated queries.

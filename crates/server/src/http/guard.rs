@@ -314,10 +314,10 @@ fn check_prospects(
 
 /// Number of requests that a request counts as.
 ///
-/// A query request counts as the number of whole queries in its announced body, or as the largest
-/// batch if it announces no length, and at least as the number of its tickets: queries whose keys
-/// were sent ahead are shorter. Reading a description or a state counts as none: it is cheap, and a
-/// client does it to learn when it may ask again.
+/// A query request counts as the number of whole queries in its announced body, to the snapshot and
+/// to the delta, or as the largest batch if it announces no length, and at least as the number of
+/// its tickets: queries whose keys were sent ahead are shorter. Reading a description or a state
+/// counts as none: it is cheap, and a client does it to learn when it may ask again.
 fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
     let headers = request.headers();
     let path = request.uri().path();

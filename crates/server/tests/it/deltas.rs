@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use papir_client::{Connection, Freshness, Options};
 use papir_core::{NoProgress, Run};
-use papir_server::ServerConfig;
+use papir_server::{ClientLimits, Protection, ServerConfig};
 use papir_store::{MergeOptions, Sign, UpdateOptions, merge, update_delta};
 
-use crate::support::files::{build, build_signed, owner, serving};
+use crate::support::files::{build, build_signed, build_with, owner, serving};
 use crate::support::proxy::Proxy;
 use crate::support::{self, Running, get, key, lookup, post, rng, send, stateless, value};
 
@@ -161,6 +161,52 @@ fn traffic_is_the_same_for_keys_in_base_delta_both_and_neither() {
     let proxy = Proxy::to(server.address);
     let wanted = [key(3), key(60), key(7), key(8), key(70), vec![b'x'; 5000]];
     proxy.assert_same_traffic(Some("words"), &wanted);
+}
+
+/// A service whose clients may send `burst` queries, and then one an hour.
+fn limited(file: &Path, burst: u32) -> Running {
+    let limits = ClientLimits {
+        rate: Some("1/h".parse().unwrap()),
+        burst,
+        per_client: 0,
+    };
+    let config = ServerConfig {
+        protection: Protection {
+            limits,
+            ..Protection::default()
+        },
+        ..serving(&[file])
+    };
+    Running::start_files(config).unwrap()
+}
+
+/// The bodies are no queries, and cost as much as queries of their length.
+#[test]
+fn queries_to_a_delta_count_for_the_rate() {
+    const BURST: u32 = 20;
+    let directory = tempfile::tempdir().unwrap();
+    let file = build_with("simple", directory.path(), "words.papir", 50, "a");
+    publish(&file, "b", &[7], &[]);
+
+    for lookups in [1, 3] {
+        let server = limited(&file, BURST);
+        let described = info(&server);
+        let number = |value: &serde_json::Value| value.as_u64().unwrap();
+        let of_base = number(&described["lookups_per_key"]);
+        let of_delta = number(&described["delta"]["queries_per_lookup"]);
+        let base_bytes = of_base * number(&described["sizes"]["query"]);
+        let delta_bytes = of_delta * number(&described["delta"]["query"]);
+        let body = vec![0; usize::try_from(lookups * (base_bytes + delta_bytes)).unwrap()];
+
+        let url = format!("{}/v1/databases/words/query", server.url());
+        let admitted = (0..BURST).take_while(|_| post(&url, &body).status != 429);
+        let cost = lookups * (of_base + of_delta);
+        assert_eq!(
+            admitted.count() as u64,
+            u64::from(BURST).div_ceil(cost),
+            "the last one may overdraw the bucket"
+        );
+    }
 }
 
 #[test]
