@@ -221,11 +221,16 @@ fn text_line(event: &Event<'_>) -> String {
         Event::Trouble(reason) => format!("waiting: {reason}"),
         Event::Waiting(waiting) => format!("waiting: {}", describe(waiting)),
         Event::Merged(report, time) => {
-            format!(
+            let mut line = format!(
                 "merged into version {} in {:.1} s",
                 report.metadata.version,
                 time.as_secs_f64()
-            )
+            );
+
+            if let Some(seen) = report.shows_too_much() {
+                line += &format!("; clients see {seen}");
+            }
+            line
         }
     }
 }
@@ -261,6 +266,7 @@ fn json_line(event: &Event<'_>) -> String {
             "event": "merged",
             "version": report.metadata.version,
             "seconds": time.as_secs_f64(),
+            "clients_see": report.shows_too_much(),
         }),
     };
 

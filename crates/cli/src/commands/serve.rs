@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use papir_core::cost::Rates;
 use papir_server::{ReloadHandle, Server, ServerConfig};
-use papir_store::{MergeOptions, Sign, SkippedRow, TornRow, UpdateOptions};
+use papir_store::{MergeOptions, Sign, SkippedRow, TornRow, UpdateOptions, UpdateReport};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
@@ -347,7 +347,7 @@ impl Served {
     /// Merges the database's deltas, and loads each merged version.
     fn merge(&self, merging: &Merging, stopped: &AtomicBool) {
         merging.run(stopped, &mut |outcome| match outcome {
-            Ok(()) => self.load(),
+            Ok(report) => self.load_merged(&report),
             Err(error) => self.failed(&error, "not merged: trying again in a minute"),
         });
     }
@@ -355,7 +355,8 @@ impl Served {
     /// Follows a source of changes, and loads each published version.
     fn follow(&self, following: &Following, stopped: &AtomicBool) {
         let followed = following.run(stopped, &mut |event| match event {
-            Event::Published(..) | Event::Merged(..) => self.load(),
+            Event::Published(..) => self.load(),
+            Event::Merged(report, _) => self.load_merged(report),
             Event::Skipped(SkippedRow { place, reason }) => {
                 tracing::warn!(database = self.name, place, reason, "row skipped");
             }
@@ -375,6 +376,14 @@ impl Served {
         if let Err(error) = followed {
             self.failed(&error, "no longer following the source");
         }
+    }
+
+    /// Loads a merged version. Warns if clients see more of its records than their owner allows.
+    fn load_merged(&self, report: &UpdateReport) {
+        if let Some(seen) = report.shows_too_much() {
+            tracing::warn!(database = self.name, "clients see {seen}");
+        }
+        self.load();
     }
 
     /// Loads the newest version. Waits until it is served.

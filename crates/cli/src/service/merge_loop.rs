@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use papir_core::{NoProgress, Run};
-use papir_store::{MergeOptions, Result, Way, delta_bytes, merge};
+use papir_store::{MergeOptions, Result, UpdateReport, Way, delta_bytes, merge};
 
 /// Time between two looks at the delta.
 const POLL: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ pub(crate) struct Merging {
 impl Merging {
     /// Merges whenever there are enough changes, until `stop` is set. `on_outcome` receives each
     /// merge, and each failure, after which the merge is tried again.
-    pub(crate) fn run(&self, stop: &AtomicBool, on_outcome: &mut dyn FnMut(Result<()>)) {
+    pub(crate) fn run(&self, stop: &AtomicBool, on_outcome: &mut dyn FnMut(Result<UpdateReport>)) {
         let mut failed: Option<Instant> = None;
 
         while !stop.load(Ordering::Relaxed) {
@@ -30,11 +30,11 @@ impl Merging {
                 let merged = self.merge_if_full();
                 failed = merged.is_err().then(Instant::now);
                 match merged {
-                    Ok(true) => {
-                        on_outcome(Ok(()));
+                    Ok(Some(report)) => {
+                        on_outcome(Ok(report));
                         continue;
                     }
-                    Ok(false) => {}
+                    Ok(None) => {}
                     Err(error) => on_outcome(Err(error)),
                 }
             }
@@ -42,16 +42,17 @@ impl Merging {
         }
     }
 
-    /// Merges if there are enough changes. Returns whether there is a new version.
-    fn merge_if_full(&self) -> Result<bool> {
+    /// Merges if there are enough changes. Returns the report of a new version; `None` if there is
+    /// none.
+    fn merge_if_full(&self) -> Result<Option<UpdateReport>> {
         if delta_bytes(&self.options.file)? < self.at.max(1) {
-            return Ok(false);
+            return Ok(None);
         }
 
         let report = merge(
             &self.options,
             &mut Run::new(&mut papir::system_rng(), &NoProgress),
         )?;
-        Ok(report.way != Way::Unchanged)
+        Ok((report.way != Way::Unchanged).then_some(report))
     }
 }

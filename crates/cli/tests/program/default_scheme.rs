@@ -1,5 +1,6 @@
 //! Builds that choose their scheme, and what keeps it.
 
+use crate::operating::Logged;
 use crate::support::{Folder, Service, fails_with, succeeds};
 
 const KEYED: [&str; 4] = ["--key", "word", "--value", "meaning"];
@@ -67,28 +68,79 @@ fn what_clients_may_see_belongs_to_a_scheme_that_is_chosen() {
     );
 }
 
+/// Builds a database of two words, whose scheme is chosen.
+fn two_words(folder: &Folder) -> String {
+    let source = folder.write("a.csv", "word,meaning\na,1\nb,2\n");
+    let out = folder.path("a.papir");
+    succeeds(&[&["build", &source, "--out", &out], &KEYED[..]].concat());
+    out
+}
+
+/// A file with so many words that the scheme for two of them shows clients more than allowed.
+fn many_words(folder: &Folder) -> String {
+    let rows: String = (0..2000)
+        .map(|i| format!("word-{i},meaning-{i}\n"))
+        .collect();
+    folder.write("more.csv", format!("word,meaning\n{rows}"))
+}
+
+/// The number of lines that say that clients see more than allowed.
+fn warnings(output: &str) -> usize {
+    output
+        .lines()
+        .filter(|line| line.contains("clients see") && line.contains("`records` allows"))
+        .count()
+}
+
 /// Updates keep the scheme, and say when a database has outgrown what its owner allowed.
 #[test]
 fn an_update_keeps_the_chosen_scheme() {
     let folder = Folder::new();
-    let source = folder.write("a.csv", "word,meaning\na,1\nb,2\n");
-    let out = folder.path("a.papir");
-    succeeds(&[&["build", &source, "--out", &out], &KEYED[..]].concat());
+    let out = two_words(&folder);
     let scheme = scheme_of(&out);
     let one = folder.write("one.csv", "word,meaning\na,3\n");
     let updated = succeeds(&["update", &out, "--from", &one]);
     assert!(!updated.contains("clients see"), "{updated}");
 
-    let rows: String = (0..2000)
-        .map(|i| format!("word-{i},meaning-{i}\n"))
-        .collect();
-    let more = folder.write("more.csv", format!("word,meaning\n{rows}"));
+    let more = many_words(&folder);
     let updated = succeeds(&["update", &out, "--from", &more]);
     assert_eq!(scheme_of(&out), scheme);
-    assert!(
-        updated.contains("clients see") && updated.contains("`records` allows"),
-        "{updated}"
-    );
+    assert_eq!(warnings(&updated), 1, "{updated}");
     let service = Service::start(&[&out], &[]);
     assert_eq!(succeeds(&["get", &service.url, "word-77"]), "meaning-77");
+}
+
+/// Options with which more than 10 KiB of changes are merged.
+const MERGING: [&str; 4] = ["--merge-at", "1", "--delta-bytes", "1MiB"];
+
+#[test]
+fn a_follower_says_after_a_merge_what_clients_see() {
+    let folder = Folder::new();
+    let out = two_words(&folder);
+    let more = many_words(&folder);
+    let follow = ["follow", &more, "--publish", &out, "--once"];
+    let followed = succeeds(&[&follow[..], &MERGING].concat());
+    let merges = followed.matches("merged into version ").count();
+    assert!(merges > 0, "{followed}");
+    assert_eq!(warnings(&followed), merges, "{followed}");
+}
+
+#[test]
+fn a_service_logs_after_a_merge_what_clients_see() {
+    let folder = Folder::new();
+    let out = two_words(&folder);
+    let more = many_words(&folder);
+    let service = Logged::start(
+        &folder,
+        &[&[out.as_str(), "--watch"], &MERGING[..]].concat(),
+    );
+    succeeds(&["update", &out, "--from", &more, "--delta"]);
+    service.until("the merge is logged", || warnings(&service.log()) == 1);
+
+    // A service that follows a source itself.
+    let other = Folder::new();
+    let out = two_words(&other);
+    let follow = [out.as_str(), "--follow", &more];
+    let service = Logged::start(&other, &[&follow[..], &MERGING].concat());
+    service.until("the merge is logged", || warnings(&service.log()) == 1);
 }

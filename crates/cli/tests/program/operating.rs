@@ -15,14 +15,14 @@ use crate::support::{
 const OPEN: &str = "--allow-not-private";
 
 /// A running server whose log goes to a file.
-struct Logged {
+pub(crate) struct Logged {
     _child: GuardedChild,
     url: String,
     log: String,
 }
 
 impl Logged {
-    fn start(folder: &Folder, arguments: &[&str]) -> Self {
+    pub(crate) fn start(folder: &Folder, arguments: &[&str]) -> Self {
         let log = folder.path("log");
         let mut command = program();
         command
@@ -39,7 +39,7 @@ impl Logged {
         }
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }
 
@@ -57,7 +57,7 @@ impl Logged {
         fetch(&format!("{}{path}", self.url))
     }
 
-    fn until(&self, what: &str, done: impl Fn() -> bool) {
+    pub(crate) fn until(&self, what: &str, done: impl Fn() -> bool) {
         let begin = Instant::now();
         while !done() {
             assert!(
