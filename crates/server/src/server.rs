@@ -10,7 +10,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use crate::admission::Ongoing;
-use crate::catalog::{Catalog, Database};
+use crate::catalog::{Catalog, Database, Reloaded};
 use crate::clients::Worker;
 use crate::error::Error;
 use crate::http::{Http, router};
@@ -28,6 +28,8 @@ pub struct BoundServer {
     app: Arc<App>,
     address: Listen,
     hangup: Hangup,
+    /// The loads on SIGHUP that run.
+    reloads: JoinSet<()>,
     watch: Watch,
     /// Dropped to stop accepting connections.
     stop: watch::Sender<()>,
@@ -49,9 +51,11 @@ struct StopTimes {
 }
 
 impl Server {
-    /// Listens, then loads all snapshots. Meanwhile `/healthz` responds and `/readyz` returns 503.
-    /// If a store cannot be reached, the last copy of its snapshot is served. Without a copy, and
-    /// if `watch` is configured, the service is not ready until the store can be reached.
+    /// Listens, then loads all snapshots. Meanwhile `/healthz` responds, `/readyz` returns 503, the
+    /// databases that are loaded are served, and their files are loaded again when they change, or
+    /// on SIGHUP, as later. If a store cannot be reached, the last copy of its snapshot is served.
+    /// Without a copy, and if `watch` is configured, the service is not ready until the store can
+    /// be reached.
     ///
     /// # Errors
     /// [`Error::NoDatabases`], [`Error::BadName`], [`Error::DuplicateName`], [`Error::Listen`],
@@ -72,10 +76,15 @@ impl Server {
 
         // Listens first: loading may take long, and `/healthz` responds meanwhile.
         let catalog = Catalog::unloaded(&config.databases, config.catalog_options());
-        let bound = BoundServer::listen(&config, catalog, psi).await?;
+        let mut bound = BoundServer::listen(&config, catalog, psi).await?;
 
-        for loaded in bound.reload_handle().reload().await? {
+        for loaded in bound.first_load().await? {
+            let is_served = bound.app.catalog.get(&loaded.name).is_ok();
             match loaded.outcome {
+                // Another file has taken the place of this one since.
+                Err(error) if is_served => {
+                    tracing::warn!(database = loaded.name, %error, "not loaded at first");
+                }
                 // The watch tries again. Until then, `/readyz` returns 503.
                 Err(error) if config.watch.is_some() && error.is_temporary() => {
                     tracing::error!(database = loaded.name, %error, "not loaded, and tried again");
@@ -155,6 +164,7 @@ impl BoundServer {
             app,
             address,
             hangup,
+            reloads: JoinSet::new(),
             watch: Watch::every(config.watch),
             stop,
             accepting,
@@ -167,6 +177,21 @@ impl BoundServer {
             },
             on_state: config.on_state.clone(),
         })
+    }
+
+    /// Loads all databases. Meanwhile those that are loaded are loaded again when their files
+    /// change, or on SIGHUP: one whose storage hangs holds up no other.
+    async fn first_load(&mut self) -> Result<Vec<Reloaded>, Error> {
+        let handle = self.reload_handle();
+
+        // Only the load completes. The observer is told nothing before the service is ready.
+        tokio::select! {
+            loaded = handle.reload() => loaded,
+            () = reload_on_hangup(&mut self.hangup, &mut self.reloads, &handle, None) => {
+                Ok(Vec::new())
+            }
+            () = self.watch.run(&self.app) => Ok(Vec::new()),
+        }
     }
 
     /// The bound address and port; `None` for a Unix socket.
@@ -195,9 +220,10 @@ impl BoundServer {
     /// requests are still answered. After that no new requests are accepted, and the running ones
     /// are finished, for at most `stop_timeout`.
     ///
-    /// Each SIGHUP reloads all snapshots. `on_state` is told when that begins and ends. If `watch`
-    /// is configured, a replaced snapshot file is loaded automatically. After `shutdown`,
-    /// connections without a running request are closed after the configured `body_timeout`.
+    /// Each SIGHUP reloads all snapshots. `on_state` is told when that begins, and when all of it
+    /// has ended. If `watch` is configured, a replaced snapshot file is loaded automatically. After
+    /// `shutdown`, connections without a running request are closed after the configured
+    /// `body_timeout`.
     ///
     /// # Errors
     /// [`Error::Io`] if the accepting task ended abnormally.
@@ -209,7 +235,7 @@ impl BoundServer {
         // Only the shutdown completes.
         tokio::select! {
             () = shutdown => {}
-            () = reload_on_hangup(&mut self.hangup, &handle, observer) => {}
+            () = reload_on_hangup(&mut self.hangup, &mut self.reloads, &handle, observer) => {}
             () = self.watch.run(&self.app) => {}
         }
 
@@ -258,20 +284,37 @@ pub(crate) fn report(observer: Option<&StateObserver>, state: State) {
 /// Reloads all snapshots at each SIGHUP. Never completes.
 async fn reload_on_hangup(
     hangup: &mut Hangup,
+    reloads: &mut JoinSet<()>,
     handle: &ReloadHandle,
     observer: Option<&StateObserver>,
 ) {
     loop {
-        hangup.wait().await;
-        report(observer, State::Reloading);
-        tracing::info!("SIGHUP: reloading all snapshots");
+        tokio::select! {
+            () = hangup.wait() => {
+                report(observer, State::Reloading);
+                tracing::info!("SIGHUP: reloading all snapshots");
 
-        if let Err(error) = handle.reload().await
-            && !error.is_cancelled()
-        {
-            tracing::error!(%error, "not reloaded");
+                // One after the other: an older token file must not take the place of a newer one.
+                log_reload(handle.reload_secrets().await);
+                // The next signal does not wait for a database whose storage hangs.
+                let handle = handle.clone();
+                reloads.spawn(async move { log_reload(handle.reload_idle().await) });
+            }
+            Some(_) = reloads.join_next() => {
+                if reloads.is_empty() {
+                    report(observer, State::Ready);
+                }
+            }
         }
-        report(observer, State::Ready);
+    }
+}
+
+/// Logs why a reload has not run to its end.
+fn log_reload<T>(ended: Result<T, Error>) {
+    if let Err(error) = ended
+        && !error.is_cancelled()
+    {
+        tracing::error!(%error, "not reloaded");
     }
 }
 
@@ -296,6 +339,10 @@ pub(crate) async fn finish(
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod hanging;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

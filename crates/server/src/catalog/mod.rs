@@ -11,6 +11,7 @@ mod identity;
 mod memory;
 mod message_sizes;
 mod parallel;
+mod pending_load;
 mod reading;
 mod slot;
 mod sources;
@@ -44,6 +45,7 @@ pub(crate) use memory::{MemoryUse, resident};
 pub use message_sizes::{MessageSizes, SealedSizes};
 pub(crate) use parallel::LOADS_AT_ONCE;
 use parallel::in_parallel;
+use pending_load::PendingLoad;
 use reading::{ReadingMemory, ReadingTurn};
 use slot::DatabaseSlot;
 pub use sources::Sources;
@@ -83,6 +85,28 @@ struct FileSlot<'a> {
     name: &'a str,
     slot: &'a DatabaseSlot,
     path: &'a Path,
+}
+
+/// A file to load. Its database counts as being loaded.
+struct ChosenFile<'a> {
+    file: FileSlot<'a>,
+    pending: PendingLoad<'a>,
+}
+
+impl<'a> ChosenFile<'a> {
+    /// Chooses a file, also if it is being loaded.
+    fn new(file: FileSlot<'a>) -> Self {
+        Self {
+            file,
+            pending: file.slot.loads.begin(),
+        }
+    }
+
+    /// Chooses a file unless it is being loaded: that load then loads it again at its end.
+    fn if_idle(file: FileSlot<'a>) -> Option<Self> {
+        let pending = file.slot.loads.begin_if_idle()?;
+        Some(Self { file, pending })
+    }
 }
 
 impl Catalog {
@@ -237,13 +261,29 @@ impl Catalog {
     /// Loads all snapshot files. On failure, the old version stays. Failures of the first load are
     /// not logged: they end the start, and the caller reports them.
     pub(crate) fn load(&self) -> Vec<Reloaded> {
-        let loaded = self.load_files(|_| true);
+        let chosen: Vec<_> = self.files().map(ChosenFile::new).collect();
+        let loaded = self.load_files(&chosen);
 
         // Set after the load, which is strict about room on the device only at the start.
         if self.has_loaded.swap(true, Ordering::Relaxed) {
             log_failures(&loaded);
         }
         loaded
+    }
+
+    /// Loads all snapshot files, without waiting for those that are being loaded: they are loaded
+    /// again at the end of these loads. On failure, the old version stays.
+    pub(crate) fn load_idle(&self) -> Vec<Reloaded> {
+        let chosen: Vec<_> = self.files().filter_map(ChosenFile::if_idle).collect();
+        let loaded = self.load_files(&chosen);
+        log_failures(&loaded);
+        loaded
+    }
+
+    /// Names of the databases that are being loaded, or wait for that.
+    pub(crate) fn loading(&self) -> impl Iterator<Item = &str> {
+        let loading = self.files().filter(|file| file.slot.loads.are_any());
+        loading.map(|file| file.name)
     }
 
     /// Updates the copies of remote snapshots, unless that was done recently. Returns the names of
@@ -280,26 +320,35 @@ impl Catalog {
 
     /// Loads the snapshots with these names.
     pub(crate) fn load_named(&self, names: &[String]) -> Vec<Reloaded> {
-        let loaded = self.load_files(|name| names.iter().any(|wanted| wanted == name));
+        let wanted = self.files().filter(|file| {
+            let mut names = names.iter();
+            names.any(|name| name == file.name)
+        });
+        let chosen: Vec<_> = wanted.map(ChosenFile::new).collect();
+        let loaded = self.load_files(&chosen);
         log_failures(&loaded);
         loaded
     }
 
+    /// Holds up the loads of a database until the result is dropped, like storage that hangs.
+    #[cfg(test)]
+    pub(crate) fn hold(&self, name: &str) -> Option<std::sync::MutexGuard<'_, ()>> {
+        self.slots.get(name).map(DatabaseSlot::lock)
+    }
+
     /// Loads the chosen files, and then the earlier versions of those that were not loaded before.
     /// The newest versions come first: all of them must find room in memory.
-    fn load_files(&self, is_chosen: impl Fn(&str) -> bool) -> Vec<Reloaded> {
-        let chosen: Vec<FileSlot<'_>> =
-            self.files().filter(|found| is_chosen(found.name)).collect();
+    fn load_files(&self, chosen: &[ChosenFile<'_>]) -> Vec<Reloaded> {
         let first: Vec<bool> = chosen
             .iter()
-            .map(|chosen| chosen.slot.newest().is_none())
+            .map(|chosen| chosen.file.slot.newest().is_none())
             .collect();
 
         let most = self.loads_at_once();
-        let loaded = in_parallel(&chosen, most, |chosen| self.load_one(*chosen));
+        let loaded = in_parallel(chosen, most, |chosen| self.load_chosen(chosen));
 
         let mut started = Vec::new();
-        for ((file, first), loaded) in chosen.iter().zip(first).zip(&loaded) {
+        for ((ChosenFile { file, .. }, first), loaded) in chosen.iter().zip(first).zip(&loaded) {
             // The earlier versions of a copy are in its store.
             let is_complete = file.slot.newest().is_some() && loaded.unreachable.is_none();
             if first && is_complete {
@@ -353,6 +402,16 @@ impl Catalog {
             let path = slot.path.as_deref()?;
             Some(FileSlot { name, slot, path })
         })
+    }
+
+    /// Loads a file, and again while other loads leave their work to this one.
+    fn load_chosen(&self, chosen: &ChosenFile<'_>) -> Reloaded {
+        loop {
+            let loaded = self.load_one(chosen.file);
+            if chosen.pending.is_over() {
+                return loaded;
+            }
+        }
     }
 
     fn load_one(&self, file: FileSlot<'_>) -> Reloaded {

@@ -11,6 +11,7 @@ use papir_store::delta_file;
 use super::database::Database;
 use super::identity::{Files, Identity};
 use super::memory;
+use super::pending_load::PendingLoads;
 use super::unverified::Unverified;
 use super::versions::{VersionView, Versions};
 use crate::error::Error;
@@ -30,13 +31,20 @@ pub(super) struct DatabaseSlot {
     /// Held while this database is loaded, so that an older load never overtakes a newer one.
     /// Lookups do not take it, nor do other databases.
     loading: Mutex<()>,
+    /// The loads of the file that wait or run.
+    pub(super) loads: PendingLoads,
 }
 
 impl DatabaseSlot {
     /// A place with these versions, of which no file was seen.
     pub(super) fn new(path: Option<PathBuf>, versions: Versions) -> Self {
+        let loads = match path {
+            Some(_) => PendingLoads::unread(),
+            None => PendingLoads::default(),
+        };
         Self {
             path,
+            loads,
             body_limit: versions.body_limit().into(),
             versions: RwLock::new(versions),
             seen: Mutex::default(),

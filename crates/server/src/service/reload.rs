@@ -33,15 +33,39 @@ impl ReloadHandle {
     pub async fn reload(&self) -> Result<Vec<Reloaded>, Error> {
         let app = Arc::clone(&self.app);
         load_with(&self.app, move |catalog| {
-            app.guard.reload();
-            app.gateway.iter().for_each(|gateway| gateway.reload());
-            app.passes.iter().for_each(|passes| passes.reload());
+            reload_secrets(&app);
             let databases = catalog.load();
             // The set after its database: it is served only if their versions agree.
             Loads {
                 databases,
                 set: app.psi.as_ref().map(|psi| psi.reload(catalog)),
             }
+        })
+        .await
+    }
+
+    /// Reads the certificate, tokens, gateway keys and the keys of the issuer again.
+    pub(crate) async fn reload_secrets(&self) -> Result<(), Error> {
+        let app = Arc::clone(&self.app);
+        tokio::task::spawn_blocking(move || reload_secrets(&app))
+            .await
+            .map_err(|error| abnormal("reading certificates and tokens", error))
+    }
+
+    /// Loads all snapshot files and the set for private intersection, like
+    /// [`ReloadHandle::reload`], except the ones that are being loaded: they are loaded again at
+    /// the end of these loads, for which this call does not wait.
+    pub(crate) async fn reload_idle(&self) -> Result<Vec<Reloaded>, Error> {
+        let app = Arc::clone(&self.app);
+        load_with(&self.app, move |catalog| {
+            let databases = catalog.load_idle();
+            // The set after its database, by whoever loads that.
+            let psi = app.psi.as_ref().filter(|psi| {
+                let has_loaded = databases.iter().any(|one| one.name == psi.name());
+                has_loaded || psi.database().is_none()
+            });
+            let set = psi.map(|psi| psi.reload(catalog));
+            Loads { databases, set }
         })
         .await
     }
@@ -95,6 +119,13 @@ impl ReloadHandle {
         }
         outcome
     }
+}
+
+/// Reads the certificate, tokens, gateway keys and the keys of the issuer again.
+fn reload_secrets(app: &App) {
+    app.guard.reload();
+    app.gateway.iter().for_each(|gateway| gateway.reload());
+    app.passes.iter().for_each(|passes| passes.reload());
 }
 
 /// Waits for SIGHUP. Never completes on systems without it.

@@ -25,8 +25,8 @@ const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// delta is loaded at the second check, even if it changes again and again. A file that fails to
 /// load is tried once, and logged.
 ///
-/// One task checks the files of all databases. The checks go on during loads: a file on a disk that
-/// hangs holds up no other.
+/// One task checks the files of all databases. The checks go on during loads, also during the first
+/// ones: a file on a disk that hangs holds up no other.
 pub(crate) struct Watch {
     interval: Option<Duration>,
     changed: Vec<(String, Files)>,
@@ -113,7 +113,8 @@ impl Watch {
     /// are being loaded: a later check finds those that have changed since.
     async fn check(&mut self, app: &Arc<App>) {
         // Before the files are looked at: a load that ends meanwhile has read what is seen there.
-        let loading = self.loading();
+        let mut loading = self.loading();
+        loading.extend(app.catalog.loading().map(str::to_owned));
         let checked = Arc::clone(app);
         let checking = tokio::task::spawn_blocking(move || {
             let mut changed = checked.catalog.changed();
@@ -144,7 +145,7 @@ impl Watch {
         self.begin_loads(app, names, set);
     }
 
-    /// The databases that wait for their loads or are loaded.
+    /// The databases that wait for their loads or are loaded by these checks.
     fn loading(&self) -> BTreeSet<String> {
         let names = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         names.clone()
