@@ -17,7 +17,7 @@
 //! | `gateways` | the keys of gateways that a certificate names |
 //! | `trust`, `gateway_trust` | keys that may sign; certificates of gateways that count |
 //! | `proof` | the newest version for clients (C2SP tlog-proof) |
-//! | `log`, `log_certificates` | the whole log; the certificates of its next version |
+//! | `log`, `log_certificates` | the log, also of a delta; the certificates of its next version |
 //! | `policy` | conditions under which a client accepts a checkpoint |
 //!
 //! The crate has no I/O, clock or randomness of its own. The caller passes times, in seconds since
@@ -52,7 +52,7 @@ pub use error::{Error, Result};
 pub use gateways::{GatewayKeys, MAX_GATEWAY_KEYS};
 pub use key::{Kind, SIGNATURE_BYTES, SigningKey, VerifyingKey};
 pub use leaf::{Base, LEAF_FORMATS, Leaf, hex, public_part_hash};
-pub use log::{LOG_FORMATS, Log, MAX_LOG_BYTES, Statement};
+pub use log::{DELTA_LOG_FORMATS, LOG_FORMATS, Log, MAX_LOG_BYTES, Statement};
 pub use name::KeyName;
 pub use note::{MAX_NOTE_BYTES, MAX_SIGNATURES, Note, NoteSignature};
 pub use policy::{Accepted, Policy, Seen};

@@ -14,6 +14,8 @@
 //! ```
 //! All numbers are little-endian.
 
+mod delta;
+
 use papir_core::Formats;
 use papir_core::codec::{Reader, Writer};
 
@@ -29,6 +31,8 @@ use crate::note::Note;
 use crate::policy::Policy;
 use crate::proof::{Proof, read_certificates, read_key, write_certificates};
 use crate::trust;
+
+pub use delta::DELTA_LOG_FORMATS;
 
 /// Format numbers of logs.
 pub const LOG_FORMATS: Formats = Formats {
@@ -312,11 +316,7 @@ impl Log {
             .u16(LOG_FORMATS.written as u16)
             .bytes(self.owner.to_string().as_bytes());
 
-        writer.u64(self.leaves.len() as u64);
-        for leaf in &self.leaves {
-            writer.bytes(&leaf.encode()?);
-        }
-
+        write_leaves(&mut writer, &self.leaves)?;
         writer.bytes(self.note.to_string().as_bytes());
         write_certificates(&mut writer, &self.certificates);
         Ok(writer.finish())
@@ -337,13 +337,7 @@ impl Log {
 
         let mut leaves = Vec::new();
         let mut hashes = Vec::new();
-        // Not allocated in advance: the number is not verified yet.
-        for _ in 0..reader.u64()? {
-            let bytes = reader.bytes()?;
-            hashes.push(leaf_hash(bytes));
-            leaves.push(Leaf::decode(bytes)?);
-        }
-
+        read_leaves(&mut reader, &mut leaves, &mut hashes)?;
         let note = Note::parse(reader.bytes()?)?;
         let certificates = read_certificates(&mut reader)?;
         reader.finish()?;
@@ -402,6 +396,30 @@ impl Log {
             max: MAX_LOG_BYTES,
         })
     }
+}
+
+/// Writes leaves with their number and lengths.
+fn write_leaves(writer: &mut Writer, leaves: &[Leaf]) -> Result<()> {
+    writer.u64(leaves.len() as u64);
+    for leaf in leaves {
+        writer.bytes(&leaf.encode()?);
+    }
+    Ok(())
+}
+
+/// Reads leaves as [`write_leaves`] writes them, and appends them and their hashes.
+fn read_leaves(
+    reader: &mut Reader<'_>,
+    leaves: &mut Vec<Leaf>,
+    hashes: &mut Vec<Hash>,
+) -> Result<()> {
+    // Not allocated in advance: the number is not verified yet.
+    for _ in 0..reader.u64()? {
+        let bytes = reader.bytes()?;
+        hashes.push(leaf_hash(bytes));
+        leaves.push(Leaf::decode(bytes)?);
+    }
+    Ok(())
 }
 
 fn empty() -> Error {

@@ -52,19 +52,35 @@ fn log() -> (Log, Vec<Certificate>) {
         Certificate::rotate(&owner, &next, (0, 100)).unwrap(),
     ];
 
-    let version = |time| Statement {
-        delta_root: None,
-        database: "words".into(),
-        time,
-        base: Base::Content([1; 32]),
-        public_part: [2; 32],
-    };
-
     let first = Log::append(None, &version(1), &owner, &[]).unwrap();
     (
         Log::append(Some(&first), &version(2), &owner, &certificates).unwrap(),
         certificates,
     )
+}
+
+/// A version of the database, without a delta.
+fn version(time: u64) -> Statement {
+    Statement {
+        delta_root: None,
+        database: "words".into(),
+        time,
+        base: Base::Content([1; 32]),
+        public_part: [2; 32],
+    }
+}
+
+/// The log of a base, and the encoded log of a delta beside it.
+fn base_and_delta() -> (Log, Vec<u8>) {
+    let owner = key("o", 1);
+    let base = Log::append(None, &version(1), &owner, &[]).unwrap();
+    let delta = Statement {
+        delta_root: Some([5; 32]),
+        ..version(2)
+    };
+    let log = Log::append(Some(&base), &delta, &owner, &[]).unwrap();
+    let encoded = log.encode_delta().unwrap();
+    (base, encoded)
 }
 
 /// A valid input of each parser.
@@ -114,6 +130,15 @@ fn parse_text(input: &[u8]) -> String {
     [outcome(&key), outcome(&head)].join(" ")
 }
 
+/// The outcome of the parser of the logs of deltas, beside the log of their base.
+fn parse_delta_log(input: &[u8], base: &Log) -> String {
+    let log = Log::decode_delta(input, base);
+    if let Ok(log) = &log {
+        assert_eq!(Log::decode(&log.encode().unwrap()).unwrap(), *log);
+    }
+    outcome(&log)
+}
+
 /// The outcomes of the parser of proofs, and of a client's check. A client accepts only what the
 /// owner has signed.
 fn check_proof(input: &[u8], owner: &VerifyingKey) -> String {
@@ -141,10 +166,14 @@ fn check_proof(input: &[u8], owner: &VerifyingKey) -> String {
 pub(super) fn checkpoint() -> Target {
     let (log, certificates) = log();
     let owner = log.owner().clone();
+    let (base, delta_log) = base_and_delta();
+    let mut seeds = seeds(&log, &certificates);
+    seeds.push(delta_log);
 
-    Target::new(seeds(&log, &certificates), move |input| {
+    Target::new(seeds, move |input| {
         [
             parse_bytes(input),
+            parse_delta_log(input, &base),
             parse_text(input),
             check_proof(input, &owner),
         ]

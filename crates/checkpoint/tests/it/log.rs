@@ -2,7 +2,7 @@
 
 use papir_checkpoint::merkle::{Hash, Tree, verify_consistency};
 use papir_checkpoint::{
-    Certificate, Checkpoint, Kind, Leaf, Log, Note, Proof, SKEW, Statement, cosign,
+    Certificate, Checkpoint, Kind, Leaf, Log, Note, Proof, SKEW, SigningKey, Statement, cosign,
 };
 
 use crate::support::{DATABASE, START, append, certified, key, log, of_kind, version};
@@ -71,6 +71,88 @@ fn golden_bytes_of_the_log_and_of_the_proof() {
         (golden(&bytes).as_str(), golden(text.as_bytes()).as_str()),
         ("9d34c11e25029559", "a42427932a921d48")
     );
+}
+
+/// The log `base` with a leaf for each of `count` deltas beside its newest version.
+fn with_deltas(base: &Log, count: u8, owner: &SigningKey) -> Log {
+    let mut log = base.clone();
+    let number = u8::try_from(base.leaves().len()).unwrap();
+    for delta in 0..count {
+        let statement = Statement {
+            delta_root: Some([delta; 32]),
+            ..version(number + delta)
+        };
+        log = Log::append(Some(&log), &statement, owner, &[]).unwrap();
+    }
+    log
+}
+
+#[test]
+fn golden_bytes_of_the_log_of_a_delta() {
+    let owner = key("example.org/owner", 1);
+    let base = log(3, &owner);
+    let newest = with_deltas(&base, 2, &owner);
+
+    let part = |bytes: &[u8]| [&(bytes.len() as u64).to_le_bytes()[..], bytes].concat();
+    let mut golden = vec![2, 0];
+    golden.extend(part(newest.owner().to_string().as_bytes()));
+    golden.extend([3, 0, 0, 0, 0, 0, 0, 0]);
+    golden.extend([2, 0, 0, 0, 0, 0, 0, 0]);
+    for leaf in &newest.leaves()[3..] {
+        golden.extend(part(&leaf.encode().unwrap()));
+    }
+    golden.extend(part(newest.note().to_string().as_bytes()));
+    golden.push(0);
+
+    assert_eq!(newest.encode_delta().unwrap(), golden);
+    assert_eq!(Log::decode_delta(&golden, &base).unwrap(), newest);
+}
+
+#[test]
+fn the_log_of_a_delta_has_no_leaves_of_versions_before_its_base() {
+    let owner = key("example.org/owner", 1);
+    let length = |versions: u8| {
+        let newest = with_deltas(&log(versions, &owner), 1, &owner);
+        newest.encode_delta().unwrap().len()
+    };
+    // Only the size in the checkpoint has another digit.
+    assert_eq!(length(40), length(3) + 1);
+
+    // After a merge, the leaves of the deltas before it are in the log of the new base.
+    let merged = append(Some(&with_deltas(&log(3, &owner), 5, &owner)), 8, &owner).unwrap();
+    let newest = with_deltas(&merged, 1, &owner);
+    let bytes = newest.encode_delta().unwrap();
+    assert_eq!(bytes.len(), length(12));
+    assert_eq!(Log::decode_delta(&bytes, &merged).unwrap(), newest);
+}
+
+#[test]
+fn the_log_of_a_delta_is_read_beside_that_of_its_base_only() {
+    let owner = key("example.org/owner", 1);
+    let base = log(3, &owner);
+    let newest = with_deltas(&base, 2, &owner);
+    let bytes = newest.encode_delta().unwrap();
+    let code = |bytes: &[u8], base: &Log| Log::decode_delta(bytes, base).unwrap_err().code();
+
+    // As earlier releases wrote it: whole.
+    let whole = newest.encode().unwrap();
+    assert_eq!(Log::decode_delta(&whole, &base).unwrap(), newest);
+
+    assert_eq!(code(&bytes, &log(2, &owner)), "malformed");
+    let mut other = Log::append(None, &version(7), &owner, &[]).unwrap();
+    for number in 8..10 {
+        other = append(Some(&other), number, &owner).unwrap();
+    }
+    assert_eq!(code(&bytes, &other), "checkpoint_proof");
+
+    for length in 0..bytes.len() {
+        assert!(
+            Log::decode_delta(&bytes[..length], &base).is_err(),
+            "{length}"
+        );
+    }
+    let refused = Log::decode(&bytes).unwrap_err().to_string();
+    assert!(refused.contains("format version 2"), "{refused}");
 }
 
 #[test]

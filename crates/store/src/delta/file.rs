@@ -19,7 +19,7 @@ use crate::file::{
     open_regular_with, read,
 };
 use crate::publish::{delta_of, keep_access, kept_path, split};
-use crate::snapshot::{OpenOptions, Snapshot, commitment_top, content_hash};
+use crate::snapshot::{OpenOptions, Snapshot, commitment_top, content_hash, log_in};
 
 /// An opened delta.
 pub struct Delta {
@@ -103,10 +103,11 @@ pub(crate) fn lock_deltas(file: &Path) -> Result<Option<FileLock>> {
 }
 
 impl Delta {
-    /// Opens the delta of a version of `file`; `None` if there is none.
+    /// Opens the delta of a version of `file`; `None` if there is none. The snapshot of a signed
+    /// delta must be `file`, or be kept next to it: it has the leaves before those of the delta.
     ///
     /// # Errors
-    /// The errors of [`Delta::open`].
+    /// [`Error::Snapshot`] and [`Error::Checkpoint`] naming the file; [`CoreError::Io`].
     pub fn of(file: &Path, base: Version, options: &OpenOptions) -> Result<Option<Self>> {
         let path = delta_file(file, base)?;
         if !path.exists() {
@@ -115,21 +116,28 @@ impl Delta {
 
         // The name states the base, and so does the content: a renamed file is refused.
         let delta = Self::open(&path, options)?;
-        if delta.base == base {
+        if delta.base != base {
+            return Err(Error::of_snapshot(&path)(CoreError::WrongVersion {
+                found: delta.base,
+                expected: base,
+            }));
+        }
+        if delta.file.find(CHECKPOINT).is_none() {
             return Ok(Some(delta));
         }
 
-        Err(Error::of_snapshot(&path)(CoreError::WrongVersion {
-            found: delta.base,
-            expected: base,
+        let of_base = log_of_base(file, base)?;
+        // After the rest is loaded: the leaf is compared with the part that clients would fetch.
+        let log = delta.signed_log(of_base.as_ref());
+        let log = log.map_err(Error::of_checkpoint(&path))?;
+        Ok(Some(Self {
+            log: Some(log),
+            ..delta
         }))
     }
 
-    /// Opens the file of a delta.
-    ///
-    /// # Errors
-    /// [`Error::Snapshot`] naming the file; [`CoreError::Io`].
-    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self> {
+    /// Opens the file of a delta, without its log.
+    fn open(path: &Path, options: &OpenOptions) -> Result<Self> {
         let bytes = if options.in_memory {
             read(path)?
         } else {
@@ -140,10 +148,7 @@ impl Delta {
         file.verify_at(options.verify)
             .map_err(Error::of_snapshot(path))?;
 
-        let delta = Self::load(file, file_bytes).map_err(Error::of_loading(path))?;
-        // After the rest is loaded: the leaf is compared with the part that clients would fetch.
-        let log = delta.signed_log().map_err(Error::of_checkpoint(path))?;
-        Ok(Self { log, ..delta })
+        Self::load(file, file_bytes).map_err(Error::of_loading(path))
     }
 
     /// Loads a delta from its sections, without its log.
@@ -175,13 +180,14 @@ impl Delta {
         })
     }
 
-    /// Reads the log, and checks that its newest leaf states this delta.
-    fn signed_log(&self) -> papir_checkpoint::Result<Option<Log>> {
-        if self.file.find(CHECKPOINT).is_none() {
-            return Ok(None);
-        }
-
-        let log = Log::decode(&self.file.blob(CHECKPOINT)?)?;
+    /// Reads the log, which continues that of the base, and checks that its newest leaf states this
+    /// delta.
+    fn signed_log(&self, base: Option<&Log>) -> papir_checkpoint::Result<Log> {
+        let bytes = self.file.blob(CHECKPOINT)?;
+        let log = match base {
+            Some(base) => Log::decode_delta(&bytes, base)?,
+            None => Log::decode(&bytes)?,
+        };
         // The log has the leaves of all versions, and the last one is of this delta.
         let leaf = log.newest()?;
 
@@ -197,7 +203,7 @@ impl Delta {
             .is_none()
             .then(|| content_hash(self.file.table()));
         leaf.check_delta(Some(&self.part_with(content).encode()))?;
-        Ok(Some(log))
+        Ok(log)
     }
 
     /// All changes since the base.
@@ -228,6 +234,15 @@ impl Delta {
             },
             prefilter: self.prefilter.clone(),
         }
+    }
+}
+
+/// The log of a version of `file`, which is there or kept next to it; `None` if it is not signed.
+fn log_of_base(file: &Path, base: Version) -> Result<Option<Log>> {
+    let is_newest = Snapshot::version_in(file).is_ok_and(|newest| newest == base);
+    match is_newest {
+        true => log_in(file),
+        false => log_in(&kept_path(file, &base.to_string())?),
     }
 }
 

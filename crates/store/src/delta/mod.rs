@@ -12,7 +12,7 @@
 //! | `prefilter` | the filter of the changed keys, if the base has a filter |
 //! | `commitment` | the top of the hash tree over its records, if the base is verifiable |
 //! | `scheme.*` | the prepared table |
-//! | `checkpoint` | the log of a signed base, with a leaf for this delta |
+//! | `checkpoint` | the log of a signed base from its own leaf on, with a leaf for this delta |
 
 mod bases;
 mod file;

@@ -7,6 +7,7 @@
 //! | `metadata` | the metadata, stored as JSON |
 //! | `content_hash` | the hash of a prepared database's content |
 //! | `commit` | preparation of a database, with proofs if it is verifiable |
+//! | `log_section` | the log in the file of a snapshot or of a delta |
 //! | `signing` | signatures of versions, appended to the database's log |
 //! | `sealed_ids` | the sealed ids of the keys of an encrypted database |
 //! | `shard` | shards: ranges of a snapshot's slices |
@@ -14,6 +15,7 @@
 
 mod commit;
 mod content_hash;
+mod log_section;
 mod metadata;
 mod name;
 mod open;
@@ -24,6 +26,7 @@ mod verifier;
 
 pub(crate) use commit::prove;
 pub(crate) use content_hash::content_hash;
+pub(crate) use log_section::{delta_log_in, log_in};
 pub use metadata::{
     BucketSummary, Followed, KeywordSummary, Metadata, SourceSummary, parse_timestamp, timestamp,
 };

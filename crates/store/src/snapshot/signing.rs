@@ -170,7 +170,13 @@ impl<'a> Signing<'a> {
     fn write(&self, statement: &Statement, sink: &mut dyn SectionSink) -> Result<Log> {
         // Signed last: the hash of the content covers the sections before this one.
         let log = self.append(statement)?;
-        let bytes = log.encode().map_err(|error| self.failed(error))?;
+        let encoded = match statement.delta_root {
+            // The base has the leaves before. Whole logs in each of many deltas would take space
+            // in the square of the versions.
+            Some(_) => log.encode_delta(),
+            None => log.encode(),
+        };
+        let bytes = encoded.map_err(|error| self.failed(error))?;
         sink.put(CHECKPOINT, &[&bytes])?;
         Ok(log)
     }

@@ -6,8 +6,7 @@ use papir_checkpoint::Log;
 
 use crate::delta::delta_file;
 use crate::error::{Error, Result};
-use crate::file::{CHECKPOINT, Sections, map};
-use crate::snapshot::{Sign, Snapshot};
+use crate::snapshot::{Sign, Snapshot, delta_log_in, log_in};
 
 /// The newest log of a database: in its delta or, without a delta, in the file. `None` if the
 /// database is not signed. Verifies the checksums of metadata and logs only.
@@ -22,30 +21,11 @@ pub fn stored_log(path: &Path) -> Result<Option<Log>> {
     // A delta has a leaf of its own, after that of its base.
     let delta = delta_file(path, Snapshot::version_in(path)?)?;
     let newer = if delta.exists() {
-        log_in(&delta)?
+        delta_log_in(&delta, &log)?
     } else {
         None
     };
     Ok(Some(newer.unwrap_or(log)))
-}
-
-/// The log in a file; `None` if there is none.
-fn log_in(path: &Path) -> Result<Option<Log>> {
-    let sections = Sections::read(map(path)?).map_err(Error::of_snapshot(path))?;
-    sections
-        .verify_named(&[CHECKPOINT])
-        .map_err(Error::of_snapshot(path))?;
-    let Some(section) = sections.find(CHECKPOINT) else {
-        return Ok(None);
-    };
-
-    // Only this section was verified: the others may take minutes to read.
-    let bytes = sections
-        .blob(&section.name)
-        .map_err(Error::of_snapshot(path))?;
-    Log::decode(&bytes)
-        .map(Some)
-        .map_err(Error::of_checkpoint(path))
 }
 
 /// The log that the next version at `path` continues. Refuses a signed file without a key, except

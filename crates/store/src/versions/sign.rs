@@ -84,8 +84,13 @@ pub fn attach(
     // Verified before anything is written: an invalid cosignature would be served.
     cosigned(log.note(), witnesses).map_err(Error::of_checkpoint(file))?;
 
-    let bytes = log.encode().map_err(Error::of_checkpoint(file))?;
     let written = newest_file(file)?;
+    let encoded = match written == file {
+        true => log.encode(),
+        // The snapshot has the leaves before those of the delta.
+        false => log.encode_delta(),
+    };
+    let bytes = encoded.map_err(Error::of_checkpoint(file))?;
     rewrite(&written, rng.next_u64(), |_, sink| {
         Ok(sink.put(CHECKPOINT, &[&bytes])?)
     })?;
@@ -135,4 +140,66 @@ fn copy(sections: &Sections, sink: &mut dyn SectionSink) -> CoreResult<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_checkpoint::{Kind, SigningKey};
+    use papir_core::NoProgress;
+    use rand_core::SeedableRng;
+
+    use super::*;
+    use crate::{Build, BuildOptions, UpdateOptions, update_delta};
+
+    fn rng(seed: u8) -> chacha20::ChaCha20Rng {
+        chacha20::ChaCha20Rng::from_seed([seed; 32])
+    }
+
+    /// Publishes a change of one word as a delta.
+    fn publish(file: &Path, key: &Sign, row: &str) {
+        let changes = file.with_extension("changes.csv");
+        std::fs::write(&changes, format!("word,meaning\n{row}\n")).unwrap();
+        let options = UpdateOptions {
+            sign: Some(key.clone()),
+            ..UpdateOptions::new(file, changes)
+        };
+        update_delta(&options, None, &mut Run::new(&mut rng(2), &NoProgress))
+            .unwrap()
+            .unwrap();
+    }
+
+    /// Earlier releases wrote the whole log to the file of a delta.
+    #[test]
+    fn a_delta_with_a_whole_log_is_read_and_continued() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("words.csv");
+        std::fs::write(&source, "word,meaning\na,1\nb,2\n").unwrap();
+        let file = folder.path().join("words.pir");
+        let name = "example.org/owner".parse().unwrap();
+        let key = Sign::new(SigningKey::generate(name, Kind::Note, &mut rng(1)));
+        let options = BuildOptions {
+            key: Some("word".into()),
+            values: vec!["meaning".into()],
+            scheme: "simple".into(),
+            sign: Some(key.clone()),
+            ..BuildOptions::new(source, &file)
+        };
+        Build::new(&options)
+            .run(&mut Run::new(&mut rng(1), &NoProgress))
+            .unwrap();
+        publish(&file, &key, "a,3");
+
+        let log = stored_log(&file).unwrap().unwrap();
+        let delta = newest_file(&file).unwrap();
+        assert_ne!(delta, file);
+        let whole = log.encode().unwrap();
+        rewrite(&delta, 3, |_, sink| Ok(sink.put(CHECKPOINT, &[&whole])?)).unwrap();
+        assert_eq!(stored_log(&file).unwrap().unwrap(), log);
+
+        publish(&file, &key, "b,4");
+        let next = stored_log(&file).unwrap().unwrap();
+        assert_eq!((log.leaves().len(), next.leaves().len()), (2, 3));
+        assert_eq!(log.first_difference(&next), None);
+    }
 }

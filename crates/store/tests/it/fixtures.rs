@@ -15,7 +15,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use papir_checkpoint::{CERTIFICATE_FORMATS, LEAF_FORMATS, LOG_FORMATS, PROOF_FORMATS};
+use papir_checkpoint::{
+    CERTIFICATE_FORMATS, DELTA_LOG_FORMATS, LEAF_FORMATS, LOG_FORMATS, PROOF_FORMATS,
+};
 use papir_core::codec::Reader;
 use papir_core::envelope::{self, Kind};
 use papir_core::erased::{ErasedServer, ErasedSession};
@@ -272,6 +274,7 @@ fn the_page_lists_the_formats() {
     let of_checkpoints = [
         LEAF_FORMATS,
         LOG_FORMATS,
+        DELTA_LOG_FORMATS,
         PROOF_FORMATS,
         CERTIFICATE_FORMATS,
     ];

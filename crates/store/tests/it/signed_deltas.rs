@@ -1,13 +1,14 @@
 //! Deltas of signed and verifiable databases: each version is a leaf of one log.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use papir_checkpoint::{Kind, Leaf, Log, SigningKey, cosign};
 use papir_core::{NoProgress, Progress, Run};
 use papir_lookup::Wanted;
 use papir_store::{
-    BuildOptions, DeltaReport, Error, MergeOptions, Sign, UpdateOptions, UpdateReport, Way, attach,
-    merge, stored_log, update_delta,
+    BuildOptions, Delta, DeltaReport, Error, MergeOptions, OpenOptions, Sign, Snapshot,
+    UpdateOptions, UpdateReport, Way, attach, merge, stored_log, update_delta,
 };
 
 use crate::common::{Meanwhile, Served, folder, fresh, keyed, options, rng, run, source};
@@ -242,6 +243,33 @@ fn cosignatures_of_a_delta_are_kept_with_it() {
         before.note().signatures().len() + 1
     );
     assert_eq!(Served::open(&file).word("word 1").as_deref(), Some("one"));
+}
+
+/// The leaves before those of a delta are in its snapshot, which may be a kept one.
+#[test]
+fn the_delta_of_a_kept_version_is_read_beside_it() {
+    let folder = folder();
+    let file = words(folder.path(), false);
+    let version = Snapshot::open(&file).unwrap().server.version();
+    publish(&file, "word,meaning\nword 1,one\n");
+    let before = log(&file, 2, None);
+    merge(
+        &MergeOptions {
+            keep: Some(1),
+            sign: Some(sign()),
+            ..MergeOptions::new(&file)
+        },
+        &mut Run::new(&mut fresh(), &NoProgress),
+    )
+    .unwrap();
+    log(&file, 3, Some(&before));
+
+    let options = OpenOptions::default();
+    let kept = Delta::of(&file, version, &options).unwrap().unwrap();
+    assert_eq!(kept.log, Some(before));
+
+    fs::remove_file(format!("{}.{version}", file.display())).unwrap();
+    assert!(Delta::of(&file, version, &options).is_err());
 }
 
 #[test]
