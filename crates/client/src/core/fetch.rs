@@ -6,7 +6,7 @@ use papir_core::{NotPrivate, Privacy, Terms, Version};
 use papir_lookup::delta::DeltaPart;
 use papir_lookup::prefilter::PrefilterSummary;
 use papir_lookup::{Bundle, Lookup, Root};
-use papir_protocol::{DatabaseInfo, DatabaseList, DeltaInfo, path};
+use papir_protocol::{DatabaseInfo, DatabaseList, DeltaInfo, code, path};
 
 use super::checkpoints::{OwnerTrust, ProvenCheckpoint, Verdict, wait_for_newer};
 use super::costs::Costs;
@@ -34,7 +34,7 @@ pub(crate) struct Fetched {
 /// The name of the database to use: the name in the settings, else in the address, else that of the
 /// service's only database.
 pub(crate) async fn choose(io: &Io, service: &Service, settings: &Settings) -> Result<String> {
-    // Also for a name that is given: a service with other databases is told from one that is away.
+    // Also for a name that is given: the error then has the names of the others.
     let list: DatabaseList = service.json(io, path::DATABASES).await?;
     let known = names(&list);
     let url = service.url(path::DATABASES);
@@ -47,6 +47,41 @@ pub(crate) async fn choose(io: &Io, service: &Service, settings: &Settings) -> R
             Ok([only]) => Ok(only.name),
             Err(_) => Err(Error::ChooseDatabase { url, known }),
         },
+    }
+}
+
+/// The name of a session's database, like [`choose`]. A given name is not looked for in the list,
+/// which is long where a service has many databases: the next request tells if it is unknown, and
+/// [`explain_unknown`] says so.
+pub(crate) async fn choose_for_session(
+    io: &Io,
+    service: &Service,
+    settings: &Settings,
+) -> Result<String> {
+    match service.named(settings) {
+        Some(name) => Ok(name.clone()),
+        None => choose(io, service, settings).await,
+    }
+}
+
+/// The error of the first requests for a session's database: if the service has none of the given
+/// name, [`Error::NoSuchDatabase`] with the names that it has.
+pub(crate) async fn explain_unknown(
+    io: &Io,
+    service: &Service,
+    settings: &Settings,
+    error: Error,
+) -> Error {
+    let is_unknown = error.code() == code::UNKNOWN_DATABASE && service.named(settings).is_some();
+    // Without the token that is held back, a service may refuse the list.
+    if !is_unknown || service.is_gate_closed() {
+        return error;
+    }
+
+    match choose(io, service, settings).await {
+        Err(explained @ Error::NoSuchDatabase { .. }) => explained,
+        // The database has appeared meanwhile, or there is no list.
+        _ => error,
     }
 }
 

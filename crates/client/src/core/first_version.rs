@@ -7,7 +7,7 @@ use papir_protocol::{DatabaseInfo, path};
 
 use super::checkpoints::{Keeping, OwnerTrust};
 use super::costs::Costs;
-use super::fetch::{Fetched, Origin, choose, fetch};
+use super::fetch::{Fetched, Origin, choose_for_session, fetch};
 use super::pins::{self, NamePin};
 use super::service::Service;
 use super::settings::{Pin, Settings};
@@ -48,7 +48,7 @@ pub(crate) async fn choose_database(
         trust.open_gate(io, service, named, settings).await?;
     }
 
-    let name = choose(io, service, settings).await?;
+    let name = choose_for_session(io, service, settings).await?;
     NamePin::of_service(io, service, settings)
         .check(&name)
         .await?;

@@ -11,7 +11,7 @@ use papir_protocol::{DatabaseInfo, code, path};
 
 use super::checkpoints::{Keeping, OwnerTrust};
 use super::costs::Costs;
-use super::fetch::{self, Fetched, Origin};
+use super::fetch::{self, Fetched, Origin, explain_unknown};
 use super::first_version::{
     ChosenDatabase, FirstVersion, MAX_CHANGES, choose_database, first_version,
 };
@@ -94,8 +94,15 @@ impl Session {
     }
 
     /// [`Session::open`], also of an unsigned database that several servers have.
-    pub(crate) async fn connect(io: &Io, service: Service, mut settings: Settings) -> Result<Self> {
+    pub(crate) async fn connect(io: &Io, service: Service, settings: Settings) -> Result<Self> {
         let service = service.of_session(&settings);
+        match Self::connect_to(io, service.clone(), settings.clone()).await {
+            Err(error) => Err(explain_unknown(io, &service, &settings, error).await),
+            connected => connected,
+        }
+    }
+
+    async fn connect_to(io: &Io, service: Service, mut settings: Settings) -> Result<Self> {
         let ChosenDatabase { name, mut trust } = choose_database(io, &service, &settings).await?;
         let mut costs = Costs::default();
         let FirstVersion { info, lookup, seen } =

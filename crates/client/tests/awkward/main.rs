@@ -87,7 +87,9 @@ fn a_service_below_a_path_is_found_with_and_without_slashes_at_the_end() {
             let url = format!("{}{end}", proxy.url);
             let found = look_up(&url, &single_try());
             assert_eq!(found.unwrap(), record(1, 3), "{name}: {end}");
-            assert_eq!(proxy.take().len(), 4, "{name}: {end}");
+            // Without a name the list is read as well.
+            let expected = if end.contains("table") { 3 } else { 4 };
+            assert_eq!(proxy.take().len(), expected, "{name}: {end}");
         }
     }
 }

@@ -68,6 +68,48 @@ fn a_lookup_fetches_the_public_part_once() {
     );
 }
 
+/// Settings of a session with the database of this name.
+fn named(name: &str) -> Settings {
+    Settings {
+        database: Some(name.to_owned()),
+        ..Settings::default()
+    }
+}
+
+#[test]
+fn a_session_that_knows_the_name_reads_no_list() {
+    let mut peer = Peer::new(simple(1));
+    let mut session = peer.open(named("table")).unwrap();
+    let events = peer.take();
+    assert_eq!(short(&events), ["GET ", "GET /public"]);
+    assert!(
+        matches!(&events[0], Event::Sent(call) if call.path == "/v1/databases/table"),
+        "{events:?}"
+    );
+    assert_eq!(get(&mut peer, &mut session, 7).unwrap(), record(1, 7));
+}
+
+#[test]
+fn a_name_that_the_service_does_not_have_is_refused_with_those_that_it_has() {
+    let mut peer = Peer::new(simple(1));
+    let error = peer.open(named("other")).err().unwrap();
+    let Error::NoSuchDatabase { name, known, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!((name.as_str(), known.as_str()), ("other", "`table`"));
+
+    // The list is read only then.
+    let paths: Vec<_> = peer
+        .take()
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Sent(call) => Some(call.path),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(paths, ["/v1/databases/other", "/v1/databases"]);
+}
+
 #[test]
 fn a_new_version_is_fetched_and_queried_with_fresh_queries() {
     let (mut peer, mut session) = open(1);

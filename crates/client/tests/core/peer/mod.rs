@@ -275,6 +275,7 @@ impl Peer {
                 },
             ),
             (Method::Get, ["table"]) => json(200, &self.info()),
+            (Method::Get, [_]) => refusal(404, code::UNKNOWN_DATABASE),
             (Method::Get, ["table", "checkpoint", "proof"]) => self.proof(),
             (Method::Get, ["table", "public"]) => self.public(call),
             (Method::Get, ["table", "prefilter"]) => self.prefilter(),
