@@ -227,6 +227,40 @@ fn depir_answers_by_tables() {
     fails_with(&["serve", "--check-config", &out], &["damaged"]);
 }
 
+/// Tables at the paper's points are longer, and answer what the others answer.
+#[test]
+fn depir_answers_at_the_papers_points() {
+    let folder = Folder::new();
+    let source = two_digits(&folder);
+    let on_lines = folder.path("lines.papir");
+    let out = folder.path("n.papir");
+    let tables = ["--scheme", "depir", "--tabulated", "2", "--steps", "two"];
+    succeeds(&[&build_numbers(&source, &on_lines)[..], &tables].concat());
+    let build = [&build_numbers(&source, &out)[..], &tables].concat();
+    succeeds(&[&build[..], &["--paper-points"]].concat());
+
+    let of_paper = "the paper's points";
+    assert!(succeeds(&["inspect", &out]).contains(of_paper));
+    assert!(!succeeds(&["inspect", &on_lines]).contains(of_paper));
+    let bytes = |path: &str| fs::metadata(path).unwrap().len();
+    assert!(bytes(&out) > bytes(&on_lines));
+
+    let service = Service::start(&[&out], &[]);
+    let numbers = folder.write("many.txt", "3\n19\n0\n");
+    let (found, _) = batch(&service, &numbers);
+    let values: Vec<_> = found
+        .iter()
+        .map(|line| line["value"].as_str().unwrap())
+        .collect();
+    assert_eq!(values, ["13", "29", "10"]);
+    drop(service);
+
+    // An update keeps the points.
+    let changes = folder.write("changes.csv", "index,value\n3,zz\n");
+    succeeds(&["update", &out, "--from", &changes]);
+    assert!(succeeds(&["inspect", &out]).contains(of_paper));
+}
+
 #[test]
 fn options_of_tables_are_refused_where_nothing_is_tabulated() {
     let folder = Folder::new();
@@ -240,6 +274,7 @@ fn options_of_tables_are_refused_where_nothing_is_tabulated() {
     refused(&["--tabulated", "some"], &["a number, or all"]);
     refused(&["--tabulated", "1", "--goal", "balanced"], &["--goal"]);
     refused(&["--tables", &folder.path("tables")], &["--tabulated"]);
+    refused(&["--paper-points"], &["--tabulated"]);
     fails_with(
         &[&build[..], &["--tabulated", "all"]].concat(),
         &["inspire", "no tables of values"],

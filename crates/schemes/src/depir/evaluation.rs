@@ -157,7 +157,12 @@ impl Tabulation {
             Steps::Two => "two steps".to_owned(),
             Steps::Mixture(count) => format!("{count} primes looked up"),
         };
-        format!("tables of {} variables, {steps}", self.tabulated)
+        let label = format!("tables of {} variables, {steps}", self.tabulated);
+
+        match self.points {
+            Points::OnLines => label,
+            Points::OfPaper => format!("{label}, the paper's points"),
+        }
     }
 
     pub(super) fn encode(self, writer: &mut Writer) {

@@ -128,6 +128,10 @@ pub(crate) struct Arguments {
     /// while the others are reduced again [default: the fewest look-ups in tables of 10 GiB].
     #[arg(long, value_name = "one|two|N", requires = "tabulated")]
     steps: Option<Steps>,
+    /// Evaluate the tables at the points of the paper's Algorithm 4, for a comparison, instead of
+    /// those on lines, whose tables are shorter. Answers are the same.
+    #[arg(long, requires = "tabulated")]
+    paper_points: bool,
     /// Keep finished tables in this folder, from which an interrupted build continues. It is yours
     /// to delete.
     #[arg(long, value_name = "FOLDER", requires = "tabulated")]
@@ -351,10 +355,16 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
 
 /// The evaluation tables of depir, if the arguments request them.
 fn tables(arguments: &Arguments) -> Option<Tables> {
+    let points = if arguments.paper_points {
+        Points::OfPaper
+    } else {
+        Points::OnLines
+    };
+
     arguments.tabulated.map(|tabulated| Tables {
         tabulated,
         steps: arguments.steps,
-        points: Points::OnLines,
+        points,
     })
 }
 
