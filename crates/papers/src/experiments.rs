@@ -50,7 +50,7 @@ pub struct NamedExperiment {
 pub const ALL: &[NamedExperiment] = &[
     NamedExperiment {
         name: "packing",
-        what: "Table 5 of InsPIRe: 2^12 LWE encryptions by InspiRING, PartialInspiRING and CDKS",
+        what: "Table 5 of InsPIRe: 2^12 LWE encryptions by InspiRING and CDKS, with the gadgets of the paper and of papir",
         experiment: Experiment::Packing {
             ciphertexts: 1 << 12,
         },

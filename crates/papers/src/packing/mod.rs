@@ -1,5 +1,9 @@
 //! Benchmark of ring packing (InsPIRe, Table 5): LWE encryptions packed by each [`RingPacking`].
+//!
+//! The paper's columns have exact gadgets, and so do the columns of papir beside them. papir's
+//! schemes use approximate ones (appendix G.1), which have columns of their own.
 
+mod columns;
 mod quoted;
 
 use std::time::Instant;
@@ -8,12 +12,12 @@ use getrandom::SysRng;
 use papir_core::Progress;
 use papir_kernels::Backend;
 use papir_kernels::bits::packed_len;
-use papir_lattice::gadget::{Gadget, GadgetParams};
+use papir_lattice::gadget::Gadget;
 use papir_lattice::noise::Setting;
 use papir_lattice::packing::cdks::Cdks;
 use papir_lattice::packing::inspiring::{Inspiring, PartialInspiring};
 use papir_lattice::packing::{Bodies, LweMasks, Packing, Preprocessed, RingPacking, RoundedKey};
-use papir_lattice::params::{Literal, RlweParams};
+use papir_lattice::params::RlweParams;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::secret::SecretKey;
 use papir_measure::clock::median;
@@ -27,86 +31,16 @@ use serde::Serialize;
 
 pub use quoted::{Printed, Quoted};
 
+use columns::{
+    CDKS, DEGREE, EXACT_INSPIRING, EXACT_SMALL_INSPIRING, INSPIRING, PARTIAL, PackingColumn,
+    SMALL_INSPIRING,
+};
+
 use crate::{Error, Result};
 use papir_plan::units::bytes as display;
 
 /// Maximum number of encryptions: 2¹⁶, whose CDKS digits fill 3 GiB.
 const MAX_CIPHERTEXTS: usize = 1 << 16;
-/// d of the default ring; a multiple of every capacity.
-const DEGREE: usize = Literal::DEFAULT.degree;
-/// The second parameter set of section 7.4: d = 1024, q ≈ 2^27.8, σ = 6.4.
-const SMALL_RING: Literal = Literal {
-    degree: 1024,
-    primes: [12_289, 18_433],
-    sigma: 6.4,
-};
-
-/// One column of the table.
-#[derive(Clone, Copy, Debug)]
-struct PackingColumn {
-    name: &'static str,
-    ring: Literal,
-    gadget: GadgetParams,
-    /// Bits of a message.
-    plaintext_bits: u32,
-    /// LWE encryptions per pack.
-    capacity: usize,
-    /// Its row in the paper's Table 5.
-    paper: Option<&'static str>,
-}
-
-/// Two digits of 19 bits, with 18 low bits dropped (appendix G.1).
-const APPROXIMATE: GadgetParams = GadgetParams {
-    levels: 2,
-    log_base: 19,
-    drop: 18,
-};
-/// Three digits of 19 bits, as in YPIR.
-const EXACT: GadgetParams = GadgetParams {
-    levels: 3,
-    log_base: 19,
-    drop: 0,
-};
-/// Five digits of 5 bits, with three bits dropped.
-const SMALL: GadgetParams = GadgetParams {
-    levels: 5,
-    log_base: 5,
-    drop: 3,
-};
-
-const INSPIRING: PackingColumn = PackingColumn {
-    name: "InspiRING",
-    ring: Literal::DEFAULT,
-    gadget: APPROXIMATE,
-    plaintext_bits: 15,
-    capacity: DEGREE,
-    paper: Some("InspiRING (11, 56, 15)"),
-};
-const PARTIAL: PackingColumn = PackingColumn {
-    name: "PartialInspiRING",
-    capacity: DEGREE / 2,
-    paper: None,
-    ..INSPIRING
-};
-const CDKS: PackingColumn = PackingColumn {
-    name: "CDKS",
-    gadget: EXACT,
-    paper: Some("CDKS"),
-    ..INSPIRING
-};
-const SMALL_INSPIRING: PackingColumn = PackingColumn {
-    name: "InspiRING, d = 1024",
-    ring: SMALL_RING,
-    gadget: SMALL,
-    plaintext_bits: 6,
-    capacity: SMALL_RING.degree,
-    paper: Some("InspiRING (10, 28, 6)"),
-};
-
-/// A note on the gadgets, which differ from the paper's: keys and times depend on them as well as
-/// on the methods.
-const GADGETS: &str = "InspiRING has papir's gadgets: 2 digits of 19 bits without the 18 low bits, and in the small ring 5 of 5 bits without 3. The paper's are exact: 3 digits of 19 bits, and 8 of 4 bits. CDKS has the exact ones of the paper; papir's schemes with CDKS drop low bits, too, and have shorter keys.";
-
 /// The row of Table 5 that papir does not implement.
 const HINTLESS: &str = "HintlessPIR";
 
@@ -142,6 +76,10 @@ pub struct Measured {
     pub modulus_log2: f64,
     /// Number of gadget digits.
     pub levels: usize,
+    /// Bits of a digit.
+    pub log_base: u32,
+    /// Low bits that the gadget drops; zero for an exact one, as in the paper's columns.
+    pub drop: u32,
     /// Bytes of a client's key.
     pub key_bytes: u64,
     /// Bytes of the packed encryptions modulo q: d coefficients of a mask, `capacity` of a body.
@@ -185,24 +123,20 @@ pub fn measure(
 
     // One after the other, so that the methods do not share memory and caches.
     let packings = effort.pool()?.install(|| -> Result<Vec<Measured>> {
+        let runs = effort.runs;
+
         Ok(vec![
             // In the order of the table: the test and the report take them by place.
-            PackingCase::<Inspiring>::new(INSPIRING)?.measure(
+            PackingCase::<Inspiring>::new(EXACT_INSPIRING)?.measure(ciphertexts, runs, progress)?,
+            PackingCase::<Cdks>::new(CDKS)?.measure(ciphertexts, runs, progress)?,
+            PackingCase::<Inspiring>::new(EXACT_SMALL_INSPIRING)?.measure(
                 ciphertexts,
-                effort.runs,
+                runs,
                 progress,
             )?,
-            PackingCase::<PartialInspiring>::new(PARTIAL)?.measure(
-                ciphertexts,
-                effort.runs,
-                progress,
-            )?,
-            PackingCase::<Cdks>::new(CDKS)?.measure(ciphertexts, effort.runs, progress)?,
-            PackingCase::<Inspiring>::new(SMALL_INSPIRING)?.measure(
-                ciphertexts,
-                effort.runs,
-                progress,
-            )?,
+            PackingCase::<Inspiring>::new(INSPIRING)?.measure(ciphertexts, runs, progress)?,
+            PackingCase::<PartialInspiring>::new(PARTIAL)?.measure(ciphertexts, runs, progress)?,
+            PackingCase::<Inspiring>::new(SMALL_INSPIRING)?.measure(ciphertexts, runs, progress)?,
         ])
     })?;
 
@@ -337,6 +271,8 @@ impl<P: RingPacking> PackingCase<P> {
             capacity: self.column.capacity,
             modulus_log2: (modulus as f64).log2(),
             levels: self.column.gadget.levels,
+            log_base: self.column.gadget.log_base,
+            drop: self.column.gadget.drop,
             key_bytes: packed_len(self.packing.shape().words(), key_bits) as u64,
             packed_bytes: packed_len(packs * (d + self.column.capacity), bits) as u64,
             offline_s,
@@ -535,8 +471,15 @@ type MethodRow = (&'static str, fn(&Measured) -> String);
 
 const ROWS: &[MethodRow] = &[
     ("packing", |m| m.name.to_owned()),
-    ("log2 d, log2 q, digits", |m| {
-        format!("{}, {:.1}, {}", m.degree.ilog2(), m.modulus_log2, m.levels)
+    ("log2 d, log2 q", |m| {
+        format!("{}, {:.1}", m.degree.ilog2(), m.modulus_log2)
+    }),
+    ("gadget", |m| match m.drop {
+        0 => "exact".to_owned(),
+        drop => format!("{drop} bits dropped"),
+    }),
+    ("  digits", |m| {
+        format!("{} of {} bits", m.levels, m.log_base)
     }),
     ("encryptions per pack", |m| m.capacity.to_string()),
     ("client's key", |m| display(m.key_bytes)),
@@ -596,7 +539,7 @@ impl PackingReport {
             lines.push(title.chain(self.packings.iter().map(cell)).collect());
         }
         write_columns(out, &lines)?;
-        writeln!(out, "{GADGETS}")?;
+        writeln!(out, "{}", columns::GADGETS)?;
 
         for Quoted {
             name,
@@ -634,11 +577,12 @@ mod tests {
     #[test]
     fn inspiring_has_less_noise_and_smaller_keys_than_cdks() {
         let report = measure(DEGREE, Effort::alone(1, 1), &NoProgress).unwrap();
-        let [full, partial, cdks, small] = &report.packings[..] else {
-            unreachable!("four packings");
+        let [exact, cdks, small_exact, full, partial, small] = &report.packings[..] else {
+            unreachable!("six packings");
         };
 
-        let apart = cdks.noise_log2 - full.noise_log2;
+        // Both have three digits of 19 bits.
+        let apart = cdks.noise_log2 - exact.noise_log2;
         assert!((4.0..5.5).contains(&apart), "{apart} bits apart");
 
         // Coefficients of 55 bits, and of 27 in the small ring.
@@ -646,7 +590,16 @@ mod tests {
             (full.key_bytes, partial.key_bytes),
             (4 * 14_080, 2 * 14_080)
         );
-        assert_eq!((cdks.key_bytes, small.key_bytes), (33 * 14_080, 10 * 3456));
+        assert_eq!((cdks.key_bytes, exact.key_bytes), (33 * 14_080, 6 * 14_080));
+        assert_eq!(
+            (small.key_bytes, small_exact.key_bytes),
+            (10 * 3456, 16 * 3456)
+        );
+
+        // The paper's figures are beside gadgets like its own.
+        for packing in &report.packings {
+            assert_eq!(packing.paper.is_some(), packing.drop == 0, "{packing:?}");
+        }
 
         for packing in &report.packings {
             let measured = packing.noise_log2;
@@ -663,6 +616,13 @@ mod tests {
         let mut out = Vec::new();
         report.write_table(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert!(text.contains("The paper's are exact: 3 digits"), "{text}");
+        for words in [
+            "exact",
+            "8 of 4 bits",
+            "18 bits dropped",
+            "the paper's gadgets",
+        ] {
+            assert!(text.contains(words), "{words} is not in {text}");
+        }
     }
 }
