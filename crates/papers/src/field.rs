@@ -24,7 +24,8 @@ pub fn printed(shape: Shape) -> Result<Vec<PrintedRow>> {
             if (block.entries, block.entry_bits) != (shape.records(), shape.record_bits()) {
                 continue;
             }
-            printed.extend(block.published.iter().map(|row| PrintedRow {
+            let rows = block.published.iter().filter(|row| !row.repeated);
+            printed.extend(rows.map(|row| PrintedRow {
                 table: table.what.split(':').next().unwrap_or(table.what),
                 scheme: row.scheme,
                 total_kib: row.total_kb,

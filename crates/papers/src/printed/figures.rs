@@ -86,15 +86,22 @@ impl<'a> RowFigures<'a> {
         }
     }
 
-    /// The figure of the column with this meaning, in this unit; `None` without such a column.
+    /// The figure of the column with this meaning, in this unit; `None` without such a column, and
+    /// for a cell that the paper leaves out.
     ///
     /// # Errors
     /// The errors of [`RowFigures::number`].
     pub fn role(&self, role: Role, unit: &str) -> Result<Option<f64>, DataFault> {
         let mut columns = self.table.columns.iter();
-        match columns.find(|column| column.role == Some(role)) {
-            Some(column) => self.number(&column.column, unit).map(Some),
-            None => Ok(None),
+        let Some(index) = columns.position(|column| column.role == Some(role)) else {
+            return Ok(None);
+        };
+
+        match &self.row.cells[index] {
+            PrintedCell::Text(text) if text == "-" => Ok(None),
+            _ => self
+                .number(&self.table.columns[index].column, unit)
+                .map(Some),
         }
     }
 

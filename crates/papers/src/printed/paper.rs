@@ -75,6 +75,8 @@ pub struct PaperColumn {
 pub enum Role {
     /// The time of preparing the database.
     Offline,
+    /// Bytes that are stored for a client or, in a table of clients that store hints, by it.
+    State,
     /// Bytes of a client's keys.
     Keys,
     /// Bytes of a query.
@@ -117,6 +119,8 @@ pub struct PaperRow {
     pub cells: Vec<PrintedCell>,
     /// papir's configuration to compare with; `None` if it has no comparable scheme.
     pub papir: Option<PaperConfiguration>,
+    /// Another configuration to compare with, which has a row of its own.
+    pub also: Option<PaperConfiguration>,
     /// The figures that replace misprints, by column.
     #[serde(default)]
     pub corrected: BTreeMap<String, PrintedCell>,
@@ -144,6 +148,8 @@ pub struct PaperConfiguration {
     pub words: Option<u64>,
     /// The goal that chooses the parameters, if N/t is not fixed.
     pub goal: Option<String>,
+    /// The bits of a registered client's key in one plaintext, if they are fixed.
+    pub key_bits: Option<usize>,
     /// True if clients hold their tickets in advance.
     #[serde(default)]
     pub hold: bool,

@@ -75,8 +75,12 @@ pub struct Published {
     pub scheme: &'static str,
     /// papir's scheme and parameters for this row; `None` if it has no comparable scheme.
     pub ours: Option<Ours>,
+    /// True if the row before has the same figures, beside another configuration of papir.
+    pub repeated: bool,
     /// Offline seconds, if printed.
     pub offline_s: Option<f64>,
+    /// KB that are stored for a client or by it, if printed.
+    pub state_kb: Option<f64>,
     /// Keys, query and download in KB of 1024 bytes, if printed.
     pub kb: Option<[f64; 3]>,
     /// Their sum.

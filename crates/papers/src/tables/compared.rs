@@ -69,8 +69,19 @@ fn block(
     database: &'static PaperDatabase,
     parts: &'static [&'static str],
 ) -> Result<Block, DataFault> {
-    let rows = database.rows.iter().map(|row| published(table, row));
-    let published: Vec<Published> = rows.collect::<Result<_, DataFault>>()?;
+    let mut rows = Vec::with_capacity(database.rows.len());
+    for row in &database.rows {
+        let first = published(table, row)?;
+        rows.push(first);
+
+        if let Some(also) = &row.also {
+            rows.push(Published {
+                ours: Some(ours(also)?),
+                repeated: true,
+                ..first
+            });
+        }
+    }
 
     Ok(Block {
         database: &database.database,
@@ -78,7 +89,7 @@ fn block(
         entries: database.entries,
         entry_bits: database.entry_bits,
         parts,
-        published: published.leak(),
+        published: rows.leak(),
     })
 }
 
@@ -100,7 +111,9 @@ fn published(table: &'static PaperTable, row: &'static PaperRow) -> Result<Publi
     Ok(Published {
         scheme: row.scheme.as_deref().unwrap_or(&row.row),
         ours: row.papir.as_ref().map(ours).transpose()?,
+        repeated: false,
         offline_s: figures.role(Role::Offline, "s")?,
+        state_kb: figures.role(Role::State, "KB")?,
         kb,
         total_kb: total.ok_or_else(|| without(table, "a total"))?,
         server_ms: server.ok_or_else(|| without(table, "a server time"))?,
@@ -126,7 +139,7 @@ fn ours(configuration: &'static PaperConfiguration) -> Result<Ours, DataFault> {
                 let place = format!("the parameters of {}", configuration.scheme);
                 DataFault::new(place, format!("N/t or a goal ({error})"))
             })?;
-            chosen(goal, configuration.hold)
+            chosen(goal, configuration)
         }
     };
 
@@ -136,14 +149,16 @@ fn ours(configuration: &'static PaperConfiguration) -> Result<Ours, DataFault> {
     })
 }
 
-/// Parameters by a goal, for clients that hold tickets or not.
-fn chosen(goal: Goal, hold: bool) -> Choice {
-    if !hold {
+/// Parameters by a goal; of registered clients, with the options that the configuration fixes.
+fn chosen(goal: Goal, configuration: &PaperConfiguration) -> Choice {
+    let PaperConfiguration { key_bits, hold, .. } = *configuration;
+    if key_bits.is_none() && !hold {
         return Choice::Goal(goal);
     }
+
     Choice::Registered {
         goal,
-        key_bits: None,
+        key_bits,
         hold,
     }
 }

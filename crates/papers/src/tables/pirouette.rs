@@ -209,7 +209,9 @@ fn published(scheme: &'static str, kb: [f64; 3], server_ms: f64) -> Published {
     Published {
         scheme,
         ours: None,
+        repeated: false,
         offline_s: None,
+        state_kb: None,
         kb: Some(kb),
         total_kb: keys + query + response,
         server_ms,

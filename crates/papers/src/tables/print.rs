@@ -8,7 +8,7 @@ use papir_measure::report::{titles, write_rows};
 use super::{TableReport, TableRow, print_scaling};
 use crate::Result;
 
-const HEADER: [&str; 23] = [
+const HEADER: [&str; 24] = [
     "database",
     "entry",
     "scheme",
@@ -29,6 +29,7 @@ const HEADER: [&str; 23] = [
     "papir",
     "query ms",
     "ticket s",
+    "state KiB, paper",
     "ticket KiB",
     "client precomp. s",
     "papir's figures",
@@ -114,6 +115,14 @@ impl TableReport {
     }
 }
 
+/// Formats a figure of the paper as printed, or a dash for `None`. Sums and converted units are
+/// rounded to two decimals.
+fn printed(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| {
+        ((100.0 * value).round() / 100.0).to_string()
+    })
+}
+
 /// Formats a number, or a dash for `None`.
 fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.decimals$}"))
@@ -147,7 +156,7 @@ impl TableRow {
             self.entry.to_owned(),
             self.scheme.to_owned(),
             self.configuration.clone().unwrap_or("-".to_owned()),
-            number(Some(self.paper_total_kb), 0),
+            printed(Some(self.paper_total_kb)),
             of(|cost| Some(cost.total_kib), 1),
             of(|cost| Some(kib(cost.keys_bytes)), 1),
             of(|cost| Some(kib(cost.query_bytes)), 1),
@@ -155,14 +164,15 @@ impl TableRow {
             of(|cost| Some(kib(cost.hint_bytes)), 1),
             of(|cost| Some(kib(cost.ahead_bytes)), 1),
             of(|cost| Some(cost.total_kb), 1),
-            number(Some(self.paper_server_ms), 0),
+            printed(Some(self.paper_server_ms)),
             of(|cost| cost.server_ms, 1),
             of(|cost| cost.ahead_ms, 1),
             of(|cost| cost.reads, 2),
-            number(self.paper_offline_s, 0),
+            printed(self.paper_offline_s),
             of(|cost| cost.offline_s, 1),
             of(|cost| cost.query_ms, 1),
             of(|cost| cost.ticket_s, 1),
+            printed(self.paper_state_kb),
             of(|cost| cost.ticket_bytes.map(kib), 1),
             of(|cost| cost.client_cold_s, 1),
             self.papir.label().to_owned(),

@@ -39,6 +39,8 @@ pub struct TableRow {
     pub paper_stages: Stages,
     /// The paper's offline seconds.
     pub paper_offline_s: Option<f64>,
+    /// The paper's KB of state for a client.
+    pub paper_state_kb: Option<f64>,
     /// papir's result.
     pub papir: Status,
     /// Times on several threads, if the table compares numbers of cores.
@@ -160,6 +162,7 @@ impl<'a> Bench<'a> {
             paper_server_ms: published.server_ms,
             paper_stages: Stages(parts.collect()),
             paper_offline_s: published.offline_s,
+            paper_state_kb: published.state_kb,
             papir,
             scaled: self.scaled(block, published)?,
         })

@@ -6,3 +6,5 @@ mod depir;
 mod field;
 mod printed;
 mod tables;
+mod unchanged;
+mod xml;
