@@ -216,13 +216,22 @@ impl Optimization {
             steps.to_owned(),
             self.name.to_owned(),
             self.variables.to_string(),
-            scientific(printed.number("Queries", "")?),
+            printed_count(printed, "Queries")?,
             scientific(estimate.lookups),
             scientific_or_dash(exact.map(|count| count.lookups)),
-            scientific(printed.number("Entries", "")?),
+            printed_count(printed, "Entries")?,
             scientific(estimate.entries),
             scientific_or_dash(exact.map(|count| count.entries)),
         ])
+    }
+}
+
+/// A printed number, or a bound with its sign.
+fn printed_count(figures: RowFigures<'_>, column: &str) -> Result<String> {
+    // Only bounds are words in the file, since a number has no place for the sign.
+    match figures.text(column) {
+        Ok(bound) => Ok(bound.to_owned()),
+        Err(_) => Ok(scientific(figures.number(column, "")?)),
     }
 }
 
@@ -281,8 +290,10 @@ struct Published {
     modulus_bits: f64,
     /// MB up, MB down.
     megabytes: [f64; 2],
-    /// GB of memory and of disk.
-    gigabytes: [f64; 2],
+    /// GB of memory.
+    memory_gb: f64,
+    /// TB of disk.
+    disk_tb: f64,
     preprocess_s: f64,
     runtime_s: f64,
     amortized_ms: f64,
@@ -310,11 +321,8 @@ fn published_sets() -> Result<Vec<Published>> {
                 figures.number("Query", "MB")?,
                 figures.number("Reply", "MB")?,
             ],
-            gigabytes: [
-                figures.number("RAM", "GB")?,
-                // Units of 1000, as disks have them.
-                1e3 * figures.number("Disk", "TB")?,
-            ],
+            memory_gb: figures.number("RAM", "GB")?,
+            disk_tb: figures.number("Disk", "TB")?,
             preprocess_s: figures.number("Preprocessing", "s")?,
             runtime_s: figures.number("Runtime", "s")?,
             amortized_ms: figures.number("Amortized", "ms")?,
@@ -333,13 +341,14 @@ impl Published {
             self.records.to_string(),
             self.polynomial[1].to_string(),
             self.polynomial[0].to_string(),
-            format!("{:.0}", self.modulus_bits),
-            format!("{up:.1}"),
-            format!("{down:.1}"),
-            bytes(1e9 * self.gigabytes.iter().sum::<f64>()),
-            format!("{:.1}", self.preprocess_s),
-            format!("{:.0}", self.runtime_s),
-            format!("{:.3}", self.amortized_ms),
+            self.modulus_bits.to_string(),
+            up.to_string(),
+            down.to_string(),
+            format!("{} GB + {} TB", self.memory_gb, self.disk_tb),
+            // Printed in hours, of which a conversion keeps no other decimals.
+            format!("{:.0}", self.preprocess_s),
+            self.runtime_s.to_string(),
+            self.amortized_ms.to_string(),
         ]
     }
 }
@@ -501,7 +510,7 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Sh
     let mut notes = titles(&[
         "The paper's times are for 16 threads; those of medium and large are its own extrapolations. Its preprocessing of tiny was 14 CPU-days as coded.",
         "Its modulus of 804 bits for small does not decrypt, its 1817 bits at n = 2^16 give 123 bits of security, and its rings of degree 2^16 have 2^15 slots, not 2^16.",
-        "Storage of papir's rows is computed, in all of them: the coefficients of f, in four bytes each.",
+        "Storage of papir's rows is computed, in all of them: the coefficients of f, in four bytes each. The paper's is memory and disk.",
         "papir's medium and large are secure rings for the same numbers of records, predicted at the rate measured for small. papir-papers depir --set medium measures medium.",
         RATES,
     ]);
