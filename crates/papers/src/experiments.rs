@@ -66,7 +66,7 @@ pub const ALL: &[NamedExperiment] = &[
     },
     NamedExperiment {
         name: "pirouette-phase0",
-        what: "Pirouette's phase 0 as printed (Algorithms 1 to 3, LWE to RGSW, selector tree) beside papir's, 20 bits",
+        what: "Figure 3 of Pirouette, which has no numbers: phase 0 as printed (Algorithms 1 to 3, LWE to RGSW, selector tree) beside papir's, 20 bits",
         experiment: Experiment::Phase0(Phase0Config::FULL),
         tiny: Experiment::Phase0(Phase0Config::TINY),
     },

@@ -1,5 +1,7 @@
 //! Benchmark of Pirouette's phase 0 under papir's keys.
 //!
+//! The paper's Figure 3 breaks its phase 0 down, as a drawing without numbers.
+//!
 //! The phase 0 of papir is measured beside the paper's, under the same keys and papir's parameters
 //! ([`papir_schemes::pirouette::trial`] gives the reasons). Each run encrypts a fresh index, and
 //! the index is read back from what each variant computed.
@@ -397,7 +399,7 @@ impl Phase0Report {
         } = self;
         writeln!(
             out,
-            "Pirouette's phase 0 for an index of {index_bits} bits; threads: {threads}, {backend}"
+            "Pirouette's phase 0 for an index of {index_bits} bits; threads: {threads}, {backend}; the paper draws its own in Figure 3, without numbers"
         )?;
 
         let first = std::iter::once(String::new())

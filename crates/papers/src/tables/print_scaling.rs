@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use papir_core::{envelope, short};
 use papir_measure::report::{titles, write_rows};
 
 use super::scaling::{How, SMALLEST, Scaled};
@@ -60,10 +61,19 @@ pub(super) fn write(out: &mut dyn Write, rows: &[TableRow]) -> Result<()> {
 
     writeln!(
         out,
-        "\nQuery bytes without envelopes, and how many times Pirouette's they are (Table 7)"
+        "\nQuery bytes alone, and how many times Pirouette's they are (Table 7); then papir's on the wire, to which HTTP adds its headers"
     )?;
 
-    let header = titles(&["database", "scheme", "paper", "factor", "papir", "factor"]);
+    let header = titles(&[
+        "database",
+        "scheme",
+        "paper",
+        "factor",
+        "papir",
+        "factor",
+        "in a short message",
+        "in an envelope",
+    ]);
     // The others are Pirouette's own, and those on several cores, which send the same queries.
     let queries = scaled
         .iter()
@@ -167,9 +177,16 @@ fn query_cells(line: ScalingRow<'_>, all: &[ScalingRow<'_>]) -> Vec<String> {
         scaled
             .paper_reduction
             .map_or("-".to_owned(), |factor| format!("{factor}x")),
-        scaled
-            .query_bytes
-            .map_or("-".to_owned(), |bytes| format!("{bytes} B")),
+        sent(scaled.query_bytes, 0),
         ratio(query_bytes, smallest_bytes),
+        sent(scaled.query_bytes, short::OVERHEAD),
+        sent(scaled.query_bytes, envelope::OVERHEAD),
     ]
+}
+
+/// The bytes of a query with those around it, or a dash.
+fn sent(query_bytes: Option<u64>, around: usize) -> String {
+    query_bytes.map_or("-".to_owned(), |bytes| {
+        format!("{} B", bytes + around as u64)
+    })
 }

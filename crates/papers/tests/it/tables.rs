@@ -527,6 +527,9 @@ fn times_on_the_threads_of_this_machine_are_measured() {
         "4x",
         "Threads and throughput (Tables 5 and 6)",
         "phase 0 on 32 cores",
+        "in a short message",
+        "40 B",
+        "68 B",
     ] {
         assert!(text.contains(words), "{words} is not in {text}");
     }
