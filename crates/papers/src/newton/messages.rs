@@ -1,6 +1,8 @@
 //! Message lengths (NewtonPIR, Table 4, Figures 3 and 4).
 
-use papir_core::scheme::Parameters;
+use papir_core::Shape;
+use papir_research::newton::Symmetric;
+use papir_research::newton::params::NewtonParams;
 use serde::Serialize;
 
 use super::setting::params;
@@ -10,11 +12,8 @@ use papir_plan::units::bytes as display;
 
 /// Bytes of an entry of Table 4 and Figure 3.
 const ENTRY_BYTES: u64 = 256;
-/// log₂ of the number of entries of Table 4.
+/// log₂ of the number of entries of Table 4 and Figure 4.
 const LOG_ENTRIES: u32 = 20;
-/// log₂ of the number of entries of Figure 4. The paper has more, but papir does not support as
-/// many long entries. Message lengths do not depend on the number.
-const LOG_LONG_ENTRIES: u32 = 18;
 
 /// Another scheme in Table 4: 2²⁰ entries of 256 bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -84,18 +83,21 @@ pub struct Messages {
     pub log_records: u32,
     /// Bytes per entry.
     pub entry_bytes: u64,
-    /// Bytes of a query; null if papir does not support the number of records.
-    pub query_bytes: Option<u64>,
+    /// True if papir has no database of as many records: the lengths follow from the length of an
+    /// entry alone.
+    pub lengths_only: bool,
+    /// Bytes of a query.
+    pub query_bytes: u64,
     /// Bytes of an answer.
-    pub answer_bytes: Option<u64>,
+    pub answer_bytes: u64,
     /// Length of an entry divided by the length of the answer.
-    pub rate: Option<f64>,
+    pub rate: f64,
     /// The paper's query, answer and rate in KB, if printed.
     pub paper: Option<[f64; 3]>,
 }
 
 /// Figure 3.
-pub(super) fn by_records() -> Result<Vec<Messages>, DataFault> {
+pub(super) fn by_records() -> Result<Vec<Messages>> {
     (16..=24)
         .step_by(2)
         .map(|log_records| messages(log_records, ENTRY_BYTES))
@@ -104,17 +106,16 @@ pub(super) fn by_records() -> Result<Vec<Messages>, DataFault> {
 
 /// Figure 4. The paper does not print its entry sizes. These are around 256 bytes, from which the
 /// answer grows.
-pub(super) fn by_entry() -> Result<Vec<Messages>, DataFault> {
+pub(super) fn by_entry() -> Result<Vec<Messages>> {
     (5..=10)
-        .map(|log_bytes| messages(LOG_LONG_ENTRIES, 1 << log_bytes))
+        .map(|log_bytes| messages(LOG_ENTRIES, 1 << log_bytes))
         .collect()
 }
 
-fn messages(log_records: u32, entry_bytes: u64) -> Result<Messages, DataFault> {
-    // More records than papir supports have no sizes, and a row with dashes.
-    let sizes = params(1 << log_records, 8 * entry_bytes)
-        .ok()
-        .map(|params| params.describe().sizes);
+fn messages(log_records: u32, entry_bytes: u64) -> Result<Messages> {
+    let records = 1 << log_records;
+    let entry_bits = 8 * entry_bytes;
+    let sizes = NewtonParams::<Symmetric>::message_sizes(Shape::new(records, entry_bits)?);
     // Table 4 has one number of entries, and one length of them.
     let paper = if (log_records, entry_bytes) == (LOG_ENTRIES, ENTRY_BYTES) {
         let ours = RowFigures::of(table_4()?, printed::NEWTON)?;
@@ -126,9 +127,11 @@ fn messages(log_records: u32, entry_bytes: u64) -> Result<Messages, DataFault> {
     Ok(Messages {
         log_records,
         entry_bytes,
-        query_bytes: sizes.map(|sizes| sizes.query),
-        answer_bytes: sizes.map(|sizes| sizes.answer),
-        rate: sizes.map(|sizes| entry_bytes as f64 / sizes.answer as f64),
+        // Coefficients of as many records would not fit the memory that papir allows.
+        lengths_only: params(records, entry_bits).is_err(),
+        query_bytes: sizes.query,
+        answer_bytes: sizes.answer,
+        rate: entry_bytes as f64 / sizes.answer as f64,
         paper,
     })
 }
@@ -138,10 +141,15 @@ impl Messages {
         vec![
             self.log_records.to_string(),
             display(self.entry_bytes),
-            size_cell(self.query_bytes),
-            size_cell(self.answer_bytes),
-            self.rate
-                .map_or_else(|| "-".to_owned(), |rate| format!("{rate:.5}")),
+            display(self.query_bytes),
+            display(self.answer_bytes),
+            format!("{:.5}", self.rate),
+            if self.lengths_only {
+                "lengths only"
+            } else {
+                "parameters"
+            }
+            .to_owned(),
             self.paper_cell(0, " KB"),
             self.paper_cell(1, " KB"),
             self.paper_cell(2, ""),
@@ -154,37 +162,39 @@ impl Messages {
     }
 }
 
-fn size_cell(bytes: Option<u64>) -> String {
-    bytes.map_or_else(|| "-".to_owned(), display)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use papir_core::scheme::Parameters;
+
     use super::*;
 
     #[test]
     fn message_lengths_do_not_depend_on_the_database_size() {
         let rows = by_records().unwrap();
-        let first = (rows[0].query_bytes, rows[0].answer_bytes);
+        let lengths = |row: &Messages| (row.query_bytes, row.answer_bytes);
         assert_eq!(
-            first,
-            (Some(12 * 256 + 32), Some(2 * 9 * 256 + 32)),
+            lengths(&rows[0]),
+            (12 * 256 + 32, 2 * 9 * 256 + 32),
             "256 bytes are two chunks"
         );
+        assert!(rows.iter().all(|row| lengths(row) == lengths(&rows[0])));
 
-        assert!(
-            rows[..3]
-                .iter()
-                .all(|row| (row.query_bytes, row.answer_bytes) == first)
+        // No database has more than 2^20 records, or 2^22 chunks.
+        let served: Vec<bool> = rows.iter().map(|row| !row.lengths_only).collect();
+        assert_eq!(served, [true, true, true, false, false]);
+        let rows = by_entry().unwrap();
+        let served: Vec<bool> = rows.iter().map(|row| !row.lengths_only).collect();
+        assert_eq!(served, [true, true, true, true, true, false]);
+
+        // Those of a database that can be served are its parameters'.
+        let sizes = params(1 << 16, 2048).unwrap().describe().sizes;
+        assert_eq!(
+            lengths(&by_records().unwrap()[0]),
+            (sizes.query, sizes.answer)
         );
-        assert!(rows[3].query_bytes.is_none(), "more than 2^20 records");
 
-        let answers: Vec<u64> = by_entry()
-            .unwrap()
-            .iter()
-            .map(|row| row.answer_bytes.unwrap())
-            .collect();
+        let answers: Vec<u64> = rows.iter().map(|row| row.answer_bytes).collect();
         assert_eq!(answers[..3], [9 * 256 + 32; 3]);
         assert!(answers[3..].is_sorted_by(|a, b| a < b));
     }

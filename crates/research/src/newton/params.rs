@@ -111,6 +111,26 @@ impl<V: Variant> NewtonParams<V> {
         })
     }
 
+    /// Returns the sizes of a query and of an answer, also for more records than a database may
+    /// have: they depend on the length of a record only.
+    pub fn message_sizes(shape: Shape) -> Sizes {
+        let unchecked = Self::unchecked(shape, false);
+        Sizes {
+            query: sealed(unchecked.query_bytes()),
+            answer: sealed(unchecked.answer_bytes()),
+            ..Sizes::default()
+        }
+    }
+
+    fn unchecked(shape: Shape, digests: bool) -> Self {
+        Self {
+            shape,
+            digests,
+            acknowledged: None,
+            variant: PhantomData,
+        }
+    }
+
     fn checked(shape: Shape, digests: bool) -> Result<Self> {
         if shape.records() > MAX_RECORDS {
             let expected = format!("at most {MAX_RECORDS}");
@@ -121,13 +141,7 @@ impl<V: Variant> NewtonParams<V> {
             ));
         }
 
-        let params = Self {
-            shape,
-            digests,
-            acknowledged: None,
-            variant: PhantomData,
-        };
-
+        let params = Self::unchecked(shape, digests);
         let coefficients = shape.records() * params.chunks() as u64;
         if coefficients > MAX_COEFFICIENTS {
             let expected = format!("at most {MAX_COEFFICIENTS}");
