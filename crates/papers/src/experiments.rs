@@ -10,6 +10,7 @@ use papir_schemes::depir::structure::levels::Steps;
 
 use crate::compress::{self, CompressionConfig, CompressionReport};
 use crate::depir::{self, DepirConfig, DepirReport};
+use crate::newton::intersection::{self, NewtonPsiConfig, NewtonPsiReport};
 use crate::newton::{self, NewtonConfig, NewtonReport};
 use crate::packing::{self, PackingReport};
 use crate::phase0::{self, Phase0Config, Phase0Report};
@@ -27,6 +28,8 @@ pub enum Experiment<'a> {
     Compression(CompressionConfig),
     /// Measures NewtonPIR.
     Newton(NewtonConfig),
+    /// Measures NewtonPIR's private set intersection.
+    NewtonPsi(NewtonPsiConfig),
     /// Measures phase 0 of Pirouette, papir's and the paper's.
     Phase0(Phase0Config),
     /// Measures a parameter set of doubly-efficient PIR.
@@ -100,6 +103,12 @@ pub const ALL: &[NamedExperiment] = &[
         experiment: Experiment::Newton(NewtonConfig::FULL),
         tiny: Experiment::Newton(NewtonConfig::TINY),
     },
+    NamedExperiment {
+        name: "newton-psi",
+        what: "NewtonPIR's private set intersection, which is NOT PRIVATE, beside papir's; the paper prints no figures of it",
+        experiment: Experiment::NewtonPsi(NewtonPsiConfig::FULL),
+        tiny: Experiment::NewtonPsi(NewtonPsiConfig::TINY),
+    },
 ];
 
 /// Tables of all variables, after two reductions.
@@ -122,6 +131,8 @@ pub enum ExperimentReport {
     Compression(CompressionReport),
     /// The report of NewtonPIR.
     Newton(NewtonReport),
+    /// The report of NewtonPIR's private set intersection.
+    NewtonPsi(NewtonPsiReport),
     /// The report of Pirouette's phase 0.
     Phase0(Phase0Report),
     /// The report of a set of doubly-efficient PIR.
@@ -147,6 +158,9 @@ pub fn perform(
         Experiment::Newton(config) => {
             ExperimentReport::Newton(newton::measure(config, effort, progress)?)
         }
+        Experiment::NewtonPsi(config) => {
+            ExperimentReport::NewtonPsi(intersection::measure(config, effort, progress)?)
+        }
         Experiment::Phase0(config) => {
             ExperimentReport::Phase0(phase0::measure(config, effort, progress)?)
         }
@@ -166,6 +180,7 @@ impl ExperimentReport {
             Self::Packing(report) => report.write_table(out),
             Self::Compression(report) => report.write_table(out),
             Self::Newton(report) => report.write_table(out),
+            Self::NewtonPsi(report) => report.write_table(out),
             Self::Phase0(report) => report.write_table(out),
             Self::Depir(report) => report.write_table(out),
         }
@@ -180,6 +195,7 @@ impl ExperimentReport {
             Self::Packing(report) => write_json(out, report),
             Self::Compression(report) => write_json(out, report),
             Self::Newton(report) => write_json(out, report),
+            Self::NewtonPsi(report) => write_json(out, report),
             Self::Phase0(report) => write_json(out, report),
             Self::Depir(report) => write_json(out, report),
         }
@@ -195,6 +211,7 @@ impl ExperimentReport {
             Self::Packing(report) => (report.part, report.correct),
             Self::Compression(report) => (report.part, report.correct),
             Self::Newton(report) => (report.part, report.correct),
+            Self::NewtonPsi(report) => (report.part, report.correct),
             Self::Phase0(report) => (report.part, report.correct),
             Self::Depir(report) => (report.part, report.correct),
         };

@@ -11,6 +11,7 @@
 //!
 //! Prices follow the paper's model: 1 cent per core hour and 9 cents per GB of traffic.
 
+pub mod intersection;
 mod messages;
 mod setting;
 mod times;

@@ -5,7 +5,7 @@ use papir_research::newton::Symmetric;
 use papir_research::newton::params::NewtonParams;
 
 /// Synthetic records need no privacy.
-const ACKNOWLEDGED: NotPrivate = NotPrivate::acknowledged();
+pub(super) const ACKNOWLEDGED: NotPrivate = NotPrivate::acknowledged();
 /// Cents per core hour.
 const CENTS_PER_HOUR: f64 = 1.0;
 /// Cents per GB (10⁹ bytes) of traffic.

@@ -59,7 +59,9 @@ fn every_benchmark_runs_small_and_is_correct() {
         experiments::ALL.len(),
         "two experiments have the same name"
     );
-    assert_eq!(names, BTreeSet::from(MOVED), "papir bench names them");
+    // papir bench names those that it had once.
+    let moved = BTreeSet::from(MOVED);
+    assert!(moved.is_subset(&names), "{moved:?}");
 
     for named in experiments::ALL {
         assert!(
