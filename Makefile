@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-ray ray-environment test rust-test test-flaky test-long long-tests soak soak-recorded \
-  soak-ray check lint audit bench bench-relay bench-tokens docs fuzz msrv publish-dry-run \
+  soak-ray check lint audit bench papers-record bench-relay bench-tokens docs fuzz msrv publish-dry-run \
   js page js-modules js-test js-test-long demo-page demo-form demo-passwords bindings kotlin kotlin-test \
   debug-program arm-test interop go-test python-test wheel wheels wheel-lookup notebooks site evidence \
   deploy-check alerts-check unit-check chart-check image-check proxy-check
@@ -325,6 +325,13 @@ publish-dry-run:
 bench: ## Measure InsPIRe at 256 MiB; more with `papir bench --help`.
 	$(CARGO) run --locked --release --quiet -p papir-cli --no-default-features -- \
 	  bench inspire --size 256MiB --record-bytes 64
+
+# The files of a run are in a folder of its first day, which RECORDS names to continue on another one.
+MEMORY ?= 24GiB
+RECORDS ?= bench/records/$(shell date -u +%F)-tables
+papers-record: ## Measure the papers' tables that fit MEMORY=24GiB, one thread, into bench/records; takes hours.
+	$(SETUP) --check build
+	$(CARGO) run --locked --release --quiet -p papir-papers -- --record $(RECORDS) --memory $(MEMORY)
 
 bench-relay: ## Measure lookups through a relay against direct ones; needs two idle cores.
 	$(CARGO) build --locked --release --quiet -p papir-cli --no-default-features --features relay

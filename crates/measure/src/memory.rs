@@ -51,18 +51,19 @@ impl Resident {
 /// # Errors
 /// [`Error::Usage`].
 pub fn check_memory(description: &Description) -> Result<()> {
+    check_needed(description.scheme, needed(description))
+}
+
+/// Returns the bytes of memory that a measurement needs: the prepared database, and the hint twice,
+/// since the client has its own copy. Temporary memory of setup is not counted.
+pub fn needed(description: &Description) -> u64 {
     let Sizes {
         database,
         material,
         hint,
         ..
     } = description.sizes;
-
-    // The client has its own copy of the hint.
-    check_needed(
-        description.scheme,
-        database.saturating_add(material).saturating_add(2 * hint),
-    )
+    database.saturating_add(material).saturating_add(2 * hint)
 }
 
 /// Refuses to start something that needs more than the free memory.

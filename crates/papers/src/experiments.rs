@@ -7,6 +7,7 @@ use papir_measure::effort::Effort;
 use papir_measure::report::write_json;
 use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
 use papir_schemes::depir::structure::levels::Steps;
+use serde::Serialize;
 
 use crate::compress::{self, CompressionConfig, CompressionReport};
 use crate::depir::{self, DepirConfig, DepirReport};
@@ -124,6 +125,8 @@ pub fn by_name(name: &str) -> Option<&'static NamedExperiment> {
 }
 
 /// The result of an experiment.
+#[derive(Serialize)]
+#[serde(untagged)]
 pub enum ExperimentReport {
     /// The report of packing.
     Packing(PackingReport),

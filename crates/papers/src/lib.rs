@@ -28,6 +28,12 @@
 //! # Experiments
 //!
 //! `papir-papers NAME` measures parts of schemes that the papers report ([`experiments`]).
+//!
+//! # Records
+//!
+//! `papir-papers --record FOLDER --memory BYTES` runs all tables and experiments, and writes each as
+//! a file with its machine, commit, command and date ([`record`]). Rows that need more memory are
+//! predicted, and a file names them.
 
 pub mod cli;
 pub mod compress;
@@ -39,6 +45,7 @@ pub mod newton;
 pub mod packing;
 pub mod phase0;
 pub mod printed;
+pub mod record;
 pub mod tables;
 
 pub use papir_measure::{Error, Result};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use papir_core::{Goal, Progress};
 use papir_measure::cli::{DatabaseArguments, EffortArguments};
 use papir_measure::effort::Effort;
+use papir_plan::units::parse_bytes;
 use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
 use papir_schemes::depir::structure::levels::Steps;
 
@@ -36,7 +37,7 @@ const ALL_OPTIONS: [&str; 6] = [
 )]
 pub struct PapersArguments {
     /// An experiment named by --list.
-    #[arg(value_name = "EXPERIMENT", required_unless_present_any = ["table", "figure", "all", "list"], conflicts_with_all = ALL_OPTIONS, conflicts_with_all = ["size", "svg"])]
+    #[arg(value_name = "EXPERIMENT", required_unless_present_any = ["table", "figure", "all", "list", "record"], conflicts_with_all = ALL_OPTIONS, conflicts_with_all = ["size", "svg"])]
     pub name: Option<String>,
     /// Reproduce a table of a paper, with papir's figures next to the paper's; databases above
     /// --size are predicted.
@@ -61,6 +62,25 @@ pub struct PapersArguments {
     /// List the experiments, tables and figures.
     #[arg(long, conflicts_with_all = ["name", "table", "drawn"])]
     pub list: bool,
+    /// Run all tables and experiments, and write each to a JSON file in this folder, with its
+    /// machine, commit, command and date. Databases that need more than --memory are predicted, and
+    /// listed with the reason. Files that exist are kept, so that the same command continues an
+    /// interrupted run. It takes hours.
+    #[arg(long, value_name = "FOLDER", requires = "memory", conflicts_with_all = ALL_OPTIONS, conflicts_with_all = ["name", "table", "drawn", "list", "json"])]
+    pub record: Option<PathBuf>,
+    /// The most memory of a measurement, as in 24GiB: prepared database and hint, to which setup
+    /// adds some. Larger ones are predicted, as are those that exceed the free memory.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with_all = ["name", "all", "list"])]
+    pub memory: Option<u64>,
+    /// Record these tables and experiments only, separated by commas.
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        requires = "record",
+        conflicts_with_all = ["name", "table", "drawn", "list"]
+    )]
+    pub only: Vec<String>,
     /// The database of --all; of tables and figures, the largest size that is measured.
     #[command(flatten)]
     pub database: DatabaseArguments,
@@ -86,6 +106,7 @@ const EXAMPLES: &str = "Examples:
   papir-papers --table inspire-3
   papir-papers --figure inspire-1 --svg inspire-1.svg
   papir-papers --all --records 1048576 --record-bytes 256 --svg all.svg
+  papir-papers --record records --memory 24GiB
   papir-papers packing
   papir-papers compress
   papir-papers newton-tables
@@ -147,7 +168,8 @@ impl PapersArguments {
             self.effort.alone(),
             rates,
             progress,
-        ))
+        )
+        .within(self.memory))
     }
 }
 

@@ -13,6 +13,7 @@ mod papers;
 pub use args::{AdjustedExperiment, DepirArguments, PapersArguments};
 
 use std::io::Write;
+use std::path::Path;
 
 use papir_core::{Choice, Progress};
 use papir_measure::effort::Effort;
@@ -21,6 +22,7 @@ use papir_measure::report::write_json;
 
 use crate::depir::{self, DepirConfig};
 use crate::experiments::{self, Experiment, perform};
+use crate::record::{RecordRun, record};
 use crate::{Error, Result, field, figures};
 
 use list::write_list;
@@ -51,6 +53,9 @@ pub fn run_with(
     }
     if args.all {
         return run_all(args, out, progress);
+    }
+    if let Some(folder) = &args.record {
+        return run_record(args, folder, out, progress);
     }
 
     let named = named_experiment(args.name.as_deref().unwrap_or_default())?;
@@ -115,6 +120,29 @@ fn announce(config: DepirConfig<'_>, effort: Effort) -> Result<()> {
     // On stderr, so that stdout has the report alone.
     eprintln!("papir-papers: {announcement}");
     Ok(())
+}
+
+/// Runs all tables and experiments, and writes each to a file of the folder.
+fn run_record(
+    args: &PapersArguments,
+    folder: &Path,
+    out: &mut dyn Write,
+    progress: &dyn Progress,
+) -> Result<()> {
+    // As it was typed, apart from quotes.
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+
+    let run = RecordRun {
+        folder,
+        memory: args.memory.unwrap_or(u64::MAX),
+        largest: args.database.size.unwrap_or(u64::MAX),
+        only: &args.only,
+        effort: args.effort.alone(),
+        command: words.join(" "),
+    };
+    record(&run, papir_plan::rates_file::load(None)?, out, progress)
 }
 
 /// Measures every scheme on one database, beside what papers print for it.

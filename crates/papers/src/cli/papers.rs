@@ -98,12 +98,17 @@ fn run_sheet(
     out: &mut dyn Write,
     progress: &dyn Progress,
 ) -> Result<()> {
-    // Their sets are parameters and no sizes, which the option could not change.
-    if args.database.size.is_some() {
-        return Err(Error::usage(
-            format!("`{}` with --size", sheet.name),
-            "none: it has fixed sets",
-        ));
+    // Their sets are parameters and no sizes, which the options could not change.
+    for (option, given) in [
+        ("--size", args.database.size.is_some()),
+        ("--memory", args.memory.is_some()),
+    ] {
+        if given {
+            return Err(Error::usage(
+                format!("`{}` with {option}", sheet.name),
+                "none: it has fixed sets",
+            ));
+        }
     }
 
     let sets = [depir::Set::Tiny, depir::Set::Small];

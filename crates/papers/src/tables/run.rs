@@ -1,11 +1,11 @@
 //! Computation of a table: measures or predicts papir's configurations.
 
 use papir_core::erased::ErasedScheme;
-use papir_core::{Error as CoreError, Progress, Shape};
+use papir_core::{Description, Error as CoreError, Progress, Shape};
 use papir_measure::cost::{Cost, Status};
 use papir_measure::effort::{Effort, MeasurementPlan};
 use papir_measure::measure::measure;
-use papir_measure::memory::fits_memory;
+use papir_measure::memory::{fits_memory, needed};
 use papir_measure::records::Synthetic;
 use papir_measure::report::{Stages, titles};
 use papir_measure::schemes;
@@ -15,6 +15,7 @@ use super::scaling::{Counted, Scaled, ScaledRow};
 use super::{Block, Ours, Published, QUOTED, Table};
 use crate::{Error, Result};
 use papir_plan::rates_file::LoadedRates;
+use papir_plan::units::bytes as display;
 
 /// One row: the paper's figures and papir's.
 #[derive(Clone, Debug, Serialize)]
@@ -43,6 +44,9 @@ pub struct TableRow {
     pub paper_state_kb: Option<f64>,
     /// papir's result.
     pub papir: Status,
+    /// The limit for which papir's figures are predicted; `None` if they are measured, or absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unmeasured: Option<String>,
     /// Times on several threads, if the table compares numbers of cores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scaled: Option<Scaled>,
@@ -86,15 +90,33 @@ struct MeasuredConfiguration {
     threads: usize,
 }
 
+/// A result, and the limit for which it is predicted.
+#[derive(Clone)]
+struct LimitedStatus {
+    status: Status,
+    unmeasured: Option<String>,
+}
+
+impl From<Status> for LimitedStatus {
+    fn from(status: Status) -> Self {
+        Self {
+            status,
+            unmeasured: None,
+        }
+    }
+}
+
 /// The result of a configuration.
 struct SeenConfigurations {
     configuration: MeasuredConfiguration,
-    status: Status,
+    found: LimitedStatus,
 }
 
 /// Measures or predicts configurations, each only once.
 pub struct Bench<'a> {
     largest: u64,
+    /// The most memory of a measurement, if it is less than what is free.
+    memory: Option<u64>,
     effort: Effort,
     rates: LoadedRates,
     progress: &'a dyn Progress,
@@ -116,12 +138,19 @@ impl<'a> Bench<'a> {
         let machine = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         Self {
             largest,
+            memory: None,
             effort,
             rates,
             progress,
             machine,
             seen: Vec::new(),
         }
+    }
+
+    /// Predicts costs of databases that need more than `memory` bytes, too.
+    #[must_use]
+    pub fn within(self, memory: Option<u64>) -> Self {
+        Self { memory, ..self }
     }
 
     /// Origin of the rates used for predictions.
@@ -142,8 +171,8 @@ impl<'a> Bench<'a> {
     }
 
     fn row(&mut self, block: &Block, published: &Published) -> Result<TableRow> {
-        let papir = match &published.ours {
-            None => Status::NotCompared,
+        let found = match &published.ours {
+            None => LimitedStatus::from(Status::NotCompared),
             Some(ours) => self.status(ours, block, self.effort.threads)?,
         };
 
@@ -163,7 +192,8 @@ impl<'a> Bench<'a> {
             paper_stages: Stages(parts.collect()),
             paper_offline_s: published.offline_s,
             paper_state_kb: published.state_kb,
-            papir,
+            papir: found.status,
+            unmeasured: found.unmeasured,
             scaled: self.scaled(block, published)?,
         })
     }
@@ -173,8 +203,8 @@ impl<'a> Bench<'a> {
         let Some(scaling) = &published.scaling else {
             return Ok(None);
         };
-        let one = self.status(&scaling.ours, block, 1)?;
-        let all = self.status(&scaling.ours, block, self.machine)?;
+        let one = self.status(&scaling.ours, block, 1)?.status;
+        let all = self.status(&scaling.ours, block, self.machine)?.status;
 
         // Without a time on one thread there is nothing to scale from.
         if one.cost().is_none() {
@@ -201,15 +231,11 @@ impl<'a> Bench<'a> {
         Ok(Some(measured.scaled()))
     }
 
-    fn status(&mut self, ours: &Ours, block: &Block, threads: usize) -> Result<Status> {
+    fn status(&mut self, ours: &Ours, block: &Block, threads: usize) -> Result<LimitedStatus> {
         // A database that no scheme holds is a row with the reason, and the others still have
         // theirs.
         let shape = match block.shape() {
-            Err(error) => {
-                return Ok(Status::NoParameters {
-                    reason: error.to_string(),
-                });
-            }
+            Err(error) => return Ok(no_parameters(&error)),
             Ok(shape) => shape,
         };
 
@@ -224,44 +250,62 @@ impl<'a> Bench<'a> {
             .iter()
             .find(|seen| seen.configuration == configuration)
         {
-            return Ok(seen.status.clone());
+            return Ok(seen.found.clone());
         }
 
         let effort = Effort {
             threads,
             ..self.effort
         };
-        let status = self.find(ours, shape, effort)?;
+        let found = self.find(ours, shape, effort)?;
         self.seen.push(SeenConfigurations {
             configuration,
-            status: status.clone(),
+            found: found.clone(),
         });
-        Ok(status)
+        Ok(found)
     }
 
-    fn find(&self, ours: &Ours, shape: Shape, effort: Effort) -> Result<Status> {
+    fn find(&self, ours: &Ours, shape: Shape, effort: Effort) -> Result<LimitedStatus> {
         let scheme = match schemes::by_name(ours.scheme) {
             // A scheme that this build does not have is no error: the row says so.
-            Err(Error::Core(CoreError::UnknownScheme { .. })) => return Ok(Status::NotBuiltIn),
+            Err(Error::Core(CoreError::UnknownScheme { .. })) => {
+                return Ok(Status::NotBuiltIn.into());
+            }
             found => found?,
         };
         let description = match schemes::candidate(&*scheme, shape, ours.choice) {
-            Err(error) => {
-                return Ok(Status::NoParameters {
-                    reason: error.to_string(),
-                });
-            }
+            Err(error) => return Ok(no_parameters(&error)),
             Ok(candidate) => candidate.description,
         };
 
         // Decided before anything is prepared: the sizes of both are exact.
-        if shape.total_bytes() > self.largest || !fits_memory(&description) {
+        if let Some(limit) = self.limit(shape, &description) {
             let cost = Cost::predicted(&description, &self.rates.rates, effort.threads);
-            return Ok(Status::Predicted(cost));
+            return Ok(LimitedStatus {
+                status: Status::Predicted(cost),
+                unmeasured: Some(limit),
+            });
         }
 
-        self.measure(&*scheme, shape, ours, effort)
-            .map(Status::Measured)
+        let cost = self.measure(&*scheme, shape, ours, effort)?;
+        Ok(Status::Measured(cost).into())
+    }
+
+    /// The limit that a database exceeds; `None` if it is measured.
+    fn limit(&self, shape: Shape, description: &Description) -> Option<String> {
+        let database = shape.total_bytes();
+        if database > self.largest {
+            let [found, most] = [database, self.largest].map(display);
+            return Some(format!("records of {found}: at most {most} are measured"));
+        }
+
+        let needed = needed(description);
+        let found = display(needed);
+        if let Some(most) = self.memory.filter(|most| needed > *most) {
+            let most = display(most);
+            return Some(format!("{found} of memory: at most {most} are measured"));
+        }
+        (!fits_memory(description)).then(|| format!("{found} of memory: less is free"))
     }
 
     fn measure(
@@ -280,6 +324,12 @@ impl<'a> Bench<'a> {
         };
         measure(scheme, &plan, self.progress).map(Cost::measured)
     }
+}
+
+/// The result for a database or configuration that papir refuses.
+fn no_parameters(error: &Error) -> LimitedStatus {
+    let reason = error.to_string();
+    Status::NoParameters { reason }.into()
 }
 
 /// Computes a table.

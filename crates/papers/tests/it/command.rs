@@ -203,6 +203,23 @@ fn wrong_arguments_are_named() {
             "--table depir-3 --size 1MiB",
             "`depir-3` with --size: expected none",
         ),
+        (
+            "--table depir-3 --memory 1GiB",
+            "`depir-3` with --memory: expected none",
+        ),
+        ("packing --memory 1GiB", "cannot be used with"),
+        ("--record x", "--memory <BYTES>"),
+        ("--record x --memory 1GiB --table zip-4", "cannot be used"),
+        ("--only zip-4", "--record <FOLDER>"),
+        ("--table zip-4 --only zip-4", "cannot be used"),
+        (
+            "--record /dev/null/x --memory 1GiB --only zip-9",
+            "`zip-9`: expected inspire-2, inspire-3",
+        ),
+        (
+            "--record /dev/null/x --memory 1GiB --only inspire-7",
+            "/dev/null/x: ",
+        ),
         ("depir --tabulated 2", "--set <SET>"),
         ("depir --set tiny --steps two", "--tabulated <J|all>"),
         ("depir --set tiny --tabulated 5", "no such tables"),

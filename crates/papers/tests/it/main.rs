@@ -5,6 +5,7 @@ mod command;
 mod depir;
 mod field;
 mod printed;
+mod record;
 mod tables;
 mod unchanged;
 mod xml;

@@ -346,6 +346,9 @@ fn rows_are_measured_if_they_fit_and_predicted_otherwise() {
     let [rival, measured, absent, refused, _, predicted, .., many] = &report.rows[..] else {
         unreachable!()
     };
+    assert!(measured.unmeasured.is_none());
+    let limit = predicted.unmeasured.as_deref().unwrap();
+    assert!(limit.ends_with("at most 256 KiB are measured"), "{limit}");
     assert!(matches!(rival.papir, Status::NotCompared));
     assert!(matches!(absent.papir, Status::NotBuiltIn));
     let Status::NoParameters { reason } = &refused.papir else {
