@@ -1,4 +1,4 @@
-//! Quoted tables of properties: Table 1 of three papers.
+//! Quoted tables of properties: Table 1 of four papers.
 
 use std::io::Write;
 use std::sync::LazyLock;
@@ -78,7 +78,12 @@ fn whole(
     let mut rows: Vec<&[&str]> = Vec::new();
     for row in &table.rows {
         let figures = RowFigures::new(table, row);
-        let mut cells = vec![row.row.as_str()];
+        // A second row of a scheme has its place beside the name.
+        let name: &'static str = match &row.at {
+            Some(_) => row.name().leak(),
+            None => &row.row,
+        };
+        let mut cells = vec![name];
         for column in &table.columns {
             cells.push(figures.text(&column.column)?);
         }

@@ -181,8 +181,8 @@ fn wrong_arguments_are_named() {
         ("packing --size 1MiB", "cannot be used with"),
         ("newton-tables --digests", "unexpected argument"),
         (
-            "--table inspire-1",
-            "table `inspire-1`: expected inspire-2 or inspire-3",
+            "--table inspire-5",
+            "table `inspire-5`: expected inspire-2 or inspire-3",
         ),
         (
             "--figure inspire-9",
