@@ -31,9 +31,9 @@
 //!
 //! # Records
 //!
-//! `papir-papers --record FOLDER --memory BYTES` runs all tables and experiments, and writes each as
-//! a file with its machine, commit, command and date ([`record`]). Rows that need more memory are
-//! predicted, and a file names them.
+//! `papir-papers --record FOLDER --memory BYTES` runs all tables and experiments, and writes each
+//! as a file with its machine, commit, command and date ([`record`]). Rows that need more memory
+//! are predicted, and a file names them.
 
 pub mod cli;
 pub mod compress;
