@@ -7,7 +7,9 @@ SHELL := /bin/bash
   soak-ray check lint audit bench papers-record bench-relay bench-tokens docs fuzz msrv publish-dry-run \
   js page js-modules js-test js-test-long demo-page demo-form demo-passwords bindings kotlin kotlin-test \
   debug-program arm-test interop go-test python-test wheel wheels wheel-lookup notebooks site evidence \
-  deploy-check alerts-check unit-check chart-check image-check proxy-check
+  deploy-check alerts-check unit-check chart-check image-check proxy-check \
+  dist dist-programs dist-sboms dist-wheels dist-npm dist-kotlin dist-natives dist-tree dist-tarballs \
+  dist-packages dist-image dist-sums dist-check dist-check-kotlin dist-check-npm dist-twice wheel-windows
 
 # What the targets read and run is in this folder, whatever a person's settings of cargo say.
 export CARGO_TARGET_DIR := $(CURDIR)/target
@@ -159,9 +161,12 @@ WHEELS := target/dist/wheels
 WHEEL_TAGS := manylinux_2_17_x86_64 musllinux_1_2_x86_64
 WHEEL_PROFILE := dist
 WHEEL_TOOLS := $(CURDIR)/$(TOOLS)/wheels/bin
-WHEEL_BUILD = PATH="$(WHEEL_TOOLS):$$PATH" CARGO_ZIGBUILD_PYTHON_PATH="$(WHEEL_TOOLS)/python" \
-  CARGO_ZIGBUILD_CACHE_DIR="$(CURDIR)/target/zig" ZIG_GLOBAL_CACHE_DIR="$(CURDIR)/target/zig/cache" \
-  "$(WHEEL_TOOLS)/maturin" build --zig --locked --profile $(WHEEL_PROFILE) --manifest-path python/Cargo.toml --out $(WHEELS)
+# More options of maturin, as `make dist` gives them.
+WHEEL_OPTIONS :=
+ZIG = PATH="$(WHEEL_TOOLS):$$PATH" CARGO_ZIGBUILD_PYTHON_PATH="$(WHEEL_TOOLS)/python" \
+  CARGO_ZIGBUILD_CACHE_DIR="$(CURDIR)/target/zig" ZIG_GLOBAL_CACHE_DIR="$(CURDIR)/target/zig/cache"
+WHEEL_BUILD = $(ZIG) "$(WHEEL_TOOLS)/maturin" build --zig --locked --profile $(WHEEL_PROFILE) \
+  --manifest-path python/Cargo.toml --out $(WHEELS) $(WHEEL_OPTIONS)
 
 wheels: ## The wheels of a release, for old systems too, in target/dist/wheels; checks their tags.
 	$(SETUP) build wheels
@@ -170,6 +175,12 @@ wheels: ## The wheels of a release, for old systems too, in target/dist/wheels; 
 	$(WHEEL_BUILD) --target x86_64-unknown-linux-musl --compatibility musllinux_1_2
 	python3 tools/wheel_tags.py $(WHEELS) $(WHEEL_TAGS)
 	@$(MAKE) --no-print-directory wheel-lookup
+
+# No part of a release: nothing here can run it.
+wheel-windows: WHEELS := target/wheels
+wheel-windows: ## A wheel for Windows on x86-64, by zig, in target/wheels; not yet run.
+	$(SETUP) build wheel-windows
+	$(WHEEL_BUILD) --target x86_64-pc-windows-gnu
 
 # The wheel for glibc, in a folder of its own. The one for musl needs a Python that is linked against it.
 WHEEL_INSTALLED := target/wheel-lookup
@@ -202,7 +213,7 @@ js: ## The npm package, in js/dist.
 	@cp js/lib/* js/package.json js/README.md LICENSE-APACHE LICENSE-MIT $(JS_DIST)
 	@set -e; for vectors in $(JS_VECTORS); do for content in short all relay tokens; do \
 	  simd=; test $$vectors = none || simd=-simd; name=; test $$content = short || name=-$$content; \
-	  RUSTFLAGS='$(WASM_RANDOM)'"$${simd:+ -C target-feature=+simd128}" $(CARGO) build --locked --quiet \
+	  RUSTFLAGS='$(WASM_RANDOM)'"$${simd:+ -C target-feature=+simd128} $${PAPIR_REMAP-}" $(CARGO) build --locked --quiet \
 	    -p papir-js --target $(WASM) --profile $(JS_PROFILE) $${name:+--features $$content}; \
 	  cp target/$(WASM)/$(JS_PROFILE:dev=debug)/papir_js.wasm $(JS_DIST)/papir$$name$$simd.wasm; \
 	done; done
@@ -321,6 +332,108 @@ publish-dry-run:
 	@for kept in src cache; do rm -rf "$${CARGO_HOME:-$$HOME/.cargo}"/registry/$$kept/-*/papir-*; done
 	@rm -rf $(REHEARSAL)/debug/.fingerprint/papir-*
 	$(CARGO) publish --dry-run --workspace --locked --allow-dirty --target-dir $(REHEARSAL)
+
+# A release (RELEASING.md): each step is a script of tools/dist, and can be run alone after those before it.
+DIST := target/dist
+VERSION := $(shell sed -n '/^\[workspace.package\]/,/^version/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+REPRODUCIBLE := tools/dist/reproducible
+ZIGBUILD = $(REPRODUCIBLE) env $(ZIG) cargo-zigbuild zigbuild --locked --profile dist
+SBOM = $(REPRODUCIBLE) python3 tools/dist/sbom.py
+WHEEL_SBOM := target/sbom/pypapir.cdx.json
+
+dist: ## Everything that a release uploads, in target/dist; publishes nothing. Takes hours.
+	$(SETUP) build dist js bindings kotlin
+	@rm -rf $(DIST) target/stage && mkdir -p $(DIST)
+	$(MAKE) dist-programs
+	$(MAKE) dist-sboms
+	$(MAKE) dist-wheels
+	$(MAKE) dist-npm
+	$(MAKE) dist-kotlin
+	$(MAKE) dist-tree
+	$(MAKE) dist-tarballs
+	$(MAKE) dist-packages
+	$(MAKE) dist-image
+	$(MAKE) dist-sums
+
+dist-programs:
+	$(SETUP) build dist
+	$(ZIGBUILD) -p papir-cli --target x86_64-unknown-linux-musl
+	$(ZIGBUILD) -p papir-cli --target aarch64-unknown-linux-musl
+
+dist-sboms:
+	$(SBOM) papir-cli x86_64-unknown-linux-musl $(DIST)/papir-$(VERSION)-x86_64-unknown-linux-musl.cdx.json
+	$(SBOM) papir-cli aarch64-unknown-linux-musl $(DIST)/papir-$(VERSION)-aarch64-unknown-linux-musl.cdx.json
+	$(SBOM) papir-js $(WASM) $(DIST)/papir-$(VERSION)-npm.cdx.json all,relay,tokens
+	$(SBOM) papir-ffi x86_64-unknown-linux-gnu $(DIST)/papir-$(VERSION)-kotlin.cdx.json
+	$(SBOM) papir-python x86_64-unknown-linux-gnu $(WHEEL_SBOM)
+
+dist-wheels:
+	$(REPRODUCIBLE) $(MAKE) wheels WHEEL_OPTIONS='--sbom-include="$(CURDIR)/$(WHEEL_SBOM)"'
+	$(REPRODUCIBLE) "$(WHEEL_TOOLS)/maturin" sdist --manifest-path python/Cargo.toml --out $(WHEELS)
+
+dist-npm:
+	$(REPRODUCIBLE) $(MAKE) page
+	npm pack --silent --pack-destination $(DIST) ./$(JS_DIST)
+
+# The bindings do not depend on the machine, and are read from a library with symbols, which a release has not.
+dist-kotlin: dist-natives
+	$(MAKE) bindings FFI_BUILD='$(CARGO) build --locked --quiet -p papir-ffi' FFI_FOLDER=target/debug
+	@rm -rf $(KOTLIN)/build
+	python3 tools/dist/natives.py $(KOTLIN)/resources
+	$(REPRODUCIBLE) sh -c '$(MAVEN) package -DskipTests -Dproject.build.outputTimestamp=$$SOURCE_DATE_EPOCH'
+	cp $(KOTLIN)/build/papir-$(VERSION).jar $(DIST)
+
+# For the glibc of the wheels.
+dist-natives:
+	$(SETUP) build dist
+	$(ZIGBUILD) -p papir-ffi --target x86_64-unknown-linux-gnu.2.17
+	$(ZIGBUILD) -p papir-ffi --target aarch64-unknown-linux-gnu.2.17
+
+dist-tree:
+	$(REPRODUCIBLE) python3 tools/dist/tree.py
+
+dist-tarballs:
+	$(REPRODUCIBLE) python3 tools/dist/tarball.py
+
+dist-packages:
+	$(REPRODUCIBLE) python3 tools/dist/deb.py
+	$(REPRODUCIBLE) python3 tools/dist/rpm.py
+
+dist-image:
+	$(REPRODUCIBLE) python3 tools/dist/image.py
+
+dist-sums:
+	python3 tools/dist/sums.py $(DIST)
+
+dist-check: ## Checks what `make dist` has made: as root on Debian, in emulators and new systems.
+	$(SETUP) build dist-check kotlin wheels
+	python3 tools/dist/sums.py --check $(DIST)
+	python3 tools/dist/check_sizes.py
+	python3 tools/dist/check_programs.py
+	python3 tools/dist/check_debs.py
+	python3 tools/dist/check_rpms.py
+	python3 tools/dist/check_image.py
+	python3 tools/dist/check_wheels.py $(TOOLS)/auditwheel/bin/auditwheel
+	python3 tools/dist/check_sdist.py
+	python3 tools/dist/check_jar.py
+	$(MAKE) dist-check-kotlin dist-check-npm
+
+# The tests of the clients, with the released program as their service. On x86-64 only.
+RELEASED := target/x86_64-unknown-linux-musl/dist/papir
+
+# With the native libraries that `make dist-kotlin` has left for the JAR.
+dist-check-kotlin:
+	$(SETUP) kotlin
+	PAPIR="$(CURDIR)/$(RELEASED)" $(MAVEN) test
+
+dist-check-npm:
+	$(SETUP) js-test
+	@rm -rf target/npm && mkdir -p target/npm
+	tar -xzf $(DIST)/papir-$(VERSION).tgz -C target/npm
+	PAPIR=$(RELEASED) PAPIR_JS=target/npm/package PAPIR_RELEASED=1 node --test js/tests/*.test.mjs
+
+dist-twice: ## Builds the release again in a clone with another path, and compares both.
+	tools/dist/twice
 
 bench: ## Measure InsPIRe at 256 MiB; more with `papir bench --help`.
 	$(CARGO) run --locked --release --quiet -p papir-cli --no-default-features -- \
