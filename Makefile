@@ -339,6 +339,8 @@ VERSION := $(shell sed -n '/^\[workspace.package\]/,/^version/s/^version = "\(.*
 REPRODUCIBLE := tools/dist/reproducible
 ZIGBUILD = $(REPRODUCIBLE) env $(ZIG) cargo-zigbuild zigbuild --locked --profile dist
 SBOM = $(REPRODUCIBLE) python3 tools/dist/sbom.py
+LICENCES = $(REPRODUCIBLE) python3 tools/dist/licences.py
+JS_FEATURES := all,relay,tokens
 WHEEL_SBOM := target/sbom/pypapir.cdx.json
 
 dist: ## Everything that a release uploads, in target/dist; publishes nothing. Takes hours.
@@ -363,7 +365,7 @@ dist-programs:
 dist-sboms:
 	$(SBOM) papir-cli x86_64-unknown-linux-musl $(DIST)/papir-$(VERSION)-x86_64-unknown-linux-musl.cdx.json
 	$(SBOM) papir-cli aarch64-unknown-linux-musl $(DIST)/papir-$(VERSION)-aarch64-unknown-linux-musl.cdx.json
-	$(SBOM) papir-js $(WASM) $(DIST)/papir-$(VERSION)-npm.cdx.json all,relay,tokens
+	$(SBOM) papir-js $(WASM) $(DIST)/papir-$(VERSION)-npm.cdx.json $(JS_FEATURES)
 	$(SBOM) papir-ffi x86_64-unknown-linux-gnu $(DIST)/papir-$(VERSION)-kotlin.cdx.json
 	$(SBOM) papir-python x86_64-unknown-linux-gnu $(WHEEL_SBOM)
 
@@ -373,6 +375,7 @@ dist-wheels:
 
 dist-npm:
 	$(REPRODUCIBLE) $(MAKE) page
+	$(LICENCES) papir-js $(WASM) $(JS_DIST)/THIRD-PARTY.txt $(JS_FEATURES)
 	npm pack --silent --pack-destination $(DIST) ./$(JS_DIST)
 
 # The bindings do not depend on the machine, and are read from a library with symbols, which a release has not.
@@ -380,6 +383,7 @@ dist-kotlin: dist-natives
 	$(MAKE) bindings FFI_BUILD='$(CARGO) build --locked --quiet -p papir-ffi' FFI_FOLDER=target/debug
 	@rm -rf $(KOTLIN)/build
 	python3 tools/dist/natives.py $(KOTLIN)/resources
+	$(LICENCES) papir-ffi x86_64-unknown-linux-gnu $(KOTLIN)/resources/META-INF/papir/THIRD-PARTY.txt
 	$(REPRODUCIBLE) sh -c '$(MAVEN) package -DskipTests -Dproject.build.outputTimestamp=$$SOURCE_DATE_EPOCH'
 	cp $(KOTLIN)/build/papir-$(VERSION).jar $(DIST)
 

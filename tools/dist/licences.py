@@ -1,9 +1,9 @@
-"""Writes the licences of all code in a program.
+"""Writes the licences of all code of other authors in a build.
 
-Usage: licences.py CRATE TRIPLE FILE
+Usage: licences.py CRATE TRIPLE FILE [FEATURES]
 
-The file lists the packages of other authors with their licences, then each text once, with the names
-of the packages that have it, and musl's, which a static program contains.
+The file lists the packages with their licences, then each text once, with the names of the packages
+that have it. A static program also contains musl.
 """
 
 import re
@@ -47,14 +47,16 @@ def of_rust():
     return file
 
 
-def listing(crate, triple):
+def listing(crate, triple, features=""):
     """The whole file, and the packages without a text of their own."""
-    packages = dependencies.packages(crate, triple)
+    packages = dependencies.packages(crate, triple, features)
     others = [one for _, one in sorted(packages.items()) if one.checksum]
     parts = [(f"{one.name} {one.version}", one.folder) for one in others]
+    if triple.endswith("-musl"):
+        parts.append(("musl", musl()))
 
     owners, silent = {}, []
-    for name, folder in [*parts, ("musl", musl())]:
+    for name, folder in parts:
         texts = texts_in(folder)
         if not texts:
             silent.append(name)
@@ -63,14 +65,17 @@ def listing(crate, triple):
 
     lines = ["papir contains code of these packages:", ""]
     lines += [f"{one.name} {one.version}: {one.licence or 'see its text'}" for one in others]
+    if silent:
+        lines += ["", "Of these, the licence is named above, and their package has no text of it:", ""]
+        lines += silent
     for text, names in owners.items():
         lines += ["", RULE, *names, RULE, "", text]
     return "\n".join(lines) + "\n", silent
 
 
 def main():
-    crate, triple, file = sys.argv[1:]
-    text, silent = listing(crate, triple)
+    crate, triple, file, *features = sys.argv[1:]
+    text, silent = listing(crate, triple, *features)
     Path(file).parent.mkdir(parents=True, exist_ok=True)
     Path(file).write_text(text, encoding="utf-8")
     print(f"{file}: {len(text):,} characters")

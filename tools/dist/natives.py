@@ -1,4 +1,4 @@
-"""Puts the native libraries of the JAR for Kotlin where JNA looks for them.
+"""Puts the native libraries of the JAR for Kotlin where JNA looks for them, and papir's licences.
 
 Usage: natives.py FOLDER
 """
@@ -15,6 +15,7 @@ PLATFORMS = {
     "linux-aarch64": "aarch64-unknown-linux-gnu",
 }
 LIBRARY = "libpapir_ffi.so"
+LICENCES = "META-INF/papir"
 
 
 def main():
@@ -26,6 +27,10 @@ def main():
         (folder / platform).mkdir(parents=True)
         shutil.copyfile(built, folder / platform / LIBRARY)
         print(f"{folder / platform / LIBRARY}: {built.stat().st_size:,} bytes")
+
+    (folder / LICENCES).mkdir(parents=True)
+    for name in ["LICENSE-APACHE", "LICENSE-MIT"]:
+        shutil.copyfile(release.ROOT / name, folder / LICENCES / name)
 
 
 if __name__ == "__main__":

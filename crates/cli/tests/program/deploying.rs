@@ -137,6 +137,26 @@ fn the_image_has_what_the_program_needs() {
 }
 
 #[test]
+fn the_packages_make_the_group_of_the_unit() {
+    let unit = deployed("papir.service");
+    let named = unit
+        .lines()
+        .filter_map(|line| line.strip_prefix("SupplementaryGroups="));
+    let groups: Vec<&str> = named.collect();
+    let [group] = groups[..] else {
+        panic!("expected one group: {groups:?}")
+    };
+
+    let made = format!("groupadd --system {group}");
+    for file in ["packages/postinst", "packages/papir.spec"] {
+        assert!(deployed(file).contains(&made), "{file} lacks: {made}");
+    }
+    let line = format!("\ng {group} -\n");
+    let users = deployed("packages/papir.sysusers");
+    assert!(users.contains(&line), "{users}");
+}
+
+#[test]
 fn the_unit_waits_for_notifications_and_sets_options_only() {
     let unit = deployed("papir.service");
     let settings: Vec<(&str, &str)> = unit
