@@ -343,7 +343,7 @@ LICENCES = $(REPRODUCIBLE) python3 tools/dist/licences.py
 JS_FEATURES := all,relay,tokens
 WHEEL_SBOM := target/sbom/pypapir.cdx.json
 
-dist: ## Everything that a release uploads, in target/dist; publishes nothing. Takes hours.
+dist: ## Everything that a release uploads, in target/dist; publishes nothing.
 	$(SETUP) build dist js bindings kotlin
 	@rm -rf $(DIST) target/stage && mkdir -p $(DIST)
 	$(MAKE) dist-programs

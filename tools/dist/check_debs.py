@@ -111,6 +111,7 @@ def main():
         check_content(target)
     for name in RELEASES:
         with tempfile.TemporaryDirectory(prefix="papir-deb-") as root:
+            os.chmod(root, 0o755)
             image_check.bootstrap(root, f"debian:{name}-slim")
             check_installed(Path(root), release.here())
             print(f"{name}: installed, ran and removed {release.here().deb().name}")
