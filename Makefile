@@ -376,15 +376,18 @@ dist-wheels:
 dist-npm:
 	$(REPRODUCIBLE) $(MAKE) page
 	$(LICENCES) papir-js $(WASM) $(JS_DIST)/THIRD-PARTY.txt $(JS_FEATURES)
+	@mkdir -p $(DIST) && chmod -R u=rwX,go=rX $(JS_DIST)
 	npm pack --silent --pack-destination $(DIST) ./$(JS_DIST)
 
-# The bindings do not depend on the machine, and are read from a library with symbols, which a release has not.
+# The bindings do not depend on the machine. They are read from a library with symbols, which those of a release
+# lack.
 dist-kotlin: dist-natives
 	$(MAKE) bindings FFI_BUILD='$(CARGO) build --locked --quiet -p papir-ffi' FFI_FOLDER=target/debug
 	@rm -rf $(KOTLIN)/build
-	python3 tools/dist/natives.py $(KOTLIN)/resources
+	$(REPRODUCIBLE) python3 tools/dist/natives.py $(KOTLIN)/resources
 	$(LICENCES) papir-ffi x86_64-unknown-linux-gnu $(KOTLIN)/resources/META-INF/papir/THIRD-PARTY.txt
 	$(REPRODUCIBLE) sh -c '$(MAVEN) package -DskipTests -Dproject.build.outputTimestamp=$$SOURCE_DATE_EPOCH'
+	@mkdir -p $(DIST)
 	cp $(KOTLIN)/build/papir-$(VERSION).jar $(DIST)
 
 # For the glibc of the wheels.
