@@ -3,8 +3,8 @@
 Usage: check_image.py
 
 Follows the archive from its index: each blob has the length and the digest that its descriptor says,
-and each layer unpacked the one in the configuration. Then the image for this machine builds, serves
-and looks up as its user, with its variables. Needs root, for chroot.
+and each layer unpacked the one in the configuration. skopeo reads it, too. Then the image for this
+machine builds, serves and looks up as its user, with its variables. Needs root, for chroot.
 """
 
 import gzip
@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import os
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -80,6 +81,15 @@ def contents(archive, descriptor, target):
     return config, layers
 
 
+def expect_readable(path, target):
+    """Reads the image of a target as registries and engines do."""
+    command = ["skopeo", "--override-os", "linux", "--override-arch", target.image, "inspect"]
+    shown = subprocess.run([*command, f"oci-archive:{path}"], stdout=subprocess.PIPE, check=True).stdout
+    found = json.loads(shown)["Architecture"]
+    if found != target.image:
+        sys.exit(f"{path}: skopeo finds an image for {found}, expected {target.image}")
+
+
 def unpack(layers, root):
     for layer in layers:
         with tarfile.open(fileobj=io.BytesIO(layer)) as archive:
@@ -117,6 +127,7 @@ def main():
     found = manifests(archive)
     for target in release.TARGETS:
         config, layers = contents(archive, found[target.image], target)
+        expect_readable(release.image(), target)
         if not target.is_here():
             print(f"linux/{target.image}: digests are right")
             continue
