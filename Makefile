@@ -9,7 +9,8 @@ SHELL := /bin/bash
   debug-program arm-test interop go-test python-test wheel wheels wheel-lookup notebooks site evidence \
   deploy-check alerts-check unit-check chart-check image-check proxy-check \
   dist dist-programs dist-sboms dist-wheels dist-npm dist-kotlin dist-natives dist-tree dist-tarballs \
-  dist-packages dist-image dist-sums dist-check dist-check-kotlin dist-check-npm dist-twice wheel-windows
+  dist-packages dist-image dist-sums dist-check dist-check-kotlin dist-check-npm dist-twice wheel-windows \
+  examples-test
 
 # What the targets read and run is in this folder, whatever a person's settings of cargo say.
 export CARGO_TARGET_DIR := $(CURDIR)/target
@@ -66,7 +67,7 @@ test-long: ## All tests, also those that take minutes; the oldest Rust; a rehear
 	$(MAKE) lint msrv
 	$(MAKE) site publish-dry-run
 	$(MAKE) js-test-long PAPIR_SITE=$(CURDIR)/target/site
-	$(MAKE) kotlin-test go-test arm-test deploy-check
+	$(MAKE) kotlin-test go-test arm-test deploy-check examples-test
 	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
 	$(MAKE) -j2 soak long-tests
 	$(CARGO) test --locked --workspace timed:: -- --include-ignored --test-threads=1
@@ -236,6 +237,17 @@ js-test: js-modules ## The tests of the npm package and the page, in Node and Ch
 js-test-long: debug-program page ## The same with all modules, as they are released, and their lengths.
 	$(SETUP) build js-test
 	PAPIR=target/debug/papir PAPIR_RELEASED=1 node --test js/tests/*.test.mjs
+
+# Applications outside of the workspace, each with a lockfile of its own.
+EXAMPLES := papir-deps papir-dns
+EXAMPLES_BUILD := --locked --quiet --target-dir $(CURDIR)/target/examples
+
+examples-test: debug-program ## Formatting, clippy and tests of the applications in examples.
+	$(SETUP) build lint
+	@set -e; for example in $(EXAMPLES); do cd $(CURDIR)/examples/$$example; \
+	  $(CARGO) fmt --check; \
+	  $(CARGO) clippy $(EXAMPLES_BUILD) --all-targets -- -D warnings; \
+	  PAPIR="$(CURDIR)/target/debug/papir" $(CARGO) test $(EXAMPLES_BUILD); done
 
 # The client for Kotlin, with the native library of this machine.
 KOTLIN := target/kotlin
