@@ -13,7 +13,7 @@
 //! |---|---|
 //! | packings, and the schemes that use them | [`variant`] |
 //! | rings | [`ring`] |
-//! | counts, noise, bits of all messages | [`bits`] |
+//! | counts, noise, bits of all messages | [`bits`], chosen in `choice` |
 //! | checked parameters, exact sizes | [`params`] |
 //! | H = D·A and its packs; selection, packing, rounding | [`server`] |
 //! | query and decryption; messages as bytes | [`client`] |
@@ -24,6 +24,7 @@
 
 pub mod bits;
 mod certificate;
+mod choice;
 pub mod client;
 pub mod params;
 pub mod public;

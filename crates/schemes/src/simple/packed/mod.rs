@@ -13,7 +13,8 @@
 //!
 //! The database is a matrix of words, and a column holds one or more records. The client selects a
 //! column under LWE over the packing ring and receives all of it, with d words in each ring
-//! encryption.
+//! encryption. If entries of the matrix have several words, it receives one of them from each entry
+//! ([`papir_lattice::selection::stacked`], decision 64).
 //!
 //! | the YPIR paper | here |
 //! |---|---|
@@ -36,6 +37,7 @@
 //! ([`crate::shared::selection::Masks`]).
 
 mod certificate;
+mod choice;
 pub mod client;
 pub mod layout;
 pub mod params;

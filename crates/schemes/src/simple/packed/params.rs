@@ -1,4 +1,4 @@
-//! Parameters of packed SimplePIR, and their choice.
+//! Parameters of packed SimplePIR.
 
 use std::marker::PhantomData;
 
@@ -6,33 +6,26 @@ use papir_core::Choice;
 use papir_core::certificate::FailureCertificate;
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::{Goal, Parameters, Target};
+use papir_core::scheme::{Parameters, Target};
 use papir_core::{
     Description, Error, FailureBound, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost,
 };
 use papir_lattice::params::Literal as RlweLiteral;
 use papir_lattice::selection::Stacking;
 
-use super::certificate;
-use super::layout::{Layout, MAX_PACKS, least_packs, pack_bytes};
+use super::layout::Layout;
+use super::{certificate, choice};
 use crate::shared::messages::{
     SEED_BYTES, read_all, read_failure, read_shape, read_stacking, write_failure, write_shape,
     write_stacking,
 };
 use crate::shared::parameters::{
-    BALANCED_LINE, best, one_record, refused, scaled, sealed, sealed_public, security,
-    squares_of_whitened, successes,
+    best, one_record, refused, sealed, sealed_public, security, squares_of_whitened, successes,
 };
 use crate::shared::selection::{PackedVariant, Selection, SelectionBits, SelectionParams, Selects};
-use crate::shared::units::MAX_COLUMNS;
 
 /// Degree d of the ring.
 pub(super) const DEGREE: usize = RlweLiteral::DEFAULT.degree;
-/// Candidates compared for each doubling of the number of packs in a unit.
-const PER_OCTAVE: f64 = 4.0;
-
-/// Number of answers that share the masks of a version, when parameters are compared.
-const ANSWERS: u64 = 16;
 
 /// The scheme of a variant.
 pub struct Packed<V>(PhantomData<V>);
@@ -120,29 +113,6 @@ impl<V: PackedVariant> Params<V> {
         Self::new(layout, bits, failure)
     }
 
-    /// Creates the parameters of [`Params::with_packs`] with at most `columns` columns, and the
-    /// least number of packs that gives so few.
-    ///
-    /// # Errors
-    /// The errors of [`Params::with_packs`].
-    pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
-        let least = least_packs(V::SIMPLE.storage, &shape, DEGREE);
-        let bytes = pack_bytes(V::SIMPLE.storage, DEGREE) as u64;
-        let ideal = (shape.total_bytes() / columns.max(1))
-            .div_ceil(bytes)
-            .max(least);
-
-        // Unused slots take a little more.
-        let packs = (ideal..=(2 * ideal + 1).min(MAX_PACKS))
-            .find(|&packs| {
-                Layout::new::<V>(shape, DEGREE, packs, Stacking::NONE)
-                    .is_ok_and(|layout| layout.columns as u64 <= columns.max(1))
-            })
-            .unwrap_or(ideal);
-
-        Self::with_packs(shape, packs)
-    }
-
     fn new(layout: Layout, bits: SelectionBits, failure: FailureBound) -> Result<Self> {
         let selection = SelectionParams::new(V::SIMPLE.name, counts::<V>(&layout, failure), bits)?;
         Ok(Self { layout, selection })
@@ -153,7 +123,7 @@ impl<V: PackedVariant> Params<V> {
         &self.layout
     }
 
-    fn sizes(&self) -> Sizes {
+    pub(super) fn sizes(&self) -> Sizes {
         let [selector, keys] = self.selection.query_parts();
         let masks = self.selection.public_masks_bytes();
         let unit_layout = &self.layout.unit_layout;
@@ -174,7 +144,7 @@ impl<V: PackedVariant> Params<V> {
     /// Returns the bytes of records that an answer reveals at most: those of a unit. If entries
     /// have several words, what the body of an answer has beyond its word may be of the words below
     /// it, which are of other records.
-    fn seen_bytes(&self) -> u64 {
+    pub(super) fn seen_bytes(&self) -> u64 {
         let unit_bytes = self.layout.unit_layout.unit_bytes as u64;
         if self.layout.stacking == Stacking::NONE {
             return unit_bytes;
@@ -203,30 +173,6 @@ impl<V: PackedVariant> Params<V> {
             extract: Counts::new().with(Operation::Decrypt, packs, 1),
         }
     }
-
-    /// Returns the seconds that the goal minimises.
-    fn score(&self, goal: Goal) -> f64 {
-        let sizes = self.sizes();
-        let line = (sizes.query + sizes.answer + sizes.hint / ANSWERS) as f64 / BALANCED_LINE;
-        let bits = self.selection.bits();
-        let work = self.selection.counts.rough_seconds::<V>(bits);
-
-        match goal {
-            Goal::MinCommunication => line,
-            Goal::Balanced => line + work,
-            Goal::MinTime => line / 1000.0 + work,
-        }
-    }
-}
-
-/// Numbers of packs in a unit that are worth comparing, up to a single unit.
-fn pack_counts<V: PackedVariant>(shape: &Shape) -> Vec<u64> {
-    let bytes = pack_bytes(V::SIMPLE.storage, DEGREE) as u64;
-    let total = shape.total_bytes();
-    // With fewer packs in a column there would be more columns than a selector may have.
-    let least = least_packs(V::SIMPLE.storage, shape, DEGREE).max(total / (MAX_COLUMNS * bytes));
-    let most = total.div_ceil(bytes).clamp(least, MAX_PACKS.max(least));
-    scaled(least, most, PER_OCTAVE)
 }
 
 impl<V: PackedVariant> Selects for Params<V> {
@@ -239,19 +185,17 @@ impl<V: PackedVariant> Selects for Params<V> {
 
 impl<V: PackedVariant> Parameters for Params<V> {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
-        let Target { goal, failure } = target.into();
-        let all = pack_counts::<V>(&shape).into_iter().flat_map(|packs| {
-            let stackings = V::SIMPLE.stackings.iter();
-            stackings.map(move |&stacking| Self::stacked(shape, packs, stacking, failure))
-        });
+        choice::choose(shape, target.into())
+    }
 
-        best(successes(all)?, |params| params.score(goal))
-            .ok_or_else(|| Error::out_of_bounds("the number of packs in a column", 0, "1 or more"))
+    /// Those that no others beat in bytes, work, and what a client sees at once.
+    fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
+        choice::candidates(shape, failure)
     }
 
     fn with_fixed(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
-            Choice::Columns(columns) => Self::with_columns(shape, columns),
+            Choice::Columns(columns) => choice::with_columns(shape, columns),
             other => Err(other.refused_by(V::SIMPLE.name)),
         }
     }
@@ -264,7 +208,10 @@ impl<V: PackedVariant> Parameters for Params<V> {
 
         match stacking.words {
             1 => format!("{packs} packs, {columns} columns"),
-            words => format!("{packs} packs, {columns} columns of {words}"),
+            words => format!(
+                "{packs} packs, {columns} columns of {words} words, 2^{} apart",
+                stacking.step
+            ),
         }
     }
 
