@@ -92,11 +92,11 @@ fn a_session_that_knows_the_name_reads_no_list() {
 #[test]
 fn a_name_that_the_service_does_not_have_is_refused_with_those_that_it_has() {
     let mut peer = Peer::new(simple(1));
-    let error = peer.open(named("other")).err().unwrap();
+    let error = peer.open(named("absent")).err().unwrap();
     let Error::NoSuchDatabase { name, known, .. } = &error else {
         panic!("{error}");
     };
-    assert_eq!((name.as_str(), known.as_str()), ("other", "`table`"));
+    assert_eq!((name.as_str(), known.as_str()), ("absent", "`table`"));
 
     // The list is read only then.
     let paths: Vec<_> = peer
@@ -107,7 +107,7 @@ fn a_name_that_the_service_does_not_have_is_refused_with_those_that_it_has() {
             _ => None,
         })
         .collect();
-    assert_eq!(paths, ["/v1/databases/other", "/v1/databases"]);
+    assert_eq!(paths, ["/v1/databases/absent", "/v1/databases"]);
 }
 
 #[test]

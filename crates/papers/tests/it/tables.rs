@@ -220,7 +220,7 @@ fn printed_messages_add_up() {
         };
         assert!((selector / 1024.0 - query).abs() <= 1.0, "{published:?}");
     }
-    assert_eq!(sums, 255);
+    assert_eq!(sums, 259);
 }
 
 /// InsPIRe⁽²⁾ sends 53 bits for each column and each unit of a column, so a row's query determines
@@ -531,10 +531,20 @@ fn times_on_the_threads_of_this_machine_are_measured() {
         "Threads and throughput (Tables 5 and 6)",
         "phase 0 on 32 cores",
         "in a short message",
-        "40 B",
-        "68 B",
+        "in an envelope",
     ] {
         assert!(text.contains(words), "{words} is not in {text}");
+    }
+
+    // A short message has 4 bytes around a query, and an envelope 32. Rows with a printed factor are
+    // compared.
+    let scaled = report.rows.iter().filter_map(|row| row.scaled.as_ref());
+    let compared = scaled.filter(|row| row.paper_reduction.is_some());
+    for query in compared.filter_map(|row| row.query_bytes) {
+        for around in [4, 32] {
+            let sent = format!("{} B", query + around);
+            assert!(text.contains(&sent), "{sent} is not in {text}");
+        }
     }
 }
 

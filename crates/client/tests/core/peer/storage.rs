@@ -23,6 +23,9 @@ impl Peer {
         if let Some(relay) = request.slot.strip_prefix(&relayed) {
             return self.store_relayed(relay, request.action);
         }
+        if request.slot == "https://papir.example/v1/databases/absent" {
+            return self.store_absent(request.action);
+        }
         assert_eq!(request.slot, database);
         let (name, stored) = match request.action {
             StoreAction::Lock => {
@@ -74,6 +77,19 @@ impl Peer {
         };
         self.record(Event::Stored(name));
         stored
+    }
+
+    /// The slot of a database that the service does not have, of which nothing is stored.
+    fn store_absent(&self, action: StoreAction) -> Stored {
+        match action {
+            StoreAction::Lock => Stored::Locked(StoreLock::new(()).at(self.place)),
+            StoreAction::Read => Stored::Registration(None),
+            StoreAction::Owner => Stored::Owner(None),
+            StoreAction::HasRoot => Stored::Found(false),
+            StoreAction::Root => Stored::Root(None),
+            StoreAction::PublicPart(_) => Stored::Bytes(None),
+            other => panic!("{other:?}"),
+        }
     }
 
     /// The slot of the database behind a relay. Nothing of it is an event.
