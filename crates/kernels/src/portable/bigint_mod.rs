@@ -295,8 +295,6 @@ fn add_with_carry(a: u64, b: u64, carry: bool) -> (u64, bool) {
 /// Copies entry `index` of a table of entries as long as `out`; reads every entry.
 #[inline(always)]
 pub(crate) fn select(out: &mut [u64], table: &[u64], index: u64) {
-    // Without it the compiler may turn the masks into a branch on the secret index.
-    let index = black_box(index);
     let length = out.len();
 
     let (blocks, rest) = out.as_chunks_mut::<8>();
@@ -323,6 +321,8 @@ fn select_words<const N: usize>(
         let differs = k as u64 ^ index;
         // The top bit of x | −x is set unless x is 0: all ones for the entry, zero for others.
         let mask = ((differs | differs.wrapping_neg()) >> 63).wrapping_sub(1);
+        // Otherwise the compiler branches on the secret index, and reads its entry only.
+        let mask = black_box(mask);
         for (sum, &word) in sum.iter_mut().zip(&entry[at..at + N]) {
             *sum |= word & mask;
         }
