@@ -13,7 +13,7 @@ use papir_lattice::selection::{matrix, write_columns};
 use papir_ring::prg::{Expander, Seed};
 
 use super::layout::{Layout, PLAINTEXT};
-use crate::shared::matrices::BLOCK_COLUMNS;
+use crate::shared::matrices::{BLOCK_BYTES, BLOCK_COLUMNS, seek_block};
 
 /// The coefficient whose centred value, +32768, does not fit into 16 bits. It is stored as −32768.
 const EXCEPTION: u32 = PLAINTEXT / 2;
@@ -28,7 +28,9 @@ pub fn whitening(seed: &Seed, chunk: usize) -> Expander {
 /// Returns the stream of [`whitening`] from an element on.
 pub(super) fn whitening_from(layout: &Layout, seed: &Seed, chunk: usize, element: u64) -> Expander {
     let mut stream = whitening(seed, chunk);
-    stream.seek(element * layout.element_bytes() as u64);
+    // Whole blocks: d is a multiple of 64. The client's element is secret.
+    let blocks = layout.element_bytes() / BLOCK_BYTES;
+    seek_block(&mut stream, element * blocks as u64);
     stream
 }
 

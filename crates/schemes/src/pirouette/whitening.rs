@@ -33,10 +33,6 @@ impl Whitening for EmptyPublic {
 /// Adds the stream to item `number`, or removes it. Adjacent items of one polynomial can be
 /// whitened together; `number` counts these runs of items then.
 pub(super) fn whiten(seed: &Seed, number: u64, bytes: &mut [u8]) {
-    matrices::whiten(
-        seed,
-        "pirouette/whitening",
-        number * bytes.len() as u64,
-        bytes,
-    );
+    let length = bytes.len();
+    matrices::whiten(seed, "pirouette/whitening", number, length, bytes);
 }

@@ -7,13 +7,18 @@ use papir_lattice::packing::LweMasks;
 use papir_lattice::params::RlweParams;
 use papir_lattice::secret::SecretKey;
 use papir_lattice::selection::{SelectorMasks, StackedMatrix, Storage, write_columns};
-use papir_ring::prg::Seed;
+use papir_ring::prg::{Expander, Seed};
 use papir_ring::{CyclotomicRing, Poly, Ring, Values};
 use rand_core::CryptoRng;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
 
 /// Number of columns that are encoded together. Their words stay in the cache until they are
 /// scattered. It is a multiple of 4, so that pairs and quads of columns are written whole.
 pub(crate) const BLOCK_COLUMNS: usize = 64;
+
+/// Bytes of a block of the public stream's cipher.
+pub(crate) const BLOCK_BYTES: usize = 16;
 
 /// Fills the zeroed words of a matrix with the columns that `column` returns. A column must have at
 /// least one word for each row of the matrix.
@@ -62,15 +67,43 @@ fn fill<T: Send>(
     Ok(())
 }
 
-/// Adds the public stream to bytes at a position, or removes it.
+/// Adds the public stream to the bytes of units from unit `first` on, or removes it. A unit has
+/// `unit_bytes` bytes.
 ///
-/// On the client the part of the stream reveals which record was asked for. It is added in place,
-/// so that no copy of it has to be erased.
-pub(crate) fn whiten(seed: &Seed, label: &str, position: u64, bytes: &mut [u8]) {
+/// On the client the part of the stream reveals which record was asked for. No branch depends on
+/// the unit.
+pub(crate) fn whiten(seed: &Seed, label: &str, first: u64, unit_bytes: usize, bytes: &mut [u8]) {
     let mut stream = seed.expand(label, 0);
     // A stream can be entered anywhere, so a record is whitened or read without those before it.
-    stream.seek(position);
-    stream.add_to(bytes);
+    if unit_bytes.is_multiple_of(BLOCK_BYTES) {
+        seek_block(&mut stream, first * (unit_bytes / BLOCK_BYTES) as u64);
+        // In place, so that no copy of the stream has to be erased.
+        stream.add_to(bytes);
+    } else {
+        add_from(&mut stream, first * unit_bytes as u64, bytes);
+    }
+}
+
+/// Moves to the start of a block, which may be secret. The cipher branches on a position inside a
+/// block, not on the block.
+pub(crate) fn seek_block(stream: &mut Expander, block: u64) {
+    stream.seek(block * BLOCK_BYTES as u64);
+}
+
+/// Adds the stream from a secret position on to bytes.
+fn add_from(stream: &mut Expander, position: u64, bytes: &mut [u8]) {
+    let mut blocks = Zeroizing::new(vec![0; bytes.len() + BLOCK_BYTES]);
+    seek_block(stream, position / BLOCK_BYTES as u64);
+    stream.fill(&mut blocks);
+
+    // Every offset in the first block is tried under a mask.
+    let offset = position % BLOCK_BYTES as u64;
+    for (number, from) in (0u64..).zip(0..BLOCK_BYTES) {
+        let mask = number.ct_eq(&offset).unwrap_u8().wrapping_neg();
+        for (out, byte) in bytes.iter_mut().zip(&blocks[from..]) {
+            *out ^= byte & mask;
+        }
+    }
 }
 
 /// Rows of one matrix and the masks of its selector, both split into packs.
@@ -142,5 +175,29 @@ impl Selector<'_> {
 
         let switch = PowerSwitch::new(self.rlwe.ring().modulus(), self.bits);
         bodies.into_iter().map(|body| switch.down(body)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From every unit, also if units end inside blocks of the cipher.
+    #[test]
+    fn whitening_is_the_stream_at_the_place_of_a_unit() {
+        let seed = Seed([7; 32]);
+        let mut stream = vec![0; 1000];
+        seed.expand("test", 0).fill(&mut stream);
+
+        for unit_bytes in [1, 2, 8, 15, 16, 17, 24, 32, 48] {
+            for first in 0..10 {
+                let mut bytes = vec![0; 2 * unit_bytes];
+                whiten(&seed, "test", first, unit_bytes, &mut bytes);
+
+                let from = first as usize * unit_bytes;
+                let expected = &stream[from..from + bytes.len()];
+                assert_eq!(bytes, expected, "unit {first} of {unit_bytes} bytes");
+            }
+        }
     }
 }

@@ -166,5 +166,5 @@ fn places(layout: &Layout, unit: u64) -> impl Iterator<Item = usize> {
 
 /// Adds the whitening stream of units from unit `first` on, or removes it.
 pub(super) fn whiten(seed: &Seed, first: u64, unit_bytes: usize, bytes: &mut [u8]) {
-    matrices::whiten(seed, "inspire2/whitening", first * unit_bytes as u64, bytes);
+    matrices::whiten(seed, "inspire2/whitening", first, unit_bytes, bytes);
 }

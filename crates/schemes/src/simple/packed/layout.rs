@@ -189,7 +189,7 @@ impl Layout {
     /// Adds the public stream to the bytes of a unit, or removes it. No branch depends on the unit.
     pub fn whiten(&self, seed: &Seed, unit: u64, bytes: &mut [u8]) {
         // All units have as many bytes, so each has a part of the stream of its own.
-        let position = unit * bytes.len() as u64;
-        matrices::whiten(seed, self.label, position, bytes);
+        let length = bytes.len();
+        matrices::whiten(seed, self.label, unit, length, bytes);
     }
 }
