@@ -7,7 +7,7 @@ SHELL := /bin/bash
   soak-ray check lint audit bench papers-record bench-relay bench-tokens docs fuzz msrv publish-dry-run \
   js page js-modules js-test js-test-long demo-page demo-form demo-passwords bindings kotlin kotlin-test \
   debug-program arm-test interop go-test python-test wheel wheels wheel-lookup notebooks site evidence \
-  deploy-check alerts-check unit-check chart-check image-check proxy-check \
+  constant-time deploy-check alerts-check unit-check chart-check image-check proxy-check \
   dist dist-programs dist-sboms dist-wheels dist-npm dist-kotlin dist-natives dist-tree dist-tarballs \
   dist-packages dist-image dist-sums dist-check dist-check-kotlin dist-check-npm dist-twice wheel-windows \
   examples-test
@@ -147,6 +147,17 @@ evidence: ## Bounds of the arithmetic, proved by two SMT solvers; mutants of the
 	python3 -B reference/smt/vectors.py --check
 	$(TOOLS)/evidence/bin/python -B reference/smt/prove.py
 	$(TOOLS)/evidence/bin/python -B reference/smt/prove.py --mutants
+
+# Valgrind has no AVX-512, AMX or NEON. Paths are those of the test's package.
+CONSTANT_TIME_BACKENDS := portable avx2
+MEMCHECK := valgrind --quiet --error-limit=no --num-callers=30 --leak-check=no \
+  --suppressions=tests/constant_time/exceptions.supp
+
+constant-time: ## No branch and no address of a client depends on a secret: all private schemes in valgrind.
+	$(SETUP) build constant-time
+	@set -e; for backend in $(CONSTANT_TIME_BACKENDS); do echo "backend $$backend"; \
+	  PAPIR_MEMCHECK=required PAPIR_BACKEND=$$backend CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='$(MEMCHECK)' \
+	  $(CARGO) test --locked --profile constant-time -p papir-schemes --test constant_time -- --test-threads=1; done
 
 python-test: debug-program ## The tests of the Python package, in an environment of their own.
 	$(SETUP) build test

@@ -1,11 +1,11 @@
 //! A client of any scheme over bytes, with keys and tickets where the scheme has them.
 
-use chacha20::ChaCha20Rng;
 use papir_core::NoProgress;
 use papir_core::erased::{
     ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
 };
 use papir_core::hedge::Circumstances;
+use rand_core::CryptoRng;
 
 /// A client and its registration, if the scheme has one.
 pub(crate) struct Peer {
@@ -16,11 +16,12 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
+    #[allow(dead_code)]
     pub(crate) fn new(
         scheme: &dyn ErasedScheme,
         server: &dyn ErasedServer,
         circumstances: &Circumstances,
-        rng: &mut ChaCha20Rng,
+        rng: &mut dyn CryptoRng,
     ) -> Self {
         let client = scheme.client(&server.public()).unwrap();
         let (state, keys) = client
@@ -51,7 +52,7 @@ impl Peer {
     }
 
     /// Makes a query for one record.
-    pub(crate) fn query(&mut self, index: u64, rng: &mut ChaCha20Rng) -> (ErasedSecret, Vec<u8>) {
+    pub(crate) fn query(&mut self, index: u64, rng: &mut dyn CryptoRng) -> (ErasedSecret, Vec<u8>) {
         self.client
             .query(self.state.as_mut(), &[index], rng)
             .unwrap()

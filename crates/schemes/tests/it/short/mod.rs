@@ -64,10 +64,13 @@ impl pirouette::ParameterSet for ShortPirouette {
     const DIMENSIONS: [usize; 2] = [16, 24];
 }
 
+/// Seed of the key of encrypted databases.
+pub(crate) const OWNER_SEED: [u8; 32] = [7; 32];
+
 /// Returns the key of encrypted databases.
 #[allow(dead_code)]
 pub(crate) fn owner() -> OwnerKey {
-    OwnerKey::generate(&mut ChaCha20Rng::from_seed([7; 32]))
+    OwnerKey::generate(&mut ChaCha20Rng::from_seed(OWNER_SEED))
 }
 
 /// Returns the registry's schemes with the schemes of papir-research.
