@@ -27,4 +27,5 @@ mod shards;
 mod short;
 mod stages;
 mod suite_finds_faults;
+mod timed;
 mod updates;
