@@ -20,6 +20,9 @@ pub struct Stacking {
 impl Stacking {
     /// Every entry is one word.
     pub const NONE: Self = Self { words: 1, step: 0 };
+    /// Largest number of words of an entry. It bounds what parameters of a server make a client
+    /// compute.
+    pub const MAX_WORDS: usize = 8;
 
     /// Returns the bits from the first word of an entry to the last one.
     pub fn reach(self) -> u32 {

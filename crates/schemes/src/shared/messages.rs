@@ -98,25 +98,24 @@ pub(crate) fn write_stacking(writer: &mut Writer, stacking: Stacking) {
 }
 
 /// Reads what [`write_stacking`] wrote. Only [`write_failure`] follows, with one byte or none, so
-/// two bytes or more have the words of an entry. It gives [`Error::OutOfBounds`] for entries of
-/// fewer than two words, which have no bytes.
+/// two bytes or more have the words of an entry. It gives [`Error::OutOfBounds`] for more words than
+/// [`Stacking::MAX_WORDS`], and for one word, which has no bytes.
 pub(crate) fn read_stacking(reader: &mut Reader<'_>) -> Result<Stacking> {
     if reader.remaining() < 2 {
         return Ok(Stacking::NONE);
     }
 
     let [words, step] = read_bytes(reader)?;
-    if words < 2 {
+    let words = words as usize;
+    if !(2..=Stacking::MAX_WORDS).contains(&words) {
+        let expected = format!("2 to {}", Stacking::MAX_WORDS);
         return Err(Error::out_of_bounds(
             "the words of an entry",
-            words.into(),
-            "2 or more",
+            words as u64,
+            expected,
         ));
     }
-    Ok(Stacking {
-        words: words as usize,
-        step,
-    })
+    Ok(Stacking { words, step })
 }
 
 /// Appends a failure bound at the end of parameters: nothing for the default, else −log₂ of it in a

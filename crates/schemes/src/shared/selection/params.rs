@@ -429,10 +429,6 @@ fn check<V: PackedVariant>(
     }
 }
 
-/// Largest number of words of an entry, which bounds what parameters of a server make a client
-/// compute.
-const MAX_WORDS: usize = 8;
-
 /// Returns true if the matrix can have entries of so many words.
 fn stacks(selection: &Selection) -> bool {
     let Stacking { words, step } = selection.stacking;
@@ -443,7 +439,7 @@ fn stacks(selection: &Selection) -> bool {
     // The sums of entries are 32-bit numbers, each word has whole row groups of its own, and rows
     // that are made online have no entries.
     let largest = selection.storage.word_bits();
-    (2..=MAX_WORDS).contains(&words)
+    (2..=Stacking::MAX_WORDS).contains(&words)
         && (selection.plain_bits + 1..=31).contains(&step)
         && selection.stacking.reach() + largest < 32
         && (selection.packs() * selection.capacity).is_multiple_of(selection.storage.group_rows())
