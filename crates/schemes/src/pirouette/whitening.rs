@@ -13,6 +13,9 @@ use papir_ring::prg::Seed;
 use crate::shared::matrices;
 use crate::shared::messages::{EmptyPublic, PublicSeed};
 
+/// Label of the stream.
+const LABEL: &str = "pirouette/whitening";
+
 /// A public part that lets a client remove the whitening stream.
 pub trait Whitening {
     /// Removes the stream from the bytes of an item, in all planes. No branch depends on the item.
@@ -21,7 +24,7 @@ pub trait Whitening {
 
 impl Whitening for PublicSeed {
     fn remove(&self, item: u64, bytes: &mut [u8]) {
-        whiten(&self.seed, item, bytes);
+        matrices::unwhiten(&self.seed, LABEL, item, bytes);
     }
 }
 
@@ -30,9 +33,9 @@ impl Whitening for EmptyPublic {
     fn remove(&self, _item: u64, _bytes: &mut [u8]) {}
 }
 
-/// Adds the stream to item `number`, or removes it. Adjacent items of one polynomial can be
+/// Adds the stream to item `number`, or removes it, on a server. Adjacent items of one polynomial can be
 /// whitened together; `number` counts these runs of items then.
 pub(super) fn whiten(seed: &Seed, number: u64, bytes: &mut [u8]) {
     let length = bytes.len();
-    matrices::whiten(seed, "pirouette/whitening", number, length, bytes);
+    matrices::whiten(seed, LABEL, number, length, bytes);
 }

@@ -70,17 +70,26 @@ fn fill<T: Send>(
 /// Adds the public stream to the bytes of units from unit `first` on, or removes it. A unit has
 /// `unit_bytes` bytes.
 ///
-/// On the client the part of the stream reveals which record was asked for. No branch depends on
-/// the unit.
+/// For units that are public: servers know which they encode. Clients have [`unwhiten`].
 pub(crate) fn whiten(seed: &Seed, label: &str, first: u64, unit_bytes: usize, bytes: &mut [u8]) {
     let mut stream = seed.expand(label, 0);
     // A stream can be entered anywhere, so a record is whitened or read without those before it.
-    if unit_bytes.is_multiple_of(BLOCK_BYTES) {
-        seek_block(&mut stream, first * (unit_bytes / BLOCK_BYTES) as u64);
+    stream.seek(first * unit_bytes as u64);
+    stream.add_to(bytes);
+}
+
+/// Removes the public stream from the bytes of a unit.
+///
+/// On the client the part of the stream reveals which record was asked for. No branch depends on
+/// the unit.
+pub(crate) fn unwhiten(seed: &Seed, label: &str, unit: u64, bytes: &mut [u8]) {
+    let mut stream = seed.expand(label, 0);
+    if bytes.len().is_multiple_of(BLOCK_BYTES) {
+        seek_block(&mut stream, unit * (bytes.len() / BLOCK_BYTES) as u64);
         // In place, so that no copy of the stream has to be erased.
         stream.add_to(bytes);
     } else {
-        add_from(&mut stream, first * unit_bytes as u64, bytes);
+        add_from(&mut stream, unit * bytes.len() as u64, bytes);
     }
 }
 
@@ -197,6 +206,13 @@ mod tests {
                 let from = first as usize * unit_bytes;
                 let expected = &stream[from..from + bytes.len()];
                 assert_eq!(bytes, expected, "unit {first} of {unit_bytes} bytes");
+
+                let unit = &mut bytes[..unit_bytes];
+                unwhiten(&seed, "test", first, unit);
+                assert!(
+                    unit.iter().all(|&byte| byte == 0),
+                    "unit {first} of {unit_bytes} bytes"
+                );
             }
         }
     }

@@ -15,6 +15,9 @@ use rand_core::Rng;
 use crate::hidden_rng::HiddenRng;
 use crate::memcheck::{hidden_bits, hide, is_running, reported, reveal, turn};
 
+/// Fills numbers from secret bytes.
+type Sampler<'a> = &'a dyn Fn(&mut SecretRng, &mut [i32]);
+
 /// A secret number below 64.
 const SECRET: u64 = 37;
 
@@ -95,10 +98,9 @@ fn a_scan_is_not_reported() {
 fn a_branch_on_a_sample_is_reported() {
     let _turn = turn();
     let gaussian = Gaussian::new(6.4).unwrap();
-    let samplers: [&dyn Fn(&mut SecretRng, &mut [i32]); 2] =
-        [&|rng, out| gaussian.fill(rng, out), &|rng, out| {
-            ternary(rng, out)
-        }];
+    let samplers: [Sampler<'_>; 2] = [&|rng, out| gaussian.fill(rng, out), &|rng, out| {
+        ternary(rng, out)
+    }];
 
     for sample in samplers {
         let mut hedged = Hedge::new("test").rng(&mut HiddenRng::from_seed([5; 32]));

@@ -11,7 +11,7 @@ use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::layout::whiten;
+use super::layout::unwhiten;
 use super::literal::{Inspire2, NAME};
 use super::noise::WORD_BITS;
 use super::packings::Packings;
@@ -109,12 +109,8 @@ impl scheme::Client<Inspire2> for Client {
 
         let unit_layout = &self.params.layout().unit_layout;
         let location = &secret.locations[0];
-        whiten(
-            &self.public.seed,
-            location.unit,
-            unit_layout.unit_bytes,
-            &mut bytes,
-        );
+        let unit = &mut bytes[..unit_layout.unit_bytes];
+        unwhiten(&self.public.seed, location.unit, unit);
         let record = unit_layout.select(&bytes, location.slot);
 
         // Checked last: the time must not tell whether the answer decodes.

@@ -9,6 +9,9 @@ use papir_core::{AlignedBytes, Error, Progress, Records, Result, Shape};
 use papir_lattice::selection::{group_rows, matrix, matrix_bytes, place, words_of};
 use papir_ring::prg::Seed;
 
+/// Label of the whitening stream.
+const WHITENING: &str = "inspire2/whitening";
+
 /// Layout of records in the matrix: unit u is block u mod t of column ⌊u/t⌋.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -164,7 +167,12 @@ fn places(layout: &Layout, unit: u64) -> impl Iterator<Item = usize> {
     (block * words..(block + 1) * words).map(move |row| place(columns, row, column))
 }
 
-/// Adds the whitening stream of units from unit `first` on, or removes it.
-pub(super) fn whiten(seed: &Seed, first: u64, unit_bytes: usize, bytes: &mut [u8]) {
-    matrices::whiten(seed, "inspire2/whitening", first, unit_bytes, bytes);
+/// Adds the whitening stream of units from unit `first` on, or removes it, on a server.
+fn whiten(seed: &Seed, first: u64, unit_bytes: usize, bytes: &mut [u8]) {
+    matrices::whiten(seed, WHITENING, first, unit_bytes, bytes);
+}
+
+/// Removes the whitening stream from a unit. No branch depends on the unit.
+pub(super) fn unwhiten(seed: &Seed, unit: u64, bytes: &mut [u8]) {
+    matrices::unwhiten(seed, WHITENING, unit, bytes);
 }

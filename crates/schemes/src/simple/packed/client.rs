@@ -76,7 +76,7 @@ impl<V: PackedVariant> scheme::Client<Packed<V>> for Client<V> {
 
         // Selected in any case, so that the time does not tell if an answer decodes.
         let mut bytes = Zeroizing::new(layout.storage.bytes_of(&opened.words));
-        layout.whiten(&self.selection.seed, secret.location.unit, &mut bytes);
+        layout.unwhiten(&self.selection.seed, secret.location.unit, &mut bytes);
         let record = layout.unit_layout.select(&bytes, secret.location.slot);
 
         decoded(vec![record], opened.decodes)

@@ -186,7 +186,12 @@ impl Layout {
         (first..first + bytes, unit / words)
     }
 
-    /// Adds the public stream to the bytes of a unit, or removes it. No branch depends on the unit.
+    /// Removes the public stream from the bytes of a unit. No branch depends on the unit.
+    pub(super) fn unwhiten(&self, seed: &Seed, unit: u64, bytes: &mut [u8]) {
+        matrices::unwhiten(seed, self.label, unit, bytes);
+    }
+
+    /// Adds the public stream to the bytes of a unit, or removes it, on a server.
     pub fn whiten(&self, seed: &Seed, unit: u64, bytes: &mut [u8]) {
         // All units have as many bytes, so each has a part of the stream of its own.
         let length = bytes.len();
