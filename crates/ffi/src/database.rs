@@ -61,11 +61,12 @@ impl Database {
         Ok(self.0.take().await?.get_indices(&indices).await?)
     }
 
-    /// Makes the query of one key as a short message, which any channel may carry to the operator of
-    /// the database. `extract_message` decodes the answer, also in another process. Needs the option
-    /// `known`, `use` or `renew`, and a scheme whose clients register keys and use no tickets, such
-    /// as `pirouette`; others have the code `no_parameters`. With a kept version it sends nothing.
-    /// The lookup is stored before the query is returned. At most 64 wait for their answers.
+    /// Makes the query of one key as a short message, which any channel may carry to the operator
+    /// of the database. `extract_message` decodes the answer, also in another process. Needs the
+    /// option `known`, `use` or `renew`, and a scheme whose clients register keys and use no
+    /// tickets, such as `pirouette`; others have the code `no_parameters`. With a kept version it
+    /// sends nothing. The lookup is stored before the query is returned. At most 64 wait for their
+    /// answers.
     pub async fn query_message(&self, key: Vec<u8>) -> Result<Vec<u8>, PapirError> {
         let key = OwnedWanted::Key(Zeroizing::new(key));
         Ok(self.0.take().await?.query_message(key).await?)

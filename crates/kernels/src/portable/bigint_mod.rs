@@ -317,15 +317,18 @@ fn select_words<const N: usize>(
     index: u64,
 ) {
     let mut sum = [0; N];
+
     for (k, entry) in table.chunks_exact(length).enumerate() {
         let differs = k as u64 ^ index;
         // The top bit of x | −x is set unless x is 0: all ones for the entry, zero for others.
         let mask = ((differs | differs.wrapping_neg()) >> 63).wrapping_sub(1);
         // Otherwise the compiler branches on the secret index, and reads its entry only.
         let mask = black_box(mask);
+
         for (sum, &word) in sum.iter_mut().zip(&entry[at..at + N]) {
             *sum |= word & mask;
         }
     }
+
     *out = sum;
 }

@@ -33,8 +33,8 @@ impl Whitening for EmptyPublic {
     fn remove(&self, _item: u64, _bytes: &mut [u8]) {}
 }
 
-/// Adds the stream to item `number`, or removes it, on a server. Adjacent items of one polynomial can be
-/// whitened together; `number` counts these runs of items then.
+/// Adds the stream to item `number`, or removes it, on a server. Adjacent items of one polynomial
+/// can be whitened together; `number` counts these runs of items then.
 pub(super) fn whiten(seed: &Seed, number: u64, bytes: &mut [u8]) {
     let length = bytes.len();
     matrices::whiten(seed, LABEL, number, length, bytes);

@@ -98,8 +98,8 @@ pub(crate) fn write_stacking(writer: &mut Writer, stacking: Stacking) {
 }
 
 /// Reads what [`write_stacking`] wrote. Only [`write_failure`] follows, with one byte or none, so
-/// two bytes or more have the words of an entry. It gives [`Error::OutOfBounds`] for more words than
-/// [`Stacking::MAX_WORDS`], and for one word, which has no bytes.
+/// two bytes or more have the words of an entry. It gives [`Error::OutOfBounds`] for more words
+/// than [`Stacking::MAX_WORDS`], and for one word, which has no bytes.
 pub(crate) fn read_stacking(reader: &mut Reader<'_>) -> Result<Stacking> {
     if reader.remaining() < 2 {
         return Ok(Stacking::NONE);

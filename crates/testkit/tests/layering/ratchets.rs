@@ -8,7 +8,7 @@ use crate::{root, source_folders};
 
 /// The most that each metric may count in the whole workspace. Lower a number when its count falls.
 const MAXIMA: &[(StyleMetric, usize)] = &[
-    (StyleMetric::AirlessFunctions, 25),
+    (StyleMetric::AirlessFunctions, 24),
     (StyleMetric::Airless, 23),
     (StyleMetric::TupleLets, 2),
     (StyleMetric::Closures, 69),

@@ -154,8 +154,8 @@ impl<V: PackedVariant> SelectionClient<V> {
         })
     }
 
-    /// Encrypts the unit vector of a column, for word `word` of its entries, and a packing key under
-    /// a fresh secret.
+    /// Encrypts the unit vector of a column, for word `word` of its entries, and a packing key
+    /// under a fresh secret.
     pub fn query(
         &self,
         params: &SelectionParams<V>,

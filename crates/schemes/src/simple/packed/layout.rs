@@ -109,21 +109,17 @@ impl Layout {
         records: &dyn Records,
         progress: &dyn Progress,
     ) -> Result<AlignedBytes> {
+        let words = self.stacking.words;
+        let sides = (self.rows * words, self.columns);
+
         progress.stage("encode", self.columns as u64);
-        store_columns(
-            self.storage,
-            (self.rows * self.stacking.words, self.columns),
-            progress,
-            |column| {
-                // The units of a column lie below one another.
-                let units =
-                    (0..self.stacking.words).map(|word| column * self.stacking.words + word);
-                let units: Result<Vec<_>> = units
-                    .map(|unit| self.encoded_unit(seed, records, unit as u64))
-                    .collect();
-                Ok(units?.concat())
-            },
-        )
+        store_columns(self.storage, sides, progress, |column| {
+            // The units of a column lie below one another.
+            let units: Result<Vec<_>> = (0..words)
+                .map(|word| self.encoded_unit(seed, records, (column * words + word) as u64))
+                .collect();
+            Ok(units?.concat())
+        })
     }
 
     /// Returns the bytes of a unit in the matrix. A unit after the last one has no records.

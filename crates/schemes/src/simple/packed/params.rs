@@ -13,19 +13,24 @@ use papir_core::{
 use papir_lattice::params::Literal as RlweLiteral;
 use papir_lattice::selection::Stacking;
 
-use super::layout::Layout;
-use super::{certificate, choice};
+use super::certificate;
+use super::choice::{Weighed, pack_counts, unbeaten};
+use super::layout::{Layout, MAX_PACKS, least_packs, pack_bytes};
 use crate::shared::messages::{
     SEED_BYTES, read_all, read_failure, read_shape, read_stacking, write_failure, write_shape,
     write_stacking,
 };
 use crate::shared::parameters::{
-    best, one_record, refused, sealed, sealed_public, security, squares_of_whitened, successes,
+    BALANCED_LINE, best, one_record, refused, sealed, sealed_public, security, squares_of_whitened,
+    successes,
 };
 use crate::shared::selection::{PackedVariant, Selection, SelectionBits, SelectionParams, Selects};
 
 /// Degree d of the ring.
 pub(super) const DEGREE: usize = RlweLiteral::DEFAULT.degree;
+
+/// Number of answers that share the masks of a version, when parameters are compared.
+const ANSWERS: u64 = 16;
 
 /// The scheme of a variant.
 pub struct Packed<V>(PhantomData<V>);
@@ -113,6 +118,57 @@ impl<V: PackedVariant> Params<V> {
         Self::new(layout, bits, failure)
     }
 
+    /// Creates the parameters of [`Params::with_packs`] with at most `columns` columns, and the
+    /// least number of packs that gives so few.
+    ///
+    /// # Errors
+    /// The errors of [`Params::with_packs`].
+    pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
+        let least = least_packs(V::SIMPLE.storage, &shape, DEGREE);
+        let bytes = pack_bytes(V::SIMPLE.storage, DEGREE) as u64;
+        let ideal = (shape.total_bytes() / columns.max(1))
+            .div_ceil(bytes)
+            .max(least);
+
+        // Unused slots take a little more.
+        let packs = (ideal..=(2 * ideal + 1).min(MAX_PACKS))
+            .find(|&packs| {
+                Layout::new::<V>(shape, DEGREE, packs, Stacking::NONE)
+                    .is_ok_and(|layout| layout.columns as u64 <= columns.max(1))
+            })
+            .unwrap_or(ideal);
+
+        Self::with_packs(shape, packs)
+    }
+
+    /// All numbers of packs and of words of an entry that are compared.
+    fn compared(shape: Shape, failure: FailureBound) -> Result<Vec<Weighed<Self>>> {
+        let packs = pack_counts(&V::SIMPLE, &shape, DEGREE).into_iter();
+        let all = packs.flat_map(|packs| {
+            let stackings = V::SIMPLE.stackings.iter();
+            stackings.map(move |&stacking| Self::stacked(shape, packs, stacking, failure))
+        });
+
+        let all = successes(all)?;
+        Ok(all.into_iter().map(Self::weighed).collect())
+    }
+
+    fn weighed(self) -> Weighed<Self> {
+        let sizes = self.sizes();
+        let bytes = sizes.query + sizes.answer + sizes.hint / ANSWERS;
+        let work = self
+            .selection
+            .counts
+            .rough_seconds::<V>(self.selection.bits());
+
+        Weighed {
+            line: bytes as f64 / BALANCED_LINE,
+            work,
+            seen: self.seen_bytes(),
+            parameters: self,
+        }
+    }
+
     fn new(layout: Layout, bits: SelectionBits, failure: FailureBound) -> Result<Self> {
         let selection = SelectionParams::new(V::SIMPLE.name, counts::<V>(&layout, failure), bits)?;
         Ok(Self { layout, selection })
@@ -123,7 +179,7 @@ impl<V: PackedVariant> Params<V> {
         &self.layout
     }
 
-    pub(super) fn sizes(&self) -> Sizes {
+    fn sizes(&self) -> Sizes {
         let [selector, keys] = self.selection.query_parts();
         let masks = self.selection.public_masks_bytes();
         let unit_layout = &self.layout.unit_layout;
@@ -144,7 +200,7 @@ impl<V: PackedVariant> Params<V> {
     /// Returns the bytes of records that an answer reveals at most: those of a unit. If entries
     /// have several words, what the body of an answer has beyond its word may be of the words below
     /// it, which are of other records.
-    pub(super) fn seen_bytes(&self) -> u64 {
+    fn seen_bytes(&self) -> u64 {
         let unit_bytes = self.layout.unit_layout.unit_bytes as u64;
         if self.layout.stacking == Stacking::NONE {
             return unit_bytes;
@@ -185,17 +241,22 @@ impl<V: PackedVariant> Selects for Params<V> {
 
 impl<V: PackedVariant> Parameters for Params<V> {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
-        choice::choose(shape, target.into())
+        let Target { goal, failure } = target.into();
+        let all = Self::compared(shape, failure)?;
+
+        best(all, |weighed| weighed.score(goal))
+            .map(|weighed| weighed.parameters)
+            .ok_or_else(|| Error::out_of_bounds("the number of packs in a unit", 0, "1 or more"))
     }
 
     /// Those that no others beat in bytes, work, and what a client sees at once.
     fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
-        choice::candidates(shape, failure)
+        Self::compared(shape, failure).map(unbeaten)
     }
 
     fn with_fixed(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
-            Choice::Columns(columns) => choice::with_columns(shape, columns),
+            Choice::Columns(columns) => Self::with_columns(shape, columns),
             other => Err(other.refused_by(V::SIMPLE.name)),
         }
     }
